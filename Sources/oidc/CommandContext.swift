@@ -2,19 +2,20 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// What a command gets besides its own options: console, environment and settings.
+/// The console, environment and settings of a command, besides its own options.
 struct CommandContext: Sendable {
     let console: Console
     let environment: Variables
     let common: CommonOptions
-    /// Whether stdin and the screen are ours, and not those of a command that runs beside us.
+    /// Whether stdin and the screen belong to this program, not to a command that runs beside it.
     var ownsTerminal = true
-    /// The time from which a failure of another process also applies to this one.
+    /// The start of the command. A failure that another process reports later also applies to this one.
     var startedAt = MonotonicTime.now()
 
     var now: Instant { Clock.now() }
 
-    /// The context for one of many uses of a session by a process that goes on: earlier failures are not for it.
+    /// The context for one use of a session by a long-running process, to which earlier failures do not
+    /// apply.
     var restarted: CommandContext {
         var context = self
         context.startedAt = .now()
@@ -37,7 +38,7 @@ struct CommandContext: Sendable {
         return settings
     }
 
-    /// Logs the configuration file and the profile in use, for a command that takes no settings from them.
+    /// Logs the configuration file and the profile in use.
     func traceConfiguration() {
         guard console.isVerbose else { return }
         let file = try? settingsLoader.file()
@@ -49,11 +50,11 @@ struct CommandContext: Sendable {
         console.trace("configuration: \(file), \(profile.map { "profile \($0)" } ?? "no profile in use")")
     }
 
-    /// Returns the path of a file that an option names, with the home directory for `~/`, which shells do not expand after
-    /// an equals sign.
+    /// Returns the path of a file that an option names. Expands `~/`, which shells do not expand after an
+    /// equals sign.
     func path(_ path: String) -> String { SettingFile.path(path, home: environment["HOME"]) }
 
-    /// Logs where the settings come from.
+    /// Logs the configuration file, the profile, and the settings of options and variables.
     private func trace(_ settings: Settings) {
         traceConfiguration(settings.profile)
         let given = settings.layers.entries.filter { $0.origin.layer != .profile }
@@ -80,10 +81,10 @@ struct CommandContext: Sendable {
     }
 }
 
-/// A command that can be run, and returns the exit code.
+/// A command that can be run and returns an exit code.
 protocol RunnableCommand: Command {
     var common: CommonOptions { get }
-    /// Whether it can print JSON; `-o json` is refused if not.
+    /// Whether the command can print JSON; if not, `-o json` is refused.
     var hasJSONForm: Bool { get }
     func run(_ context: CommandContext) throws(OIDCError) -> Int32
 }

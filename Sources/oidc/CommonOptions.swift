@@ -35,7 +35,7 @@ struct CommonOptions: OptionGroup {
 
     var output: OutputFormat { isJSON ? .json : format ?? .text }
 
-    /// Checks rules that no single option has.
+    /// Checks rules that concern several options or an option's value.
     func validate() throws(OIDCError) {
         if isJSON, format == .text {
             throw .usage("--json and --output text exclude each other", hint: "leave one of them out")
@@ -45,7 +45,7 @@ struct CommonOptions: OptionGroup {
         }
     }
 
-    /// Completes the commands of a hint with the profile and the file of the command line.
+    /// Adds the profile and the file of the command line to the commands in a hint.
     func completing(_ hint: String) -> String { HintCompletion(self).completed(hint) }
 }
 
@@ -102,7 +102,7 @@ struct ProviderOptions: OptionGroup {
     }
 }
 
-/// Text from a file, or from stdin if the name is `-`.
+/// The text of a file, or of stdin if the name is `-`.
 enum InputText {
     static func read(_ path: String, limit: Int = 1 << 20, named name: String) throws(OIDCError) -> String {
         let bytes =

@@ -7,7 +7,7 @@ struct Console: Sendable {
     let isVerbose: Bool
     let isQuiet: Bool
     private let common: CommonOptions
-    /// The words of the command line, which a hint of a warning is completed with.
+    /// The words of the command line, used to complete the hints of warnings.
     private let words: [String]
 
     init(_ common: CommonOptions, words: [String] = []) {
@@ -33,12 +33,12 @@ struct Console: Sendable {
         Console.write(completion.completed(text), after: Console.style.warning("warning:") + " ")
     }
 
-    /// Completes the commands of hints with what the command line and variables name.
+    /// The completion of the commands in hints, with what the command line and the variables name.
     var completion: HintCompletion {
         HintCompletion(common, words: words, environment: ProcessEnvironment.current)
     }
 
-    /// Prints lines that end with no further line, which `text` returns in the style of stderr.
+    /// Prints text as it is, without a line end; `text` returns it in the style of stderr.
     func note(_ text: (TextStyle) -> String) {
         guard !isQuiet else { return }
         Console.write("", after: text(Console.style))
@@ -58,13 +58,14 @@ struct Console: Sendable {
         note("finishing the request in progress; press Ctrl-C again to stop now (the session may be lost)")
     }
 
-    /// Says on a terminal, or with `--verbose`, what a command waits for. A script that reads stderr finds the error there
-    /// and nothing else, however busy the machine is.
+    /// Prints what a command waits for, on a terminal or with `--verbose`. A script that reads stderr sees
+    /// only errors.
     func noteWaiting(_ text: String) {
         if Terminal.isTerminal(.standardError) { note(text) } else { trace(text) }
     }
 
-    /// Returns the exit code of a command that runs until a signal, which is no failure. A terminal shows `^C` itself.
+    /// Returns the exit code of a command that runs until a signal, which is not a failure. A terminal shows
+    /// `^C` itself.
     func ended(bySignal signal: Int32) -> Int32 {
         if Terminal.isTerminal(.standardError) { note("") }
         return 128 + signal
@@ -76,7 +77,8 @@ struct Console: Sendable {
         Console.write("debug: \(text())")
     }
 
-    /// Messages hold names from files and providers, also inside commands to paste; `start` is ours.
+    /// Writes a message to stderr. `text` can hold names from files and providers and is cleaned; `start` is
+    /// not.
     private static func write(_ text: String, after start: String = "") {
         let line = "\(start)\(style.linked(DisplayText.lines(text)))\n"
         StandardError.write(Terminal.text(line, environment: ProcessEnvironment.current))
@@ -109,8 +111,8 @@ struct TextStyle {
     func bad(_ text: String) -> String { painted(text, "31") }
     func warning(_ text: String) -> String { painted(text, "33") }
 
-    /// Returns the text with a link (OSC 8) in each line that is an indented URL: a terminal that breaks a long URL into
-    /// lines of its own opens all of it.
+    /// Returns the text with a link (OSC 8) in each line that is an indented URL. A terminal that breaks a
+    /// long URL into several lines then opens all of it.
     func linked(_ text: String) -> String {
         guard hasLinks else { return text }
         return text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
@@ -126,7 +128,7 @@ struct TextStyle {
     }
 }
 
-/// Log lines of HTTP requests and responses, with URLs without their queries.
+/// Log lines of HTTP requests and responses. URLs are logged without their queries.
 extension HTTPTraceEvent {
     var line: String {
         switch self {
@@ -151,8 +153,8 @@ extension HTTPTraceEvent {
 enum Table {
     static func text(_ rows: [(String, String)]) -> String { text(columns: rows.map { [$0.0, $0.1] }) }
 
-    /// Formats rows below a header, or as one block a row if they are wider than the terminal. A column without a header
-    /// has a mark for the next one.
+    /// Formats rows below a header, or, if they are wider than the terminal, each row as a block of its own.
+    /// A column without a header holds a mark for the next column.
     static func text(_ header: [String], _ rows: [[String]], width: Int?) -> String {
         let table = text(columns: [header] + rows)
         guard let width, table.pieces(between: "\n").contains(where: { columns($0) > width }) else {
@@ -172,7 +174,7 @@ enum Table {
         }.joined(separator: "\n\n")
     }
 
-    /// Returns how many columns of a terminal a text takes: the characters of East Asian scripts take two.
+    /// Returns how many columns of a terminal a string takes; characters of East Asian scripts take two.
     private static func columns(_ text: some StringProtocol) -> Int {
         text.unicodeScalars.reduce(0) { count, scalar in
             switch scalar.value {

@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 
-/// Errors for people and scripts: a line, a hint, an exit code.
+/// Errors as text for users and scripts: one line, a hint and an exit code.
 enum Diagnostics {
     static func exitCode(_ error: OIDCError) -> Int32 {
         switch error.kind {
@@ -16,7 +16,7 @@ enum Diagnostics {
         }
     }
 
-    /// Returns the last lines of stderr: two for people, one of JSON for `-o json`. `completion` is for
+    /// Returns the last lines of stderr: two for users, or one of JSON for `-o json`. `completion` completes
     /// the commands of the hint.
     static func report(
         _ error: OIDCError, asJSON: Bool, exitCode: Int32,
@@ -25,7 +25,7 @@ enum Diagnostics {
     ) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
         let hint = error.hint.map { hint in
-            // What the command line named is completed last, so a long hint still ends with whole commands.
+            // Completed after the first cut, so a long hint still ends with whole commands.
             DisplayText.clean(
                 withoutLongWords(completion.completed(DisplayText.clean(hint.commandLine, limit: 600))),
                 limit: 3_000)
@@ -43,7 +43,7 @@ enum Diagnostics {
         return (["error": .object(object)] as JSONValue).compact + "\n"
     }
 
-    /// A hint names what was given; it need not repeat all of it.
+    /// Shortens the long words of a hint, which may repeat what was given on the command line.
     private static func withoutLongWords(_ hint: String) -> String {
         hint.split(separator: " ", omittingEmptySubsequences: false)
             .map { $0.utf8.count > 200 ? DisplayText.clean($0, limit: 80) : String($0) }
@@ -52,14 +52,14 @@ enum Diagnostics {
 }
 
 extension OIDCError {
-    /// Returns the error with the class of the exit code, if a signal ends the program.
+    /// Returns the error; if a signal ends the program, its kind is `interrupted`.
     func ended(bySignal isSignaled: Bool) -> OIDCError {
         var error = self
         if isSignaled { error.kind = .interrupted }
         return error
     }
 
-    /// A command line that does not fit its table.
+    /// Creates the error for a command line that could not be parsed.
     init(_ error: UsageError) {
         self = .usage(error.message, hint: error.hint)
     }

@@ -2,7 +2,7 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// The options of a command line that say which session it is about, for the commands of its hints.
+/// The options of a command line that name its session, for the commands in hints.
 struct GivenSession: Sendable {
     private let common: CommonOptions
     private let options: ProviderOptions
@@ -35,23 +35,25 @@ struct GivenSession: Sendable {
         resource = url.flatMap { WebURL($0) == nil ? nil : $0 }
     }
 
-    /// The profile that the settings use: also without an option, a hint names it.
+    /// The profile that the settings use, including one chosen without an option.
     private var profileInUse: String? {
         let loader = SettingsLoader(environment: environment, common: common)
         return loader.profileName ?? (try? loader.file()?.profile(named: nil))?.name
     }
 
-    /// Whether a command is about another session on purpose, such as that of the profile which vouches for this one.
+    /// Returns whether a command is about another session on purpose, such as that of the user's own
+    /// provider.
     private func isForOther(_ hint: HintCommand) -> Bool {
-        // A resource has a server and a client of its own, unless the command line is about it too.
+        // A resource has a server and a client of its own, unless the command line is about the same
+        // resource.
         if let url = hint.operand, WebURL(url) != nil, url != resource, hint.call != command { return true }
         if let profile = hint.profile, profile != profileInUse.map({ ShellWord.quoted($0) }) { return true }
         return hint.issuer.map { $0 != options.issuer.map { ShellWord.quoted($0) } } ?? false
     }
 
-    /// Returns the words that a command of a hint lacks to be about this session, each after a space.
+    /// Returns the words that a command in a hint needs to be about this session, each after a space.
     func missingWords(_ hint: HintCommand) -> String {
-        // These write a profile, or read one.
+        // These commands write or read a profile.
         let isSettings = ["config", "register"].contains(hint.path.first)
         let accepted = Program.oidc.command(hint.path)?.options.map(\.name) ?? []
         guard isSettings ? accepted.contains("--config") : accepted.contains("--issuer") else { return "" }
@@ -79,7 +81,7 @@ struct GivenSession: Sendable {
             guard !hint.names(setting) else { return }
             for value in values { words += [option, ShellWord.quoted(value)] }
         }
-        // A command that signs in requests the scope that its hint names, or else all that the profile has.
+        // A command that signs in requests the scope that its hint names, or else all scopes of the profile.
         let signsIn = ["login", "authorize-url"].contains(hint.call) || hint.names("login")
         let repeatsScope = !signsIn || hint.call == command
         add("--issuer", "issuer", options.issuer.map { [$0] } ?? [])

@@ -12,7 +12,7 @@ enum HelpDocument {
         return document(command, options: command.options)
     }
 
-    /// Describes every command with its own options, and the shared options and topics once.
+    /// Describes every command with its own options, and lists the shared options and topics once.
     private static func reference(_ program: Program) -> JSONValue {
         let descriptions = program.descriptions
         let sections = program.sections.map { section in
@@ -50,7 +50,7 @@ enum HelpDocument {
         ]
     }
 
-    /// Returns the titles of the shared options that a command has.
+    /// Returns the titles of a command's groups of shared options.
     private static func groups(_ command: CommandDescription) -> [String] {
         var titles: [String] = []
         for case let title? in command.options.map(\.group) where !titles.contains(title) {

@@ -2,7 +2,8 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// What the commands of a hint need to be about the same profile, file, provider and session as the command line.
+/// The options to add to the commands in hints, so they use the same profile, file, provider and session as
+/// the command line.
 struct HintCompletion: Sendable {
     var common = CommonOptions()
     /// The names of the settings that options and variables set.
@@ -25,22 +26,23 @@ struct HintCompletion: Sendable {
         given = Set((options + variables).map(\.name))
     }
 
-    /// Whether options or variables name the provider or the client; a setting that is missing is then not the
+    /// Whether options or variables name the provider or the client. A missing setting is then not the
     /// profile's, and there may be no profile.
     private var isProviderGiven: Bool {
         [Setting.issuer, .clientID, .tokenEndpoint].contains { given.contains($0.name) }
     }
 
-    /// Whether the file has profiles and none of them is in use, so a change of one fails.
+    /// Whether the file has profiles but none is in use, so `oidc config set` would fail.
     private var isWithoutProfile: Bool {
         let loader = SettingsLoader(environment: environment, common: common)
         guard let file = try? loader.file(), !file.profiles.isEmpty else { return false }
         return (try? file.profile(named: loader.profileName)).flatMap { $0 } == nil
     }
 
-    /// Returns the hint with the options in its commands that the command line has, so that they act for the same session,
-    /// and with `--set` for a change of a profile that is not in use, or of a setting that an option or a variable
-    /// overrides. An option alone is no command, so it becomes a sentence.
+    /// Adds the options of the command line to each command in the hint. A change of a profile that is not in
+    /// effect becomes `--set`.
+    ///
+    /// A hint that is only an option becomes a sentence.
     func completed(_ hint: String) -> String {
         let hint = commandsCompleted(withOptions(hint))
         return hint.hasPrefix("-") ? "give \(hint)" : hint
@@ -48,7 +50,7 @@ struct HintCompletion: Sendable {
 
     private static let change = "oidc config set"
 
-    /// Replaces a change of a profile by an option if the profile is not what decides.
+    /// Replaces `oidc config set` by `--set` if a change of the profile would have no effect.
     private func withOptions(_ hint: String) -> String {
         let pieces = hint.pieces(between: HintCompletion.change)
         guard pieces.count > 1 else { return hint }
@@ -57,7 +59,7 @@ struct HintCompletion: Sendable {
             let name = rest.drop { $0 == " " || $0 == "'" }.prefix { $0 != "=" }
             let isOption = !rest.hasPrefix(" -p ") && (isForNone || given.contains(String(name)))
             guard isOption else { return text + HintCompletion.change + rest }
-            // The option is not offered twice.
+            // Does not offer the same option twice.
             if text.hasSuffix(", or: "), text.includes("--set\(rest)") { return String(text.dropLast(6)) }
             return "\(text)--set\(rest)"
         }
@@ -81,16 +83,16 @@ struct HintCommand {
     let path: [String]
     /// The command's options: their names, or `--set KEY` for a setting.
     private(set) var options: [String] = []
-    /// The words after the options `--config`, `--issuer` and `-p`.
+    /// The word after the option `--config`, `--issuer` or `-p`.
     private(set) var file: String?
     private(set) var issuer: String?
     private(set) var profile: String?
     private(set) var operand: String?
 
-    /// The words that lead to the command, without the program's name.
+    /// The command's path, without the program's name.
     var call: String { path.joined(separator: " ") }
 
-    /// Reads the words after the program's name; returns nil if they are no command.
+    /// Parses the words after the program's name. Returns nil if they are not a command.
     init?(_ text: some StringProtocol) {
         var words = HintCommand.words(text)[...]
         var path: [String] = []
@@ -138,8 +140,8 @@ struct HintCommand {
         return options.contains(option) || options.contains("--set \(setting)")
     }
 
-    /// Splits text at spaces that are not in single quotes. A word that a comma, semicolon, colon or parenthesis ends is the
-    /// last of a command.
+    /// Splits a string at spaces outside single quotes. A word that ends with a comma, semicolon, colon or
+    /// parenthesis is the last one of a command.
     private static func words(_ text: some StringProtocol) -> [(text: String, isLast: Bool)] {
         var words: [(text: String, isLast: Bool)] = []
         var word = ""

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// A hint in the words of the command line: with the command, option or setting to use.
+/// Hints in terms of the command line: the command, option or setting to use.
 extension Hint {
     var commandLine: String {
         switch self {
@@ -25,7 +25,7 @@ extension Hint {
 }
 
 extension Hint {
-    /// The words with the place where clients are registered at this provider, if it is known.
+    /// Returns the hint, with the console page for clients if it is known.
     func commandLine(registrationPlace place: String?) -> String {
         guard case .checkRegistration = self, let place else { return commandLine }
         return "\(commandLine) (\(place))"
@@ -33,7 +33,8 @@ extension Hint {
 }
 
 extension OIDCError {
-    /// Returns the error with the place where clients are registered, if the hint is to look there.
+    /// Returns the error with the console page for clients in its hint, if the hint is to check the
+    /// registration.
     func naming(registrationPlace place: String?) -> OIDCError {
         guard case .checkRegistration? = hint, place != nil else { return self }
         var error = self
@@ -147,7 +148,7 @@ extension Hint.Advice {
 }
 
 extension OIDCError {
-    /// The command line's own hints are strings.
+    /// Creates an error whose hint is a string, as the command line's own hints are.
     init(
         _ kind: Kind, _ message: String, hint: String?, stage: Stage? = nil, oauthError: String? = nil,
         retryAfter: Int? = nil
@@ -157,7 +158,7 @@ extension OIDCError {
             retryAfter: retryAfter)
     }
 
-    /// Returns the error with this command line in a hint that is to sign in and nothing else.
+    /// Returns the error with `line` as its hint, if the hint is only to sign in.
     func signingInAgain(by line: String) -> OIDCError {
         var error = self
         switch hint {
@@ -169,7 +170,7 @@ extension OIDCError {
         return error
     }
 
-    /// The error with a hint, if it has none: a fault of the provider is its operator's to fix.
+    /// The error, with the hint to report it to the provider's operator if it has none.
     var orReported: OIDCError {
         var error = self
         error.hint = hint ?? "report it to the provider's operator"
@@ -180,7 +181,7 @@ extension OIDCError {
         OIDCError(.usage, message, hint: hint)
     }
 
-    /// Message and hint in one line, for a warning.
+    /// The message and the hint on one line, for a warning.
     var commandLine: String { Warning(message, hint: hint).commandLine }
 }
 

@@ -68,7 +68,7 @@ struct Main {
         }
     }
 
-    /// The exit code of the first signal. It ends the program even if everything succeeded meanwhile, or if a command
-    /// took the interruption for another error.
+    /// The exit code of the first signal. It is used even if everything succeeded meanwhile, or if a command
+    /// reported the interruption as another error.
     private static var signalCode: Int32? { Interruption.recorded.map { 128 + $0 } }
 }

@@ -2,7 +2,7 @@ import CommandLineKit
 import OIDCCore
 
 extension Program {
-    /// Every command there is, in the order of the help.
+    /// Every command, in the order of the help.
     static let oidc = Program(
         name: "oidc", summary: "sign in once, and every script on this machine has a valid token",
         common: CommonOptions.self,
@@ -136,7 +136,7 @@ enum Manual {
         ("129, 130, 143", "ended by SIGHUP, SIGINT, SIGTERM"),
     ]
 
-    /// The variables that change what the program does.
+    /// The environment variables, for the manual.
     static let environment: [(term: String, meaning: String)] = [
         ("OIDC_<NAME>", "a setting, as in OIDC_CLIENT_SECRET: see oidc help settings"),
         ("OIDC_CONFIG", "the configuration file"), ("OIDC_PROFILE", "the profile to use"),

@@ -1,8 +1,8 @@
 import OIDCCore
 
-/// Times in words.
+/// Times as words.
 enum TimeWords {
-    /// `4 minutes`, `2 hours 5 minutes`, `3 days`.
+    /// Formats a duration, as in `4 minutes`, `2 hours 5 minutes` or `3 days`.
     static func duration(_ seconds: Int64) -> String {
         let seconds = max(0, seconds)
         switch seconds {
@@ -15,7 +15,7 @@ enum TimeWords {
         }
     }
 
-    /// `in 4 minutes`, `4 minutes ago`.
+    /// Formats a time relative to now, as in `in 4 minutes` or `4 minutes ago`.
     static func relative(_ instant: Instant, to now: Instant) -> String {
         let seconds = instant.seconds(since: now)
         if seconds == 0 { return "now" }
@@ -23,7 +23,7 @@ enum TimeWords {
             ? "in \(duration(seconds))" : "\(duration(seconds == .min ? .max : -seconds)) ago"
     }
 
-    /// `4:59`, `1:02:03`: a countdown.
+    /// Formats a countdown, as in `4:59` or `1:02:03`.
     static func countdown(_ seconds: Int64) -> String {
         let seconds = max(0, seconds)
         let (minutes, rest) = (seconds / 60 % 60, twoDigits(seconds % 60))

@@ -3,7 +3,7 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// What `oidc --version` prints.
+/// The output of `oidc --version`.
 enum Version {
     static let number = "0.2.0-dev"
     /// The day of the version, for the manual page.
@@ -12,7 +12,7 @@ enum Version {
     static var commit: String { String(cString: oidc_build_commit()) }
     static var text: String { commit.isEmpty ? "oidc \(number)" : "oidc \(number) (\(commit))" }
 
-    /// The versions of the program and of the libraries that it would use here; null for one that is missing.
+    /// The versions of the program and of the libraries it would load; null for a missing one.
     static var json: JSONValue {
         [
             "name": "oidc", "version": .string(number), "commit": commit.isEmpty ? .null : .string(commit),

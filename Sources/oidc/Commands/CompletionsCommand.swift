@@ -50,7 +50,7 @@ struct CompletionsCommand: RunnableCommand {
     }
 }
 
-/// Completions from the configuration. An unreadable configuration completes nothing, without an error.
+/// Completions from the configuration; none, and no error, if it cannot be read.
 struct CompletionValues {
     let environment: Variables
     let query: CompletionQuery
@@ -76,7 +76,7 @@ struct CompletionValues {
         }
     }
 
-    /// Completes `NAME=` of the provider on the line, and `NAME=VALUE` if the values can be listed.
+    /// Completions of the provider's parameters: `NAME=`, then `NAME=VALUE` if the values can be listed.
     private var parameters: [Candidate] {
         let given = query.operands
         guard let preset = given.first.flatMap({ Preset.named($0) }) else { return [] }
@@ -90,7 +90,7 @@ struct CompletionValues {
         return values.map { Candidate("\(name)=\($0)") }
     }
 
-    /// Completes `KEY=`, and `KEY=VALUE` once the key is typed and its values can be listed.
+    /// Completions of settings: `KEY=`, then `KEY=VALUE` if the values can be listed.
     private var settings: [Candidate] {
         guard let equals = query.typed.firstIndex(of: "=") else {
             return Setting.all.filter { !$0.kind.isSecret }.map { Candidate("\($0.name)=", $0.summary) }

@@ -26,7 +26,7 @@ struct ConfigCheckCommand: RunnableCommand {
         var failure: OIDCError?
         for profile in file.profiles {
             do throws(OIDCError) { try file.check(profile.name) } catch {
-                // The last line is the first problem; the others are said on the way.
+                // The first problem is thrown at the end; the others are warnings.
                 if failure != nil { context.console.warn(error.message) }
                 failure = failure ?? error
                 continue

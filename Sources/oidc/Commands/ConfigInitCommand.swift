@@ -46,7 +46,7 @@ struct ConfigInitCommand: RunnableCommand {
         return try converse(context, path)
     }
 
-    /// Whether anything is missing that could be asked for.
+    /// Whether a value is missing that the dialog prompts for.
     private var isIncomplete: Bool {
         get throws(OIDCError) {
             let given = try options.entries().map(\.setting)
@@ -59,7 +59,7 @@ struct ConfigInitCommand: RunnableCommand {
         }
     }
 
-    /// Asks for what is missing, writes the profile and offers to sign in.
+    /// Prompts for the missing values, writes the profile and offers to sign in.
     private func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Int32 {
         let profiles = try ProfileWriter(path: path).existing().profiles
         let dialog = InitDialog(
@@ -99,7 +99,7 @@ struct ConfigInitCommand: RunnableCommand {
                 console: context.console, environment: context.environment, common: command.common))
     }
 
-    /// Makes the profile of the command line, and checks it at the provider.
+    /// Creates the profile from the command line; checks it at the provider if `isChecked`.
     private func made(
         _ context: CommandContext, _ path: String, isChecked: Bool = true
     ) throws(OIDCError) -> NewProfile {
@@ -127,9 +127,10 @@ struct ConfigInitCommand: RunnableCommand {
         return profile
     }
 
-    /// Checks that the profile is complete, and that the provider has metadata if they are needed. The URLs of a
-    /// preset are known, so its profile is written even if the provider cannot be reached now. Returns what a sign-in
-    /// with the profile will fail at.
+    /// Checks that the profile is complete, and that the provider's metadata can be fetched if it is needed.
+    /// Returns the errors that a sign-in with the profile will fail with.
+    ///
+    /// The profile of a preset, whose URLs are known, is written even if the provider is unreachable.
     private func check(
         _ settings: Settings, _ made: PresetProfile?, _ context: CommandContext
     ) throws(OIDCError) -> [OIDCError] {
@@ -154,7 +155,8 @@ struct ConfigInitCommand: RunnableCommand {
         }
     }
 
-    /// Returns the variables that are about the network, such as `ca_file`. The profile must work without others.
+    /// Returns the network settings in variables, such as `ca_file`; a new profile must not depend on other
+    /// variables.
     private func around(_ context: CommandContext, _ path: String) throws(OIDCError) -> [SettingLayers.Entry]
     {
         var loader = context.settingsLoader
@@ -164,7 +166,7 @@ struct ConfigInitCommand: RunnableCommand {
         }
     }
 
-    /// Returns a command line like this one with other arguments.
+    /// Returns a command line of this command with other arguments.
     private func commandLine(_ arguments: String) -> String {
         "oidc config init" + (common.profile.map { " -p \(ShellWord.quoted($0))" } ?? "") + " " + arguments
             + " --client-id \(options.clientID.map { ShellWord.quoted($0) } ?? "ID")"

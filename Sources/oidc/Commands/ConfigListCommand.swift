@@ -56,7 +56,7 @@ struct ConfigListCommand: RunnableCommand {
         ].map { DisplayText.clean($0, limit: 200) }
     }
 
-    /// Says who is signed in, and with which other profiles the session is shared.
+    /// Returns who is signed in, and the other profiles that share the session.
     private static func state(_ profile: ProfileSessions.Listed, _ sessions: ProfileSessions) -> String {
         if let problem = profile.problem { return "not valid: \(problem.message)" }
         let state =

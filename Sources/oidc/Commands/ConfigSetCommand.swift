@@ -60,7 +60,7 @@ struct ConfigSetCommand: RunnableCommand {
         return servers
     }
 
-    /// Reports what was set or unset.
+    /// Reports the settings that were set or unset.
     static func report(
         _ verb: String, _ names: [String], _ outcome: ProfileEditor.Outcome, _ editor: ProfileEditor,
         _ context: CommandContext

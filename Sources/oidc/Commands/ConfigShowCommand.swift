@@ -49,8 +49,8 @@ struct ConfigShowCommand: RunnableCommand {
         return 0
     }
 
-    /// Returns the value to print, without secrets, without parameters that users add themselves, and without the
-    /// arguments of the program that prints the secret, as these may hold secrets.
+    /// Returns the value to print. Hides secrets and what may contain them: extra parameters, and the
+    /// arguments of programs that print a secret or key.
     static func redacted(_ entry: SettingLayers.Entry) -> JSONValue {
         switch entry.setting.kind {
         case .secret: return "(secret)"

@@ -51,7 +51,8 @@ struct CredentialDockerCommand: RunnableCommand {
         return 0
     }
 
-    /// Answers docker, which shows stdout if a helper fails, and not stderr.
+    /// Prints the credential. A failure is printed to stdout too, because docker does not show a helper's
+    /// stderr.
     private func get(_ context: CommandContext) throws(OIDCError) -> Int32 {
         var failure = DockerCredential.notFound
         var answer: String?
@@ -64,7 +65,7 @@ struct CredentialDockerCommand: RunnableCommand {
         return answer == nil ? 1 : 0
     }
 
-    /// Returns the answer with a token; nil for another registry.
+    /// Returns the answer with a token; nil for a registry that is not configured.
     private func found(_ context: CommandContext) throws(OIDCError) -> String? {
         let input = try UserFile.readStandardInput(limit: DockerCredential.limit)
         let settings = try context.settings(options)
@@ -76,7 +77,8 @@ struct CredentialDockerCommand: RunnableCommand {
         return DockerCredential.answer(text, host, token).compact
     }
 
-    /// Whether nobody has signed in. Docker then continues without a password, which would hide any other failure.
+    /// Returns whether there is no session. Docker then continues without a password, which would hide any
+    /// other failure.
     private func isWithoutSession(_ context: CommandContext) -> Bool {
         do throws(OIDCError) {
             let access = try SessionAccess(try context.provider(options))

@@ -46,7 +46,8 @@ struct CredentialGCPCommand: RunnableCommand {
         return 0
     }
 
-    /// Prints the configuration. Google's libraries split the command at every space, so no word may contain one.
+    /// Prints the configuration. Google's libraries split the command at every space, so no word may contain
+    /// one.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("gcp", context, options, type: type)
         guard !command.words.contains(where: { $0.contains(" ") }) else {

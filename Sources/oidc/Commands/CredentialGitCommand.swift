@@ -34,7 +34,7 @@ struct CredentialGitCommand: RunnableCommand {
         if action == nil, !isSetup { throw UsageError("missing operation: get, store or erase") }
     }
 
-    /// Answers git. A helper ignores operations that it does not know (gitcredentials(7)).
+    /// Answers git. Ignores unknown operations, as a helper must (gitcredentials(7)).
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }
         let input = try UserFile.readStandardInput(limit: GitCredential.limit)
@@ -51,7 +51,7 @@ struct CredentialGitCommand: RunnableCommand {
         return 0
     }
 
-    /// Prints git's configuration. The empty helper resets those configured for all hosts.
+    /// Prints the commands that configure git. The empty helper resets those configured for all hosts.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("git", context, options)
         let hosts = try command.settings.tools.gitHosts.required(example: "git.example.com")

@@ -55,7 +55,7 @@ enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
     /// `bearer_token_env_var` of an MCP server in config.toml (Codex 0.154, read 2026-11).
     case codex
 
-    /// Returns what to paste. A JSON string is a valid TOML string too.
+    /// Returns the configuration to paste. JSON strings are also valid TOML strings.
     func text(_ url: WebURL, _ line: String) -> String {
         let name = AgentSetup.name(url)
         switch self {

@@ -37,8 +37,8 @@ struct CredentialKubectlCommand: RunnableCommand {
         return 0
     }
 
-    /// Prints kubectl's configuration for version `v1` of its exec API (kubectl 1.22 and later). JSON strings are
-    /// valid YAML.
+    /// Prints kubectl's configuration for version `v1` of its exec API (kubectl 1.22 and later). JSON strings
+    /// are valid YAML.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("kubectl", context, options, type: type)
         let words = command.words.map { JSONValue.string($0).compact }

@@ -44,7 +44,7 @@ struct DemoCommand: RunnableCommand {
         return try serve(port.map { UInt16(clamping: $0) } ?? Self.usualPort, context)
     }
 
-    /// The port that config.example.json names.
+    /// The port in config.example.json.
     private static let usualPort: UInt16 = 9_480
 
     private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) -> Int32 {

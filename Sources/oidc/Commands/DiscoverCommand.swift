@@ -33,7 +33,7 @@ struct DiscoverCommand: RunnableCommand {
     }
 }
 
-/// A cache that always fetches, and keeps the response for other commands.
+/// A document cache that never returns a document, but stores each response for other commands.
 private struct FreshCache: DocumentCache {
     let kept: any DocumentCache
 

@@ -51,7 +51,7 @@ struct ExchangeCommand: RunnableCommand {
                 return String(decoding: bytes, as: UTF8.self)
             }
         } catch {
-            // The next sign-in is started like this one, which oidc login, with its browser, may not be able to do.
+            // The hint repeats `oidc authorize-url`: `oidc login` needs a browser, which may be missing here.
             let line = provider.settings.line("oidc authorize-url", and: [("--scope", .scope)])
             throw error.signingInAgain(by: "(umask 077; \(line) > \(ShellWord.quoted(path)))")
         }
@@ -60,7 +60,7 @@ struct ExchangeCommand: RunnableCommand {
         return 0
     }
 
-    /// Refuses options that name something else than the pending sign-in, which overrides them.
+    /// Refuses options that differ from the pending sign-in, which overrides them.
     private static func check(
         _ options: [SettingLayers.Entry], against started: [SettingLayers.Entry],
         of pending: PendingAuthorization
@@ -101,7 +101,7 @@ struct ExchangeCommand: RunnableCommand {
             entries.append(
                 SettingLayers.Entry(setting: setting, value: .string(text), origin: .option("--pending")))
         }
-        // A template does not say where its metadata is; the settings do.
+        // An issuer template is left out: the settings name the URL of its metadata.
         add(.issuer, pending.issuer.flatMap { IssuerTemplate($0) == nil ? $0 : nil })
         add(.clientID, pending.clientID)
         add(.tokenEndpoint, pending.tokenEndpoint?.text)
@@ -125,7 +125,7 @@ struct ExchangeCommand: RunnableCommand {
 }
 
 extension PendingAuthorization {
-    /// Whether the sign-in was started at this issuer, or at one that a template stands for.
+    /// Returns whether the sign-in was started at this issuer, or at a template that may stand for it.
     fileprivate func isStarted(at configured: String) -> Bool {
         guard let issuer else { return false }
         return ExactText.isSame(configured, issuer)

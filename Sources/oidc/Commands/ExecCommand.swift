@@ -90,7 +90,7 @@ struct ExecCommand: RunnableCommand {
         return report(failure, context)
     }
 
-    /// Runs the command beside a proxy that lives as long as it does.
+    /// Runs the command with a proxy, which stops when the command ends.
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
         let routes = try ProxyRoutes.routes(proxies, provider, for: "oidc exec --proxy")
@@ -129,7 +129,8 @@ struct ExecCommand: RunnableCommand {
         return child.finish()
     }
 
-    /// Warns of a token that expires during the job: half of a token's lifetime is enough to pass it on.
+    /// Warns if the token expires before the job ends. A token with half of its lifetime left is not
+    /// refreshed, even if that is less than the job takes.
     private func warn(_ token: CredentialToken, _ context: CommandContext) {
         guard let left = token.expiresAt?.seconds(since: context.now), left < Int64(minimumValidity) else {
             return

@@ -51,7 +51,7 @@ struct InspectCommand: RunnableCommand {
                         + "oidc introspect -",
                 stage: .idToken)
         }
-        // A token is printed even if there are no keys; the exit code says that it was not verified.
+        // The token is printed even if there are no keys; the exit code reports that it was not verified.
         let verification = Result { () throws(OIDCError) in
             try TokenVerification(provider: provider, jwks: jwks).verdict(token)
         }

@@ -89,7 +89,7 @@ struct LoginCommand: RunnableCommand {
 
     private func prepare(_ signIn: inout SignIn) {
         signIn.opensBrowser = !isWithoutBrowser
-        // A script has no use for a name that takes another request; oidc userinfo has it.
+        // A script does not need the name, which takes another request; `oidc userinfo` prints it.
         signIn.showsName = Terminal.isTerminal(.standardError) && !common.isQuiet
     }
 

@@ -19,18 +19,18 @@ extension LogoutCommand {
         return Taken(content: stored.content.map { $0 })
     }
 
-    /// Removes the session before the provider is asked, which may fail or take long. Uses the lock if possible,
-    /// because a refresh in progress would bring the session back.
+    /// Removes the session before the request to the provider, which may fail or take long. Uses the lock if
+    /// possible, because a refresh in progress would store the session again.
     func take(
         _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
     ) throws(OIDCError) -> Taken {
         var taken: Taken?
         var isMissing = false
         do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
-            // A session that cannot be read is removed like any other, but not while its store is out of reach.
+            // An unreadable session is removed too, unless its store is unreachable.
             guard error.kind != .unreachable, error.kind != .interrupted else { throw error }
         }
-        // Nothing is created, not even a lock, for a session that is not there.
+        // For a missing session, nothing is created, not even a lock.
         if isMissing { return Taken(content: .success(try store.takeLeftovers(of: key) { _ in true }.first)) }
         do {
             try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
@@ -42,12 +42,13 @@ extension LogoutCommand {
         let result = taken ?? remove(key, from: store)
         guard let failure = result.failure else { return result }
         if result.session == nil { throw failure }
-        // What stays would be used on, so it must not be revoked.
+        // A session that stays may be used again, so its tokens must not be revoked.
         guard isEmpty(store, key) else { throw unforgotten(failure) }
         return result
     }
 
-    /// Returns the error about a session that stays, with what to do instead of storing the next one elsewhere.
+    /// Returns the error for a session that could not be removed. The hint is to make its directory writable,
+    /// not to use another one.
     private func unforgotten(_ failure: OIDCError) -> OIDCError {
         var error = failure
         error.message += "; the session stays, and nothing was revoked"
@@ -67,7 +68,7 @@ extension LogoutCommand {
         return taken
     }
 
-    /// Returns whether a store has no session of a key; one that cannot be read is there.
+    /// Returns whether a store has no session for a key; a session that cannot be read counts as one.
     func isEmpty(_ store: any SessionStoring, _ key: SessionKey) -> Bool {
         do { return try store.load(key) == nil } catch { return false }
     }

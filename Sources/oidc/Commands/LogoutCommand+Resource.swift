@@ -6,7 +6,7 @@ extension LogoutCommand {
     func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let linked: ProviderContext?
         do throws(OIDCError) { linked = try operand.linkedExactly() } catch {
-            // A session from before the URL became part of a larger resource may still be there.
+            // A session may be left from before the URL became part of a larger resource.
             let known = try KnownProviders(ProviderContext(operand.asked, context))
             guard error.kind == .usage, try !operand.sessions(known, of: nil).isEmpty else { throw error }
             linked = nil

@@ -85,7 +85,7 @@ struct LogoutCommand: RunnableCommand {
     private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let known = try KnownProviders(provider)
         var documents: [JSONValue] = []
-        // The failure that ends the command is the last thing it says, so the others are warnings before it.
+        // The worst failure becomes the error of the command; the others are warnings before it.
         var worst: OIDCError?
         let note = { (error: OIDCError) in
             guard let held = worst else { return worst = error }
@@ -135,9 +135,9 @@ struct LogoutCommand: RunnableCommand {
         return 0
     }
 
-    /// The end of a session.
+    /// The result of a logout.
     struct Ending {
-        /// What the provider said; nil if it was not asked.
+        /// The provider's answer to the revocation; nil if none was requested.
         let answer: RevocationAnswer?
         let hadSession: Bool
         let failure: OIDCError?
@@ -153,7 +153,7 @@ struct LogoutCommand: RunnableCommand {
         }
     }
 
-    /// Logs out of a session, also of one that could not be read.
+    /// Revokes the tokens of a session that was removed, and reports one that could not be read.
     func forget(
         _ taken: Taken, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Ending {
@@ -199,8 +199,8 @@ struct LogoutCommand: RunnableCommand {
         return Ending(answer: answer, hadSession: hadSession, failure: error)
     }
 
-    /// Returns the error of a revocation that did not happen with a hint about the tokens, as they cannot be revoked
-    /// any more.
+    /// Returns the error of a failed revocation, with a hint that the tokens stay valid: without the session,
+    /// they cannot be revoked any more.
     private func unrevoked(_ failure: OIDCError) -> OIDCError {
         guard failure.kind != .refused, failure.kind != .interrupted else { return failure }
         var error = failure

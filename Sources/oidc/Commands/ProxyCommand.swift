@@ -93,7 +93,7 @@ struct ProxyCommand: RunnableCommand {
         }
     }
 
-    /// Prints what callers use, and where it leads.
+    /// Prints the URL for callers and the URL that it forwards to.
     private func announce(
         _ url: String, _ route: ProxyRoute, _ context: CommandContext
     ) throws(OIDCError) {

@@ -97,7 +97,8 @@ struct RegisterCommand: RunnableCommand {
 
     private static let others = [Setting.clientID] + Setting.clientSecrets
 
-    /// Refuses options that the new client could not honor: another client's ID or secret, and a grant without a user.
+    /// Refuses options that a new client cannot use: another client's ID or secret, and a grant without a
+    /// user.
     private func refuseOtherClient(_ settings: Settings) throws(OIDCError) {
         func refuse(_ refused: [Setting], _ reason: String) throws(OIDCError) {
             let given = settings.layers.given.filter { $0.origin.layer == .options }
@@ -110,7 +111,7 @@ struct RegisterCommand: RunnableCommand {
         }
     }
 
-    /// Warns of variables that override the profile.
+    /// Warns about variables that override the profile.
     private func warnOfVariables(_ settings: Settings, _ context: CommandContext) {
         let overriding = Self.others + (settings.token.grant.needsUser ? [] : [.grant])
         for entry in settings.layers.given
@@ -119,8 +120,8 @@ struct RegisterCommand: RunnableCommand {
         }
     }
 
-    /// Prints the document to host. It lists the redirect URLs without a port, as RFC 8252 §7.3 wants them compared, and
-    /// with the ports that a sign-in uses, for servers that compare them exactly.
+    /// Prints the document to host. It lists the redirect URLs without a port, which servers must ignore (RFC
+    /// 8252 §7.3), and with the ports that a sign-in uses, for servers that compare them exactly.
     private func printMetadata(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let settings = try context.settings(options)
         try refuseOtherClient(settings)
@@ -144,7 +145,7 @@ struct RegisterCommand: RunnableCommand {
         return 0
     }
 
-    /// Returns the profile: the options, and the provider's values for the client.
+    /// Returns the entries of the profile: the options, overridden by what the provider registered.
     private func written(
         _ options: [SettingLayers.Entry], _ registered: ClientRegistration.Outcome,
         _ provider: ProviderContext, _ place: ProfileSecret
@@ -164,7 +165,7 @@ struct RegisterCommand: RunnableCommand {
         return entries
     }
 
-    /// Reads the settings from options and variables only, as the profile does not exist yet.
+    /// Reads only the options and variables, because the profile does not exist yet.
     private func settings(
         _ entries: [SettingLayers.Entry], _ context: CommandContext
     ) throws(OIDCError) -> Settings {

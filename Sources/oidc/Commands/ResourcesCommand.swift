@@ -31,7 +31,7 @@ struct ResourcesCommand: RunnableCommand {
         }
     }
 
-    /// Refuses what is for a call, if none is made.
+    /// Refuses options for a call if no title is given.
     private func checkList() throws(OIDCError) {
         let given = [
             (!request.headers.isEmpty, "--header"), (request.data != nil, "--data"),
@@ -63,7 +63,7 @@ struct ResourcesCommand: RunnableCommand {
         return 0
     }
 
-    /// Returns the resources, or an error if there are none.
+    /// Returns the resources. Throws if none is set.
     private static func checked(_ settings: ToolSettings) throws(OIDCError) -> [Resource] {
         let resources = try settings.checkedResources()
         guard !resources.isEmpty else {

@@ -44,7 +44,7 @@ struct RevokeCommand: TokenOperandCommand {
         return 0
     }
 
-    /// Prints what the provider did, with `-o json`.
+    /// Prints the provider's answer, with `-o json`.
     private func report(_ answer: RevocationAnswer, _ context: CommandContext) throws(OIDCError) {
         guard context.console.isJSON else { return }
         try context.console.output([
@@ -53,7 +53,8 @@ struct RevokeCommand: TokenOperandCommand {
         ])
     }
 
-    /// Throws if the session could not be stored without the token, which would be used on. Nothing is revoked then.
+    /// Checks that the session can be stored without the token. If not, nothing is revoked, because the
+    /// session would keep using the token.
     private func checkForgettable(_ token: Redacted<String>, _ provider: ProviderContext) throws(OIDCError) {
         guard let key = try? provider.sessionKey(), case let store = try provider.store(),
             let session = try? store.load(key), let rest = session.revoking(token), rest != session

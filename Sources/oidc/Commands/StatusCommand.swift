@@ -44,7 +44,7 @@ struct StatusCommand: RunnableCommand {
         if !provider.namesProvider {
             let sessions = try known(provider, context)
             if !sessions.isEmpty { return try show(sessions, provider, context) }
-            // A profile may have only what sign-ins to a URL need.
+            // A profile may have only the settings for sign-ins to a URL.
             let hasProfiles = try context.settingsLoader.file()?.profiles.isEmpty == false
             if !hasProfiles || provider.settings.client.metadataURL != nil {
                 throw OIDCError(
@@ -76,7 +76,7 @@ struct StatusCommand: RunnableCommand {
         return 0
     }
 
-    /// Returns a row for each resource that somebody signed in to.
+    /// Returns a row for each resource with a session.
     private func resourceLines(_ provider: ProviderContext, _ context: CommandContext) -> [(String, String)] {
         guard let links = try? ResourceRecords(context)?.links.all() else { return [] }
         return links.compactMap { link in
@@ -89,7 +89,7 @@ struct StatusCommand: RunnableCommand {
         }
     }
 
-    /// Reports a grant without a user, which gets a token on demand.
+    /// Reports that no token is stored, and that the grant gets one on demand, without a user.
     private func showNone(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let key = access.key
         try SubjectToken(access.provider).checkOrigin()
@@ -107,8 +107,8 @@ struct StatusCommand: RunnableCommand {
         return 0
     }
 
-    /// Reports a URL that no session leads to: a grant without a user gets a token on demand, which the settings must
-    /// allow.
+    /// Reports that no token is stored for a URL, and that the grant gets one on demand. Throws if the
+    /// settings do not allow a grant without a user.
     private func showNone(
         _ operand: ResourceOperand, _ context: CommandContext
     ) throws(OIDCError) -> Int32 {
@@ -158,7 +158,7 @@ struct StatusCommand: RunnableCommand {
             case .failure(let error): failures.append(known.naming(error, of: stored))
             }
         }
-        // A session that cannot be read may be one that is usable.
+        // A session that cannot be read may be usable, so this is not reported as "nobody is signed in".
         if reports.isEmpty, let first = failures.first { throw first }
         for failure in failures.prefix(10) { context.console.warn(failure.commandLine) }
         if failures.count > 10 { context.console.warn("\(failures.count - 10) more cannot be read") }

@@ -45,7 +45,7 @@ struct TokenCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        // A sign-in returns a new token, so its session is not refreshed.
+        // The session before a sign-in. One that a sign-in has just created is not refreshed.
         var earlier: Session?
         let body = { (access: SessionAccess) throws(OIDCError) in
             guard type == .access || access.key.grant.needsUser else {

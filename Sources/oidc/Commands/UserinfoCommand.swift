@@ -65,7 +65,7 @@ struct UserinfoCommand: RunnableCommand {
         }
     }
 
-    /// Returns a claim without the characters that a terminal acts on, if stdout is a terminal.
+    /// Returns a claim as text. If stdout is a terminal, removes the characters that control it.
     private static func printable(_ text: String) -> String {
         Terminal.isTerminal(.standardOutput) ? DisplayText.clean(text, limit: 65_536) : text
     }

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// AWS keys for an ID token: `AssumeRoleWithWebIdentity` of the Security Token Service.
+/// AWS keys that the Security Token Service returns for an ID token (`AssumeRoleWithWebIdentity`).
 struct AWSCredential {
     let accessKeyID: String
     let secretAccessKey: Redacted<String>

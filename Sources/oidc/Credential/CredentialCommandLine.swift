@@ -1,9 +1,8 @@
 import OIDCCore
 import OIDCSystem
 
-/// The command line to put into another program's configuration: this program with the given options, and with
-/// options in place of variables, as the other program does not have our variables. Paths are absolute, as it runs in
-/// another directory.
+/// The command line to put into another program's configuration. That program does not have our variables, so
+/// options replace them; it runs in another directory, so paths are absolute.
 struct CredentialCommandLine {
     let words: [String]
     let settings: Settings
@@ -14,7 +13,7 @@ struct CredentialCommandLine {
         try self.init(["credential", kind], context, provider, type: type)
     }
 
-    /// Makes the line of a command, with a URL operand if there is one.
+    /// Creates the command line of a command, with an optional URL operand.
     init(
         _ command: [String], _ context: CommandContext, _ provider: ProviderOptions, operand: WebURL? = nil,
         type: TokenKind? = nil
@@ -42,7 +41,7 @@ struct CredentialCommandLine {
     /// The command line for a shell, or for a program that splits words as a shell does.
     var line: String { words.map(ShellWord.quoted).joined(separator: " ") }
 
-    /// Returns the program's name if PATH finds it, or else the path that it was called by.
+    /// Returns the program's name if it is in PATH, or else the path it was called by.
     private static func program(_ environment: Variables) -> String {
         if (try? Executable.find("oidc", in: environment)) != nil { return "oidc" }
         guard let path = ProcessEnvironment.arguments.first, path.contains("/") else { return "oidc" }

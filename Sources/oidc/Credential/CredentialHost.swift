@@ -9,7 +9,7 @@ struct CredentialHost: Sendable {
     /// The user name that many hosts expect with a token; they check only the token.
     static let usualName = "oauth2"
 
-    /// Returns whether the URL is on this host. The default port may be written or left out.
+    /// Returns whether the URL is on this host. The default port is optional.
     func serves(_ url: WebURL) -> Bool {
         WebURL("\(url.scheme)://\(host)")?.origin == url.origin
     }
@@ -48,7 +48,7 @@ struct CredentialHosts: Sendable {
         }
     }
 
-    /// Returns the hosts, or an error if none is set.
+    /// Returns the hosts. Throws if none is set.
     func required(example: String) throws(OIDCError) -> [CredentialHost] {
         let hosts = try checked()
         guard hosts.isEmpty else { return hosts }

@@ -1,12 +1,12 @@
 import OIDCCore
 import OIDCSystem
 
-/// A token for another program: the access token, unless it is bound to a key of the session, or the ID token.
+/// A token for another program: the ID token, or the access token if it is not bound to a key.
 struct CredentialToken {
     let text: Redacted<String>
     let expiresAt: Instant?
 
-    /// Gets a fresh token, from the store if possible.
+    /// Creates the token: a fresh one, from the store if possible.
     init(
         _ kind: TokenKind, _ access: SessionAccess, minimumValidity: Int64 = 60
     ) throws(OIDCError) {
@@ -23,7 +23,7 @@ struct CredentialToken {
         }
     }
 
-    /// Throws if there is no ID token for kubectl, which takes access tokens too.
+    /// Throws if an ID token is requested and the grant has none. The hint is to use an access token.
     static func checkKubernetes(_ kind: TokenKind, _ key: SessionKey) throws(OIDCError) {
         guard kind == .access || key.grant.needsUser else {
             throw .noIDToken(key.grant, hint: "if the cluster accepts access tokens, give --type access")
@@ -46,7 +46,7 @@ struct CredentialToken {
 }
 
 extension OIDCError {
-    /// The error that a grant without a user brings access tokens only.
+    /// Returns the error for a grant without a user, which has no ID token.
     static func noIDToken(_ grant: GrantType, hint: String = "--grant authorization_code") -> OIDCError {
         OIDCError(.usage, "grant \(grant.rawValue) gives no ID token", hint: hint, stage: .idToken)
     }

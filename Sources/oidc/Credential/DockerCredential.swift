@@ -2,11 +2,11 @@ import OIDCCore
 
 /// The protocol of `docker-credential-…` programs.
 enum DockerCredential {
-    /// The only message that docker recognizes: it then continues without a password.
+    /// The only error that docker recognizes; it then continues without a password.
     static let notFound = "credentials not found in native keychain"
     static let limit = 65_536
 
-    /// Returns an error as docker shows it, on one line.
+    /// Formats an error on one line, as docker shows it.
     static func text(_ error: OIDCError) -> String {
         DisplayText.clean("oidc: \(Warning(error.message, hint: error.hint).commandLine)", limit: 900)
     }

@@ -9,8 +9,8 @@ struct GitCredential {
 
     static let limit = 65_536
 
-    /// Parses strictly: a line end smuggled into a name would request another host's password (CVE-2020-5260,
-    /// CVE-2024-52006).
+    /// Parses the request strictly: a line end hidden in a URL would request another host's password
+    /// (CVE-2020-5260, CVE-2024-52006).
     init(parsing bytes: [UInt8]) throws(OIDCError) {
         guard bytes.count <= GitCredential.limit, let text = String(validating: bytes, as: UTF8.self),
             text.utf8.allSatisfy({ $0 != 0 && $0 != 0x0D })
@@ -31,8 +31,8 @@ struct GitCredential {
         password = values["password"].map { Redacted($0) }
     }
 
-    /// Returns nil if no token may be sent there: another protocol, plain http to another machine, or an invalid
-    /// host.
+    /// Returns the URL of the request; nil if no token may be sent there: another protocol, plain http to
+    /// another machine, or an invalid host.
     private static func url(_ values: [String: String]) -> WebURL? {
         guard let scheme = values["protocol"], let host = values["host"],
             scheme == "https" || scheme == "http", let url = WebURL("\(scheme)://\(host)"),
@@ -64,8 +64,8 @@ struct GitCredential {
 }
 
 extension SessionAccess {
-    /// Marks a token as expired after another program was refused with it, so the next one is new. The session
-    /// stays, and so does a token that could not be replaced.
+    /// Marks a token as expired after a server refused it, so the next one is new. Does nothing if the
+    /// session cannot be refreshed.
     func expire(_ token: Redacted<String>) throws(OIDCError) {
         guard let stored = try load(), stored.holds(token), stored.canRefresh else { return }
         let wait = LockWait(

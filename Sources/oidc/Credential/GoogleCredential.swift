@@ -1,13 +1,13 @@
 import OIDCCore
 import OIDCSystem
 
-/// The answer to Google's libraries (external account, executable source): success or failure, both with exit 0.
+/// The answer to Google's libraries (external account, executable source): success or failure, both with exit
+/// 0.
 enum GoogleCredential {
     static let idTokenType = "urn:ietf:params:oauth:token-type:id_token"
     static let jwtType = "urn:ietf:params:oauth:token-type:jwt"
 
-    /// Returns the type that the caller's configuration names, else the one that is set, else the default for the
-    /// token.
+    /// Returns the type in the caller's configuration, else in the setting, else the default for the token.
     static func tokenType(
         _ environment: Variables, setting: String?, default standard: String
     ) throws(OIDCError) -> String {

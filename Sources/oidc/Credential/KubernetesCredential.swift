@@ -1,13 +1,13 @@
 import OIDCCore
 
-/// What kubectl and other users of client-go exchange with a credential plugin: `ExecCredential`.
+/// The `ExecCredential` that a credential plugin returns to kubectl and other users of client-go.
 struct KubernetesCredential {
     static let group = "client.authentication.k8s.io"
 
     /// The version of the request, used for the answer too.
     let apiVersion: String
 
-    /// Reads `KUBERNETES_EXEC_INFO`. Without it, the newest version is used.
+    /// Parses `KUBERNETES_EXEC_INFO`. If it is not set, the newest version is used.
     init(executionInfo: String?) throws(OIDCError) {
         guard let executionInfo, !executionInfo.isEmpty else {
             apiVersion = "\(KubernetesCredential.group)/v1"

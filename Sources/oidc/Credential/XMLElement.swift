@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// The subset of XML that web services answer with: elements and text, of bounded depth. Document types, sections,
-/// processing instructions and all but the five predefined entities are refused.
+/// An element of the XML subset that web services send: elements and text, of limited depth. Document types,
+/// CDATA sections, processing instructions, and all but the five predefined entities are refused.
 struct XMLElement: Equatable {
     /// The name without its namespace prefix.
     let name: String
@@ -135,7 +135,7 @@ private struct XMLParser {
         position += 1
     }
 
-    /// Reads `&amp;`, `&#38;`, `&#x26;` and the like.
+    /// Parses an entity such as `&amp;`, `&#38;` or `&#x26;`.
     private mutating func reference() throws(XMLElement.Malformed) -> [UInt8] {
         let rest = bytes[(position + 1)...].prefix(12)
         guard let end = rest.firstIndex(of: 0x3B) else { throw malformed("an entity is not closed") }

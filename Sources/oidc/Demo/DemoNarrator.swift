@@ -1,11 +1,11 @@
 import OIDCCore
 import OIDCSystem
 
-/// Explains the sign-in of the tour, and simulates the browser if there is none.
+/// The explanations of the tour's sign-in, and the simulated browser if there is none.
 final class DemoNarrator {
     private let tour: DemoTour
     private let stage: DemoStage
-    /// Whether only what is new since the first sign-in is explained.
+    /// Whether to explain only what differs from the first sign-in.
     private let isBrief: Bool
     private var url: WebURL?
     private var player: BackgroundThread?

@@ -2,7 +2,7 @@ import DemoProvider
 import OIDCCore
 import OIDCSystem
 
-/// The tour's sign-in to a URL, of which nothing else is known beforehand.
+/// The tour's sign-in to a URL, without any other settings.
 extension DemoTour {
     func signInToURL(_ stage: DemoStage, _ environment: ProviderEnvironment) throws(OIDCError) {
         let url = try DemoProvider.resource(at: stage.origin)
@@ -46,7 +46,7 @@ extension DemoTour {
 }
 
 extension DemoProvider {
-    /// Returns the URL of the protected resource of the demo provider at an origin.
+    /// Returns the URL of the demo provider's protected resource.
     static func resource(at origin: String) throws(OIDCError) -> WebURL {
         guard let url = WebURL(origin + Endpoint.protectedResource.path) else {
             throw OIDCError(.failed, "the demo has no URL")

@@ -9,7 +9,7 @@ final class DemoStage: Sendable {
     private let provider: Provider
     private let server: BackgroundServer
 
-    /// One provider for the server's thread and the simulated browser.
+    /// The provider, shared by the server's thread and the simulated browser.
     private final class Provider: Sendable {
         let state: Mutex<DemoProvider?>
         init() { state = Mutex(nil) }
@@ -37,8 +37,8 @@ final class DemoStage: Sendable {
         server.end()
     }
 
-    /// Simulates alice at a browser: gets the provider's pages, and follows the last redirect to the listener of
-    /// `oidc`.
+    /// Simulates alice at a browser: gets the provider's pages, and follows the last redirect to the listener
+    /// of `oidc`.
     func playBrowser(_ url: WebURL, _ transport: CurlTransport) throws(OIDCError) -> BackgroundThread {
         let provider = provider
         let origin = origin
@@ -69,8 +69,8 @@ extension DemoProvider {
 }
 
 extension HTTPResponse {
-    /// The answer to a request for another host (RFC 9110 §15.5.20). A page of another site whose name resolves to
-    /// this machine (DNS rebinding) gets nothing.
+    /// The answer to a request for another host (RFC 9110 §15.5.20). A page of another site whose name
+    /// resolves to this machine (DNS rebinding) gets nothing.
     static let misdirected = HTTPResponse(
         status: 421, headers: HTTPHeaders([("Content-Type", "text/plain")]),
         body: Array("421 wrong Host\n".utf8))

@@ -61,7 +61,7 @@ struct DemoTour {
         return metadata
     }
 
-    /// Signs in, in the browser; to a resource if one is named.
+    /// Signs in with the browser, to a resource if one is given.
     func signIn(
         _ stage: DemoStage, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment,
         as client: Client, scope: Scope, to resource: String? = nil

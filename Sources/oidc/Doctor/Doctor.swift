@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Checks everything that a sign-in depends on. Stops at no problem, but at a signal.
+/// The checks of everything that a sign-in depends on. They continue after a problem, but not after a signal.
 struct Doctor {
     let context: CommandContext
     let options: ProviderOptions
@@ -27,7 +27,7 @@ struct Doctor {
         findings.append(libraries())
         findings += MachineChecks(provider: provider).findings()
         if isConfigured { findings += StoreChecks(provider: provider).findings() }
-        // After a signal, no check has waited for its answer.
+        // A signal leaves the checks incomplete, so nothing is reported.
         try Interruption.throwIfPending()
         let completion = context.console.completion
         return findings.map { $0.completed(by: completion).redacted(home: context.environment["HOME"]) }
@@ -44,7 +44,7 @@ struct Doctor {
             "\(findings.count) checks: \(ok) ok, \(count(.warning, "warning")), \(count(.problem, "problem"))"
     }
 
-    /// Checks libcrypto. Requests to the provider check libcurl.
+    /// Checks that libcrypto can be used. The requests to the provider show the same for libcurl.
     private func libraries() -> Finding {
         do throws(OIDCError) {
             _ = try Fingerprint.of("")

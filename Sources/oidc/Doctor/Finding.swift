@@ -20,7 +20,7 @@ struct Finding {
         self.hint = hint.map { DisplayText.clean($0) }
     }
 
-    /// Makes a finding of an error and its hint.
+    /// Creates a finding from an error and its hint.
     init(_ check: String, _ error: OIDCError, _ result: Result = .problem) {
         self.init(check, result, error.message, hint: error.hint?.commandLine)
     }
@@ -45,14 +45,14 @@ struct Finding {
 }
 
 extension Finding {
-    /// Returns the finding with what the command line and variables name in its hint.
+    /// Returns the finding with the options of the command line in its hint.
     func completed(by completion: HintCompletion) -> Finding {
         var finding = self
         finding.hint = hint.map(completion.completed)
         return finding
     }
 
-    /// Returns the finding with `~` for the home directory, which holds the user's name.
+    /// Returns the finding with `~` in place of the home directory, which contains the user's name.
     func redacted(home: String?) -> Finding {
         guard let home, home.utf8.count > 1 else { return self }
         var finding = self

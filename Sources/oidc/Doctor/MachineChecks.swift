@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Checks of this machine: what a sign-in needs.
+/// Checks of this machine: the redirect URL's port, `localhost`, the browser and the CI identity.
 struct MachineChecks {
     let provider: ProviderContext
 
@@ -26,7 +26,7 @@ struct MachineChecks {
         }
     }
 
-    /// Checks the resolver for the browser; this program does not need it.
+    /// Checks that `localhost` is this machine for the browser; this program does not look it up.
     private func localhost() -> Finding {
         let addresses = HostLookup.addresses(of: "localhost")
         let isNeeded = (try? settings.signIn.redirect())?.loopback?.host == .localhost

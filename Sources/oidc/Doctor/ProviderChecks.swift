@@ -27,7 +27,7 @@ struct ProviderChecks {
         return findings
     }
 
-    /// What is known of the provider by name.
+    /// Findings from the preset that matches the settings.
     private var known: [Finding] {
         Preset.matching(settings).map { PresetChecks(match: $0, settings: settings).findings() } ?? []
     }
@@ -84,7 +84,7 @@ struct ProviderChecks {
         return findings
     }
 
-    /// Returns the issuer that the metadata name, where they are, and what a template means.
+    /// Returns the metadata's issuer, the `metadata_url` if it is set, and the meaning of an issuer template.
     private func discovered(_ metadata: ProviderMetadata) -> String {
         let issuer = metadata.issuer ?? ""
         let isTemplate = IssuerTemplate(issuer) != nil
@@ -118,7 +118,7 @@ struct ProviderChecks {
         }
     }
 
-    /// Checks the client of a provider without metadata.
+    /// Checks the client if no issuer is set.
     private func clientAlone() -> [Finding] {
         guard settings.client.id != nil else { return [] }
         do throws(OIDCError) { return [client(nil, try provider.environment())] } catch {
@@ -192,7 +192,7 @@ struct ProviderChecks {
     }
 }
 
-/// A transport that remembers the provider's `Date` header and the first failure.
+/// A transport that records the provider's `Date` header and the first failure.
 final class DateProbe: HTTPTransport {
     private struct Observations {
         var date: Instant?

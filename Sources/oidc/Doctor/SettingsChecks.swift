@@ -35,7 +35,7 @@ struct SettingsChecks {
         "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
     ]
 
-    /// Reports unknown variables and those that are ignored.
+    /// Reports ignored variables: unknown ones, and directories that are not absolute paths.
     func variables() -> Finding {
         let relative = SettingsChecks.directories.filter { name in
             context.environment[name].map { !$0.isEmpty && !$0.hasPrefix("/") } ?? false
@@ -59,7 +59,7 @@ struct SettingsChecks {
                 ?? "oidc help settings")
     }
 
-    /// Reports settings that are not used: overridden by a stronger layer, or of another provider or client.
+    /// Reports unused settings: overridden by a stronger layer, or belonging to another provider or client.
     func precedence(_ settings: Settings) -> Finding {
         var hidden = settings.layers.withheld.compactMap { entry -> String? in
             guard case .variable(let name) = entry.origin else { return nil }
@@ -85,7 +85,7 @@ struct SettingsChecks {
             hint: "unset what overrides them, or see: oidc config show")
     }
 
-    /// Returns why a setting of the profile is not used although none of that name overrides it.
+    /// Returns why a setting of the profile is not used if no setting of the same name overrides it.
     private func reason(_ name: String, _ settings: Settings) -> String {
         let isWithheld = settings.layers.withheld.contains {
             $0.setting.name == name && $0.origin.layer == .profile

@@ -25,7 +25,7 @@ struct StoreChecks {
             return findings + [session(store, key)]
         }
         let found = self.store(store, key)
-        // What is wrong with the keychain is in the line of the store.
+        // The store's finding already reports a problem with the keychain.
         let keychain = choice == .keychain && found.result == .problem ? [] : [keychain(choice)]
         return [found] + keychain + (key.map { [session(store, $0)] } ?? [])
     }
@@ -52,7 +52,8 @@ struct StoreChecks {
         }
     }
 
-    /// Checks the server of a shared store and the key. Its sessions are those of other machines too, and not listed.
+    /// Checks the server of a shared store, and the key. Its sessions are not listed: they include those of
+    /// other machines.
     private func shared(_ store: SharedSessionStore, _ key: SessionKey?) -> [Finding] {
         do throws(OIDCError) {
             let start = MonotonicTime.now()

@@ -1,4 +1,4 @@
-/// Identity providers that others run.
+/// Identity providers that are run as a service.
 extension Preset {
     static let identityServices: [Preset] = [
         Preset(
@@ -122,7 +122,7 @@ extension Preset {
             name: "onelogin", title: "OneLogin",
             parameters: [PresetParameter("subdomain", "example", .label, "the account's subdomain")],
             settings: [
-                // offline_access is an error in this flow; a refresh token comes without it.
+                // OneLogin refuses offline_access in this flow, and issues a refresh token without it.
                 .issuer: "https://{subdomain}.onelogin.com/oidc/2", .scope: "openid profile email",
                 .port: "8484",
             ],
@@ -170,7 +170,7 @@ extension Preset {
             note: "the secret is a JWT that you sign with your key, valid for at most six months",
             source: "Apple: Sign in with Apple REST API; next-auth, 2026-07"),
     ]
-    /// Entra's metadata for accounts of any tenant name a template as issuer.
+    /// Returns the settings for users of any tenant. Entra's metadata for them has a template as issuer.
     private static func entraOfAnyTenant(_ audience: String) -> Templates {
         [
             .issuer: "https://login.microsoftonline.com/{tenantid}/v2.0",

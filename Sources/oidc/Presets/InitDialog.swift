@@ -1,23 +1,26 @@
 import OIDCCore
 import OIDCSystem
 
-/// The questions of `config init` at a terminal. The answers become the words and options of its command line.
+/// The questions of `config init` at a terminal. The answers become the words and options of its command
+/// line.
 struct InitDialog {
     let say: (String) -> Void
-    /// Asks for one line; nil at the end of the input. The flag hides what is typed.
+    /// The function that prompts for one line and returns nil at the end of the input. The flag hides what is
+    /// typed.
     let ask: (String, Bool) throws(OIDCError) -> String?
-    /// Says what to register for the words and options so far.
+    /// The function that returns the lines about what to register, for the words and options so far.
     let registration: (ConfigInitCommand) throws(OIDCError) -> [String]
     /// The home directory, for `~/` in a file's name.
     let home: String?
 
-    /// A secret that was typed, and where to keep it.
+    /// A typed secret, and the file to keep it in.
     struct TypedSecret {
         let text: Redacted<String>
         let place: ProfileSecret
     }
 
-    /// Asks for what the command line does not say. `profiles` are those of the configuration file at `path`.
+    /// Prompts for the values missing on the command line. `profiles` are those of the configuration file at
+    /// `path`.
     func complete(
         _ command: inout ConfigInitCommand, profiles: JSONObject, path: String
     ) throws(OIDCError) -> TypedSecret? {
@@ -76,7 +79,7 @@ struct InitDialog {
         }
     }
 
-    /// Returns the presets with a part in their name or title, or the one that has exactly that name.
+    /// Returns the preset with this name, or else those whose name or title contains it.
     static func search(_ part: String) -> [Preset] {
         guard !part.isEmpty else { return Preset.all }
         if let preset = Preset.named(part) { return [preset] }
@@ -95,7 +98,7 @@ struct InitDialog {
         }
     }
 
-    /// Returns the profile's name. Asks for one if the usual one is taken.
+    /// Returns the profile's name. Prompts for another if the name is taken.
     private func profile(
         _ command: inout ConfigInitCommand, _ profiles: [String]
     ) throws(OIDCError) -> String {
@@ -110,7 +113,7 @@ struct InitDialog {
         return other
     }
 
-    /// Asks for the secret's file, or for the secret itself if it can be stored.
+    /// Prompts for the secret's file, or for the secret itself if it can be stored.
     private func secret(
         _ command: inout ConfigInitCommand, _ place: ProfileSecret, _ profiles: JSONObject
     ) throws(OIDCError) -> TypedSecret? {
@@ -135,13 +138,13 @@ struct InitDialog {
         return TypedSecret(text: Redacted(typed), place: place)
     }
 
-    /// Asks a question that is answered with yes or no; yes if nothing is typed.
+    /// Asks a yes-or-no question. An empty answer means yes.
     func confirms(_ question: String) throws(OIDCError) -> Bool {
         let answer = ASCII.lowercased(try line("\(question) [Y/n] "))
         return answer.isEmpty || answer.hasPrefix("y")
     }
 
-    /// Asks until `problem` finds none.
+    /// Prompts until `problem` returns nil for the answer.
     private func required(
         _ prompt: String, problem: (String) -> String?
     ) throws(OIDCError) -> String {

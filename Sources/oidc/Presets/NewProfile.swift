@@ -10,14 +10,14 @@ struct NewProfile {
     let made: PresetProfile?
     let console: Console
     let common: CommonOptions
-    /// What a sign-in with the profile will fail at.
+    /// The errors that a sign-in with the profile will fail with.
     var obstacles: [OIDCError] = []
 
     var guide: PresetGuide? {
         made.map { PresetGuide(made: $0, settings: settings, profile: name, signIn: signIn) }
     }
 
-    /// The command that signs in with the profile, or that says again what stands in its way.
+    /// The command to run next: a sign-in, a token request, or, if there are obstacles, `oidc doctor`.
     private var signIn: String {
         guard obstacles.isEmpty else {
             return common.completing(settings.line("oidc doctor", profile: name, of: writer))
@@ -28,13 +28,13 @@ struct NewProfile {
         return common.completing(settings.loginLine(profile: name, of: writer))
     }
 
-    /// Whether the file of the client's secret exists, if one is named.
+    /// Whether the client's secret file exists, or no file is set.
     var hasSecret: Bool {
         guard case .file(let file) = settings.client.secret else { return true }
         return UserFile.isThere(file.path)
     }
 
-    /// Writes the profile, then the secret, which another profile must not use.
+    /// Writes the profile, and then the secret to a file that no other profile uses.
     func write(replacing: Bool, secret: InitDialog.TypedSecret? = nil) throws(OIDCError) {
         try writer.write(as: name, replacing: replacing) { profiles throws(OIDCError) in
             try secret?.place.check(among: profiles, replacing: replacing)
@@ -48,7 +48,7 @@ struct NewProfile {
         }
     }
 
-    /// Says what was written and what to do next.
+    /// Reports the written profile and the next steps.
     func report(withRegistration: Bool) throws(OIDCError) {
         let wrote = "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(writer.path))."
         let lines = [wrote] + (withRegistration ? registration : [])
@@ -61,7 +61,7 @@ struct NewProfile {
         if console.isJSON { try console.output(json) }
     }
 
-    /// What to do after the registration.
+    /// The steps after the registration.
     var next: [String] { guide?.next ?? ["Next:         \(signIn)"] }
 
     var json: JSONValue {
@@ -71,7 +71,7 @@ struct NewProfile {
         ]
     }
 
-    /// What to register at the provider.
+    /// The lines that describe what to register at the provider.
     var registration: [String] {
         guide?.registration ?? redirect.map { redirect in
             ["Redirect URL: \(redirect.uris.joined(separator: ", "))\(redirect.note)"]

@@ -1,35 +1,36 @@
 import CommandLineKit
 import OIDCCore
 
-/// What is known of a provider by name: the settings that sign in there, and what to register.
+/// A provider known by name: the settings to sign in there, and what to register.
 struct Preset: Sendable {
-    /// Values as `--set` takes them, with `{name}` for the value of a parameter and `{client_id}` for the client's.
+    /// Values in the syntax of `--set`. `{name}` stands for the value of a parameter and `{client_id}` for
+    /// the client ID.
     typealias Templates = KeyValuePairs<Setting, String>
 
     let name: String
-    /// The provider as people call it.
+    /// The provider's usual name.
     let title: String
     var parameters: [PresetParameter] = []
     let settings: Templates
     /// The type of application to register, as the provider calls it.
     let application: String
-    /// Where it is registered: a URL or a path in the provider's console. A template, as the settings are.
+    /// The URL or the path in the provider's console to register it at; a template, like the settings.
     let registrationPlace: String
     var redirect = Redirect.anyPort
     let secret: Secret
     var flows: [SignInSettings.Flow] = [.browser, .paste]
-    /// Settings without which no refresh token is issued.
+    /// The settings that are required for a refresh token.
     var refreshNeeds: Templates = [:]
-    /// What is switched on at the registration for refresh tokens.
+    /// The option of the registration that enables refresh tokens.
     var refreshSwitch: String?
-    /// What else a user should know, in one line.
+    /// Other advice for the user, in one line.
     var note: String?
-    /// The documents that the row was taken from.
+    /// The documents that this preset is based on.
     let source: String
-    /// The month in which they were read.
+    /// The month in which the documents were read.
     var date = "2026-11"
 
-    /// How the provider compares the redirect URL.
+    /// The provider's rule for redirect URLs.
     enum Redirect: String, Sendable {
         /// Nothing is registered: every URL of this machine is allowed.
         case unregistered
@@ -53,7 +54,7 @@ struct Preset: Sendable {
         all.first { $0.name == name }
     }
 
-    /// The error for a name that no preset has.
+    /// Returns the error for an unknown provider name.
     static func unknown(_ name: String, line: (String) -> String) -> OIDCError {
         let names = all.map(\.name)
         let nearest = Nearest.match(ASCII.lowercased(name), among: names)

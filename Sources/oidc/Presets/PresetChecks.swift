@@ -1,12 +1,12 @@
 import OIDCCore
 import OIDCSystem
 
-/// Checks of settings against what is known of their provider by name, for `doctor`.
+/// Checks of the settings against the preset of their provider, for `oidc doctor`.
 struct PresetChecks {
     let match: PresetMatch
     let settings: Settings
 
-    /// Returns a line for each thing that is missing, or one that says that nothing is.
+    /// Returns a finding for each problem, or one that reports that there is none.
     func findings() -> [Finding] {
         let ofSignIn = settings.token.grant.needsUser ? [redirect, secret, refresh] : []
         let missing = ([issuer] + ofSignIn).compactMap { $0 }
@@ -14,7 +14,7 @@ struct PresetChecks {
         return [Finding("provider", .ok, "\(match.preset.title), as of \(match.preset.date)")]
     }
 
-    /// Checks that the issuer is the one that the provider names itself for a special value of a parameter.
+    /// The finding for an issuer URL that contains a special value by mistake.
     private var issuer: Finding? {
         guard let (word, issuer) = match.issuerOfSpecialValue else { return nil }
         let isInProfile = settings.layers.entries.contains {
@@ -28,7 +28,7 @@ struct PresetChecks {
                 + "--client-id \(settings.client.id.map { ShellWord.quoted($0) } ?? "ID")")
     }
 
-    /// Checks that the port is fixed if the provider compares it.
+    /// The finding for a redirect URL without a fixed port, if the provider compares ports.
     private var redirect: Finding? {
         guard match.preset.redirect == .exactPort,
             case .any? = (try? settings.signIn.redirect())?.loopback?.ports

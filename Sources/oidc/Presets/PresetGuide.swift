@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// What to do after a preset's profile is written: what to register, the secret, the next command.
+/// The steps after a preset's profile is written: what to register, the secret, the next command.
 struct PresetGuide {
     let made: PresetProfile
     let settings: Settings
@@ -12,7 +12,7 @@ struct PresetGuide {
 
     private var preset: Preset { made.preset }
 
-    /// The redirect URL that is sent; without a port if any will do.
+    /// The redirect URL to register; without a port if any port is accepted.
     var redirectURI: String {
         guard let redirect = try? settings.signIn.redirect() else { return settings.signIn.redirectURI ?? "" }
         return settings.signIn.port.map { redirect.text(port: $0) } ?? redirect.text
@@ -50,7 +50,7 @@ struct PresetGuide {
         ]
     }
 
-    /// What to do after the registration.
+    /// The steps after the registration.
     var next: [String] {
         secret + (preset.note.map { ["Note:         \($0)"] } ?? []) + [
             "Next:         \(signIn)"

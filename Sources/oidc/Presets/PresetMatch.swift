@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// The preset that fits the issuer or token endpoint in the settings.
+/// The preset that matches the issuer or token endpoint in the settings.
 struct PresetMatch {
     let preset: Preset
     /// The parameters' values, read from the issuer or token endpoint.
@@ -8,14 +8,15 @@ struct PresetMatch {
 
     var registrationPlace: String { preset.registrationPlace(values) }
 
-    /// The values as `config init` takes them.
+    /// The values in the syntax of `oidc config init`.
     var words: [String] {
         preset.parameters.compactMap { parameter in
             values[parameter.name].map { ShellWord.quoted("\(parameter.name)=\($0)") }
         }
     }
 
-    /// The `NAME=VALUE` of a value that is in the issuer's place only by mistake, and the issuer that belongs to it.
+    /// A special value that is in the issuer URL by mistake, as `NAME=VALUE`, and the issuer that belongs to
+    /// it.
     var issuerOfSpecialValue: (word: String, issuer: String)? {
         for parameter in preset.parameters {
             guard let value = values[parameter.name], !parameter.check.accepts(value),
@@ -29,8 +30,10 @@ struct PresetMatch {
 }
 
 extension Preset {
-    /// Returns the preset of the provider that the settings name. If several fit, the one whose row the settings
-    /// follow most closely. Self-hosted servers are recognized only by a distinctive path.
+    /// Returns the preset of the provider that the settings name. If several match, returns the one that
+    /// differs in the fewest settings.
+    ///
+    /// Self-hosted servers are recognized only by a distinctive path.
     static func matching(_ settings: Settings) -> PresetMatch? {
         let fits = all.flatMap { preset in
             preset.variants.compactMap { variant -> (match: PresetMatch, difference: Int)? in
@@ -45,10 +48,10 @@ extension Preset {
         return fits.min { $0.difference < $1.difference }?.match
     }
 
-    /// The preset's settings, also those for special values of a parameter.
+    /// The preset's settings, and those for special values of its parameters.
     private var variants: [Templates] { [settings] + parameters.flatMap { $0.special.map(\.value) } }
 
-    /// Reads the parameters' values from the settings; nil if the settings name another provider.
+    /// Returns the parameters' values in the settings; nil if the settings name another provider.
     private func values(of settings: Settings, by variant: Templates) -> [String: String]? {
         let identifier =
             variant.first { $0.key == .issuer }.map { ($0.value, settings.provider.issuer) }
@@ -61,7 +64,7 @@ extension Preset {
         return isTelling(template, values) ? values : nil
     }
 
-    /// Reads the values that fill a template up to a text.
+    /// Returns the values that turn a template into a string; nil if the string does not match.
     private func values(in text: String, by template: String) -> [String: String]? {
         var values: [String: String] = [:]
         var (rest, pattern) = (Substring(text), Substring(template))
@@ -94,7 +97,8 @@ extension Preset {
         return parameter.check.accepts(value) || parameter.special.contains { $0.key == value }
     }
 
-    /// Whether a URL that fits the template is this provider's: it names the provider's host, or a telling path.
+    /// Returns whether a URL that matches the template belongs to this provider, by its host or a distinctive
+    /// path.
     private func isTelling(_ template: String, _ values: [String: String]) -> Bool {
         guard let first = parameters.first(where: { template.includes("{\($0.name)}") }) else { return true }
         let value = values[first.name] ?? ""
@@ -110,7 +114,7 @@ extension Preset {
 }
 
 extension PresetMatch {
-    /// Whether two hosts end with the same two labels, unless those are only an example's.
+    /// Returns whether two hosts end with the same two labels. `example.com` does not count.
     fileprivate static func isSibling(_ host: String, _ example: String) -> Bool {
         let end = example.split(separator: ".").suffix(2)
         return end != ["example", "com"]

@@ -1,14 +1,14 @@
 import OIDCCore
 
-/// A value that a preset needs for its URLs.
+/// A parameter of a preset's URLs, such as a tenant.
 struct PresetParameter: Sendable {
     let name: String
     let example: String
     let check: Check
     let meaning: String
-    /// Used if none is given.
+    /// The default value.
     var standard: String?
-    /// Values with settings of their own, instead of the preset's.
+    /// Special values, with settings that replace the preset's.
     var special: KeyValuePairs<String, Preset.Templates> = [:]
 
     init(
@@ -30,7 +30,7 @@ struct PresetParameter: Sendable {
         return values + (standard.map { values.contains($0) ? [] : [$0] } ?? [])
     }
 
-    /// Says what is wrong with a value.
+    /// Returns why a value is not accepted; nil if it is.
     func problem(_ value: String) -> String? {
         if special.contains(where: { ExactText.isSame($0.key, value) }) || check.accepts(value) { return nil }
         let others = special.map { ", or \($0.key)" }.joined()
@@ -38,20 +38,21 @@ struct PresetParameter: Sendable {
             + DisplayText.quoted(DisplayText.address(value), limit: 80)
     }
 
-    /// The accepted values. No check lets a value change other parts of the URL.
+    /// The rule for a parameter's values. No accepted value can change other parts of the URL.
     enum Check: Sendable {
         /// A host's name with at least one dot, without scheme and port.
         case host
-        /// One name of letters, digits, `-` and `_`.
+        /// Letters, digits, `-` and `_`.
         case label
-        /// A segment of a path: as a label, and dots.
+        /// A path segment of letters, digits, `-`, `_` and `.`.
         case segment
         case uuid
-        /// The URL of a server: https, or http on this machine; perhaps with a path.
+        /// The host or URL of a server: https, or http on this machine. A path is allowed, a slash at the end
+        /// is not.
         case server
-        /// As a server, with whatever end it has.
+        /// Like `server`, but a slash at the end is allowed.
         case issuer
-        /// An https URL, perhaps with a path.
+        /// An https URL; a path is allowed.
         case address
         case oneOf([String])
 
@@ -85,7 +86,8 @@ struct PresetParameter: Sendable {
             }
         }
 
-        /// Returns the URL of a server that is named by its host, perhaps with a port.
+        /// Returns the https URL of a server that is given by its host and an optional port; any other value
+        /// unchanged.
         func completed(_ value: String) -> String {
             switch self {
             case .server, .issuer:

@@ -5,11 +5,13 @@ import OIDCCore
 struct PresetProfile {
     let preset: Preset
     let registrationPlace: String
-    /// The preset's settings, then those of the command line. What the command line sets replaces the preset's.
+    /// The preset's settings, then those of the command line, which replace the preset's.
     let entries: [SettingLayers.Entry]
 
-    /// `words` are `NAME=VALUE`; `options` come from the command line. The secret, if the client needs one and
-    /// nothing else names it, is in `secretFile`. `line` shows a command with arguments.
+    /// Creates the profile from `NAME=VALUE` words and the options of the command line.
+    ///
+    /// If the client needs a secret and no option names one, it is in `secretFile`. `line` formats a command
+    /// line from its arguments.
     init(
         _ preset: Preset, words: [String], options: [SettingLayers.Entry], secretFile: String,
         line: (String) -> String
@@ -37,7 +39,8 @@ struct PresetProfile {
 }
 
 extension Setting {
-    /// Whether setting `other` removes the preset's value of this setting: `port` belongs to the redirect URL.
+    /// Returns whether setting `other` removes the preset's value of this setting. `port` belongs to the
+    /// redirect URL.
     fileprivate func isReplaced(by other: Setting) -> Bool {
         self == other || (self == .port && [.redirectURI, .redirectPorts].contains(other))
             || (Setting.clientSecrets.contains(self) && Setting.clientSecrets.contains(other))
@@ -45,7 +48,7 @@ extension Setting {
 }
 
 extension Preset {
-    /// Reads `NAME=VALUE` words and adds the values that are used if none is given.
+    /// Parses `NAME=VALUE` words, and adds the default values of the other parameters.
     fileprivate func values(
         _ words: [String], line: (String) -> String
     ) throws(OIDCError) -> [String: String] {
@@ -79,7 +82,7 @@ extension Preset {
         return values
     }
 
-    /// Returns the client ID, which may be part of the issuer's URL.
+    /// Returns the client ID. Checks it if it is part of the issuer's URL.
     fileprivate func clientID(of options: [SettingLayers.Entry]) throws(OIDCError) -> String? {
         guard let id = options.first(where: { $0.setting == .clientID })?.value.string,
             settings.contains(where: { $0.value.includes("{client_id}") })
@@ -93,7 +96,7 @@ extension Preset {
         return id
     }
 
-    /// The settings for these values of the parameters.
+    /// Returns the settings for these values of the parameters.
     fileprivate func settings(_ values: [String: String]) -> Templates {
         for parameter in parameters {
             if let special = parameter.special.first(where: { $0.key == values[parameter.name] }) {
@@ -103,7 +106,7 @@ extension Preset {
         return settings
     }
 
-    /// The first parameter that a template needs and that has no value.
+    /// Returns the first parameter of a template that has no value.
     fileprivate func missing(in template: String, _ values: [String: String]) -> String? {
         parameters.map(\.name).first { template.includes("{\($0)}") && values[$0] == nil }
     }
@@ -115,14 +118,14 @@ extension Preset {
         }
     }
 
-    /// Where to register, with examples for parameters without a value.
+    /// Returns the URL or path to register at, with examples for parameters without a value.
     func registrationPlace(_ values: [String: String]) -> String {
         let examples = Dictionary(uniqueKeysWithValues: parameters.map { ($0.name, $0.example) })
         return filled(registrationPlace, values.merging(examples) { value, _ in value })
     }
 
-    /// Returns the arguments that name the preset and every parameter it needs: what was given, spelled right, and examples
-    /// for the rest.
+    /// Returns example arguments: the preset, the valid parameters that were given, with corrected names, and
+    /// examples for the rest.
     fileprivate func example(keeping words: [String]) -> String {
         var given: [String: String] = [:]
         for word in words {

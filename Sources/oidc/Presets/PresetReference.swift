@@ -16,7 +16,7 @@ enum PresetReference {
             entries: Preset.all.map { (term: term($0), meaning: meaning($0)) })
     }
 
-    /// `okta domain=… [server=…]`, with the names of the parameters alone.
+    /// Returns the preset's name and parameters, as in `okta domain= [server=]`.
     private static func term(_ preset: Preset) -> String {
         ([preset.name] + preset.parameters.map { $0.standard == nil ? "\($0.name)=" : "[\($0.name)=]" })
             .joined(separator: " ")

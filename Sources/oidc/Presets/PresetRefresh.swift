@@ -1,9 +1,9 @@
 import OIDCCore
 
-/// What a preset knows of its provider's refresh tokens.
+/// Checks of the settings that a refresh token requires.
 extension PresetMatch {
-    /// Returns a warning for a session that cannot be refreshed although the provider issues refresh tokens: with the
-    /// command that gets one, or what to switch on.
+    /// Returns a warning if a session cannot be refreshed although the provider issues refresh tokens. The
+    /// hint is a sign-in that returns one, or the option to switch on.
     func refreshWarning(for session: Session, _ settings: Settings) -> Warning? {
         guard session.tokens.refreshToken == nil, session.key.grant.needsUser else { return nil }
         if let fix = refreshFix(settings, scope: session.requestedScope) {
@@ -11,15 +11,15 @@ extension PresetMatch {
                 "no refresh token: \(preset.title) issues one only with \(fix.needed)",
                 hint: .text("\(settings.loginLine) \(fix.options)"))
         }
-        // A token without an end needs no refresh token.
+        // A token that does not expire needs no refresh token.
         guard let option = preset.refreshSwitch, session.tokens.access.expiresAt != nil else { return nil }
         return Warning(
             "no refresh token: \(preset.title) issues one if \(option) is switched on",
             hint: .text("switch it on at \(registrationPlace), then: \(settings.loginLine)"))
     }
 
-    /// Returns the settings that a refresh token needs here and that are missing: as words, and as options of
-    /// `login`. `scope` is what was requested, if that is known.
+    /// Returns the missing settings that a refresh token requires, for a message and as options of `oidc
+    /// login`. `scope` is the requested one, if it is known.
     func refreshFix(_ settings: Settings, scope: Scope?) -> (needed: String, options: String)? {
         var needed: [String] = []
         var options: [String] = []
@@ -32,7 +32,7 @@ extension PresetMatch {
             ? nil : (needed.joined(separator: " and "), options.joined(separator: " "))
     }
 
-    /// Returns what one setting lacks, and the option that adds it to what is set.
+    /// Returns the missing part of one setting, and the option that adds it.
     private func change(
         of setting: Setting, to value: String, _ settings: Settings, _ requested: Scope?
     ) -> (needed: String, option: String)? {

@@ -1,4 +1,4 @@
-/// Servers that you run, or that are run for you at a URL of yours.
+/// Servers that you host, or that are hosted for you at your own URL.
 extension Preset {
     static let servers: [Preset] = [
         Preset(

@@ -1,14 +1,15 @@
 import OIDCCore
 import OIDCSystem
 
-/// Registers a client with the redirect URLs that its sign-ins will use, and says what to write into its profile.
+/// The registration of a client with the redirect URLs of its sign-ins, and the settings for its profile.
 struct ClientRegistration {
-    /// The redirect ports if none are set. RFC 8252 §7.3 wants every loopback port accepted, but providers that compare
-    /// redirect URLs exactly are common, so sign-ins use ports that are registered. Nothing else is known to
-    /// listen on these (IANA's list, 2026-11).
+    /// The redirect ports if none are set. RFC 8252 §7.3 requires that any loopback port is accepted, but
+    /// many providers compare redirect URLs exactly, so sign-ins use registered ports.
+    ///
+    /// No other service is known to use these (IANA's list, 2026-11).
     static let ports: [UInt16] = [23_761, 23_762, 23_763, 23_764]
 
-    /// The settings that are registered and therefore belong into the profile, wherever they were set.
+    /// The settings that are registered, and are therefore written into the profile wherever they were set.
     private static let registeredSettings: [Setting] = [
         .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI, .scope,
     ]
@@ -26,15 +27,16 @@ struct ClientRegistration {
         var chosenPorts: [UInt16] = []
     }
 
-    /// Whether redirect URLs may be registered that were not requested; users who register a client see a warning.
+    /// Whether the provider may register other redirect URLs than the requested ones, with a warning.
     var acceptsOtherRedirects = true
     private let settings: Settings
     private let metadata: ProviderMetadata
     private let endpoint: WebURL
     private let clientName: String
-    /// What to register; the next one is tried if the provider refuses one.
+    /// The redirect URLs to register, in order of preference: if the provider refuses some, the next are
+    /// tried.
     private let redirects: [Redirects]
-    /// The client authentication methods, in the same way.
+    /// The client authentication methods, also in order of preference.
     private let methods: [String]
 
     init(clientName: String, settings: Settings, metadata: ProviderMetadata) throws(OIDCError) {
@@ -123,8 +125,8 @@ struct ClientRegistration {
         return Outcome(client: client, entries: entries)
     }
 
-    /// The methods that the provider may choose instead of the requested one (RFC 7591 §3.2.1); others need a key or a
-    /// certificate.
+    /// The methods that the provider may choose instead of the requested one (RFC 7591 §3.2.1); others need a
+    /// key or a certificate.
     private static let replacedMethods = [
         "none", "client_secret_basic", "client_secret_post", "client_secret_jwt",
     ]
@@ -137,8 +139,8 @@ struct ClientRegistration {
             hint: hint, stage: .registration)
     }
 
-    /// Returns the redirect URL to use if the provider registered none of the requested ones (RFC 7591 §3.2.1), and the
-    /// ports if there are several; refuses URLs that no sign-in could receive.
+    /// Returns the redirect URL to use if the provider registered none of the requested ones (RFC 7591
+    /// §3.2.1), and its ports if there are several. Refuses URLs that no sign-in can receive.
     private func replacement(
         of redirects: Redirects, in client: RegisteredClient
     ) throws(OIDCError) -> (text: String, ports: [UInt16])? {
@@ -164,7 +166,7 @@ struct ClientRegistration {
         return ports.count > 1 ? (base, ports) : (first, [])
     }
 
-    /// Returns our ports that the provider registered: all of them if it does not say, or says something else.
+    /// Returns our ports that the provider registered; all of them if the response names none.
     private func confirmed(_ redirects: Redirects, by client: RegisteredClient) -> [UInt16] {
         guard let registered = client.redirectURIs else { return redirects.chosenPorts }
         let known = zip(redirects.chosenPorts, redirects.urls).filter { registered.contains($0.1) }.map(\.0)
@@ -196,7 +198,7 @@ struct ClientRegistration {
 }
 
 extension Registration {
-    /// Adds the grant of a device code, if the settings name that flow.
+    /// Adds the device grant if the settings choose the device flow.
     mutating func addGrants(of settings: Settings) {
         if settings.signIn.flow == .device { grantTypes.append(TokenRequest.Grant.deviceCode.rawValue) }
     }

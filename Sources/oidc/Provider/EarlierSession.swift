@@ -1,12 +1,14 @@
 import OIDCCore
 import OIDCSystem
 
-/// A session that is still in a file, plain or sealed, as the setting `store` was changed after the sign-in.
+/// A session that is still in a file, plain or sealed, because the setting `store` was changed after the
+/// sign-in.
 struct EarlierSession {
     let store: any SessionStoring
     let key: SessionKey
 
-    /// Finds the session without asking a keychain; nil if there is none on this machine.
+    /// Creates the session from a file, without using a keychain. Returns nil if there is none on this
+    /// machine.
     init?(_ provider: ProviderContext, _ key: SessionKey) {
         guard let choice = try? SessionStoreChoice(setting: provider.settings.store), choice != .none,
             let directory = StateDirectories(environment: provider.context.environment).state,
@@ -38,7 +40,7 @@ struct EarlierSession {
             + "(oidc login replaces it, oidc logout forgets it)"
     }
 
-    /// Removes the session after a new sign-in, and notes it.
+    /// Removes the session after a new sign-in, and reports it.
     func remove(_ provider: ProviderContext) {
         do throws(OIDCError) {
             try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in try store.remove(key) }

@@ -1,8 +1,8 @@
 import OIDCCore
 import OIDCSystem
 
-/// The providers of all profiles. A session is handled with the settings of its own provider and client, so nobody
-/// else's secret is sent there.
+/// The providers of all profiles. A session is handled with the settings of its own provider and client, so
+/// no other client's secret is sent there.
 struct KnownProviders {
     private let asked: ProviderContext
     private let profiles: [ProviderContext]
@@ -30,11 +30,11 @@ struct KnownProviders {
     /// A store that the settings or a profile name.
     struct Store {
         let store: any SessionStoring
-        /// The setting, with the key of a shared store.
+        /// The setting, with the source of a shared store's key.
         let name: String
     }
 
-    /// Returns every store that is named, each once.
+    /// Returns the stores of the settings and of all profiles, each once.
     private func stores(isSilent: Bool = false) throws(OIDCError) -> [Store] {
         var stores = [Store(store: try asked.store(), name: asked.settings.storeName)]
         for profile in profiles where !stores.contains(where: { $0.name == profile.settings.storeName }) {
@@ -47,8 +47,11 @@ struct KnownProviders {
         return stores
     }
 
-    /// Returns every session of every store. One that two stores have, which differ in the key only, is listed once,
-    /// for the store that can read it. With `note`, a store that cannot be listed is left out.
+    /// Returns every session of every store. With `note`, a store that cannot be listed is reported and left
+    /// out.
+    ///
+    /// A session in two stores that differ only in their keys is listed once, with the store that can read
+    /// it.
     func sessions(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Stored] {
         var found: [Stored] = []
         var indices: [String: Int] = [:]
@@ -95,7 +98,7 @@ struct KnownProviders {
         let store: Store
     }
 
-    /// Whether another profile than the one in use keeps such a session in this store.
+    /// Returns whether another profile than the one in use keeps this session in this store.
     func isInUse(_ store: String, for key: SessionKey) -> Bool {
         profiles.contains { profile in
             profile.settings.profile != asked.settings.profile && profile.settings.store == store
@@ -103,7 +106,8 @@ struct KnownProviders {
         }
     }
 
-    /// Returns the settings of a resource's session, with the secret of the client that was registered for it.
+    /// Returns the settings of a resource's session, with the secret of the client that was registered for
+    /// it.
     private func registered(_ key: SessionKey) -> ProviderContext? {
         guard let records = ResourceRecords(asked.context), let resource = key.resources.first,
             let client = try? records.registrations.client(key.clientID, issuer: key.provider)
@@ -122,13 +126,13 @@ struct KnownProviders {
             asked.context.settings(SettingLayers(profile: nil, entries: entries)), asked.context)
     }
 
-    /// Returns the name of the profile that a session is of, and that names its store.
+    /// Returns the name of the profile that a session belongs to; nil if that profile uses another store.
     func profile(of key: SessionKey, in store: Store) -> String? {
         let settings = provider(of: key, in: store).settings
         return settings.storeName == store.name ? settings.profile : nil
     }
 
-    /// Returns an error about a listed session with a hint for that one: the command line is about another.
+    /// Returns the error with a hint for the listed session, because the command line is about another one.
     func naming(_ failure: OIDCError, of stored: Stored) -> OIDCError {
         let location = stored.session.location
         let owner = ([asked] + profiles).first { provider in
@@ -159,8 +163,8 @@ struct KnownProviders {
         return failure
     }
 
-    /// Returns the settings of a session, or only its provider and client, without a secret. Profiles that name its
-    /// store come first.
+    /// Returns the settings for a session: those of a profile, preferably one that uses its store; those of a
+    /// registered client; or only the provider and the client ID, without a secret.
     func provider(of key: SessionKey, in store: Store? = nil) -> ProviderContext {
         let known = [asked] + profiles
         var ofClient = known.filter {
@@ -185,7 +189,8 @@ struct KnownProviders {
 }
 
 extension Settings {
-    /// Distinguishes the stores of profiles: the setting, with the key of a shared store.
+    /// A string that distinguishes the stores of profiles: the setting, with the source of a shared store's
+    /// key.
     fileprivate var storeName: String {
         guard case .shared? = try? SessionStoreChoice(setting: store) else { return store }
         return ([store, sharedStore.keyFile?.path ?? ""] + sharedStore.keyCommand).joined(separator: "\n")

@@ -1,19 +1,18 @@
 import OIDCCore
 import OIDCSystem
 
-/// The profiles of the configuration file and the sessions that they use, without variables.
+/// The profiles of the configuration file and their sessions. Variables are ignored.
 struct ProfileSessions {
-    /// One profile.
     struct Listed {
         let name: String
         let isDefault: Bool
-        /// Nil if the profile is not valid.
+        /// The profile's settings; nil if they are not valid.
         let settings: Settings?
         let problem: OIDCError?
         let key: SessionKey?
         let store: String
 
-        /// Whether both profiles use one session: signing in or out with one does so with the other.
+        /// Returns whether both profiles use one session: signing in or out with one does so with the other.
         fileprivate func shares(with other: Listed) -> Bool {
             guard let key, name != other.name else { return false }
             return key == other.key && store == other.store
@@ -44,12 +43,12 @@ struct ProfileSessions {
         }
     }
 
-    /// Returns the names of the other profiles that use the session of this one.
+    /// Returns the names of the other profiles that share a profile's session.
     func sharing(with profile: Listed) -> [String] {
         profiles.filter { profile.shares(with: $0) }.map(\.name)
     }
 
-    /// Loads a profile's session: the report of it, nil if there is none, or what is wrong with it.
+    /// Returns the report of a profile's session; nil if there is none, or the error.
     func report(_ profile: Listed) -> Result<SessionReport?, OIDCError> {
         guard let settings = profile.settings, let key = profile.key else { return .success(nil) }
         return Result { () throws(OIDCError) in
@@ -61,7 +60,7 @@ struct ProfileSessions {
         }
     }
 
-    /// Returns the names of the other profiles that use the session of one.
+    /// Returns the names of the other profiles that share the session of the named or default profile.
     static func sharing(with name: String?, _ context: CommandContext) -> [String] {
         guard let file = try? context.settingsLoader.file() else { return [] }
         let sessions = ProfileSessions(file, context)
@@ -69,8 +68,8 @@ struct ProfileSessions {
         return profile.map { sessions.sharing(with: $0) } ?? []
     }
 
-    /// Notes that a profile that was just written uses the session of others, and how to keep them apart. Those that
-    /// shared it `before` are known.
+    /// Reports that a profile that was just written shares its session with others, and how to keep them
+    /// apart. Leaves out those that shared it `before`.
     static func noteSharing(of name: String, before: [String] = [], _ context: CommandContext) {
         let others = sharing(with: name, context).filter { !before.contains($0) }
             .map { DisplayText.clean($0, limit: 60) }

@@ -4,17 +4,18 @@ import OIDCSystem
 
 /// The client of the settings: its authentication and its token endpoint.
 extension ProviderContext {
-    /// Returns the client. Its method is the one that is set, else the session's, else what the metadata supports.
+    /// Returns the client. Its authentication method is the configured one, else the session's, else one that
+    /// the metadata supports.
     func client(
         _ metadata: ProviderMetadata?, method: String? = nil, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> Client {
         var credentials = try credentials(environment)
-        // That of a client that was registered at this very server is from the resource's layer.
+        // The secret of a client that was registered at this server is in the resource's layer.
         let hasOwnSecret = settings.layers.entries.contains {
             Setting.clientSecrets.contains($0.setting) && $0.origin.layer != .resource
         }
         var configured = settings.client.method
-        // A registered client's secret is read when it is needed, which is not for a fresh token.
+        // A registered client's secret is read only now, because a fresh token does not need it.
         if credentials.secret == nil, let registered = try target?.registered(context) {
             credentials.secret = registered.clientSecret
             configured = configured ?? registered.settings[Setting.clientAuth.name]?.string
@@ -25,7 +26,7 @@ extension ProviderContext {
         case .clientSecretBasic, .clientSecretPost, .clientSecretJWT:
             if hasOwnSecret { try checkIssuer(isNamedFor: Setting.clientSecrets) }
         case .assertion: try checkIssuer(isNamedFor: [.clientAssertionSource])
-        // A signature is for the server that is named in it, and holds no secret.
+        // These send no secret, and a signed assertion is valid only for the server it names.
         case .none, .privateKeyJWT, .tlsClientAuth: break
         }
         let issuer = metadata?.issuer ?? settings.provider.issuer
@@ -39,8 +40,9 @@ extension ProviderContext {
             presentsCertificate: credentials.hasCertificate)
     }
 
-    /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource names, if the
-    /// client was used at another one before: whoever runs the resource would decide who gets it.
+    /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource
+    /// names, if the client was used at another one before: otherwise the resource's operator could choose
+    /// who gets it.
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
         guard let target, !target.isIssuerNamed else { return }
         let known = try ResourceRecords(context)?.links.all() ?? []
@@ -104,7 +106,8 @@ extension ProviderContext {
         return endpoint
     }
 
-    /// Returns the endpoint that refreshes a session, whatever the settings say now.
+    /// Returns the endpoint that refreshes a session. Its URL is the session's, even if the settings have
+    /// changed.
     func tokenEndpoint(
         of session: Session, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> TokenEndpoint {

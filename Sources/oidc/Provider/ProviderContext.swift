@@ -1,15 +1,15 @@
 import OIDCCore
 import OIDCSystem
 
-/// The provider that the settings name, and what a command reaches it with: the network, the client, the store.
+/// The provider of the settings, with the network, client and store that a command uses for it.
 ///
-/// A class, as dozens of values hold it, and each would have code of its own to copy its members.
+/// A class, because dozens of values hold it, and each would need its own code to copy the members.
 final class ProviderContext: Sendable {
     let settings: Settings
     let context: CommandContext
-    /// The end of the whole sign-in: limits every wait for the network, a program or another process.
+    /// The end of the whole sign-in. It limits every wait for the network, a program or another process.
     let deadline: MonotonicTime?
-    /// The resource of a URL operand, and what to remember of it.
+    /// The resource that the URL operand names, and the link to store after a sign-in.
     let target: ResourceTarget?
 
     init(
@@ -22,7 +22,7 @@ final class ProviderContext: Sendable {
         self.target = target
     }
 
-    /// Returns the context of a sign-in, which `timeout` limits from now on if there is no deadline yet.
+    /// Returns the context of a sign-in. If there is no deadline yet, `timeout` starts now.
     func forSignIn(until deadline: MonotonicTime? = nil) -> ProviderContext {
         ProviderContext(
             settings, context, until: deadline ?? .now().adding(seconds: settings.signIn.timeout),
@@ -37,10 +37,11 @@ final class ProviderContext: Sendable {
 
     var allowsInsecureHTTP: Bool { settings.provider.allowsInsecureHTTP }
 
-    /// The environment of programs that are run.
+    /// The environment of child processes.
     var childEnvironment: Variables { settings.childEnvironment(context.environment) }
 
-    /// Returns the metadata: discovered, unless no issuer is set or every needed endpoint is.
+    /// Returns the metadata: discovered, or only the configured endpoints if no issuer is set or nothing else
+    /// is needed.
     func metadata(
         _ environment: ProviderEnvironment, for needed: [ProviderEndpoint]
     ) throws(OIDCError) -> ProviderMetadata {
@@ -73,7 +74,7 @@ final class ProviderContext: Sendable {
             issuer: issuer, at: try settings.provider.checkedMetadataURL())
     }
 
-    /// Returns what makes a token for these settings impossible at a provider with this metadata.
+    /// Returns the obstacles to getting a token with these settings at a provider with this metadata.
     func obstacles(_ metadata: ProviderMetadata) -> [ProviderMetadata.Obstacle] {
         guard settings.token.grant.needsUser else {
             return metadata.obstacles(to: [.token], scope: Scope(""))
@@ -91,7 +92,7 @@ final class ProviderContext: Sendable {
         return metadata
     }
 
-    /// Returns what sessions are stored under: the issuer, or the token endpoint if no issuer is set.
+    /// Returns the provider's name in session keys: the issuer, or the token endpoint if no issuer is set.
     func identifier() throws(OIDCError) -> String {
         if let issuer = settings.provider.issuer {
             try settings.provider.checkIssuer()
@@ -117,7 +118,7 @@ final class ProviderContext: Sendable {
                     "choose a profile with -p: \(DisplayText.clean(names, limit: 200)) (or give --issuer URL)"
             )
         }
-        // Somebody may have signed in without a profile. Only files are cheap to list.
+        // There may be sessions of sign-ins without a profile. Only files are fast to list.
         let sessions = settings.store == "file" ? try? KnownProviders(self).sessions() : nil
         let keys = (sessions ?? []).compactMap(\.session.session?.key)
         let own = keys.filter { $0.resources.isEmpty || !$0.grant.needsUser }.map(\.options)
@@ -130,14 +131,14 @@ final class ProviderContext: Sendable {
                 : own.isEmpty ? listed : "name a session that is there: \(listed)")
     }
 
-    /// The command that names a provider: a new profile, or the profile in use, which names none.
+    /// The command that sets a provider, in a new profile or in the profile in use.
     var setUpLine: String {
         guard let profile = settings.profile else { return "oidc config init --issuer URL --client-id ID" }
         return "oidc config set -p \(ShellWord.quoted(profile)) issuer=URL"
             + (settings.client.id == nil ? " client_id=ID" : "")
     }
 
-    /// Returns how to do with the session of a resource what the command does without a URL; nil if nothing does.
+    /// Returns the equivalent of the current command for a resource's session; nil if there is none.
     private func way(of key: SessionKey) -> String? {
         guard let resource = key.resources.first.map({ ShellWord.quoted($0) }) else { return nil }
         return switch context.console.command {
@@ -165,8 +166,8 @@ final class ProviderContext: Sendable {
         return key
     }
 
-    /// Returns the browser to open. Refuses a setting that would let a shell read the URL; such an entry of
-    /// `$BROWSER` is skipped.
+    /// Returns the browser to open. Refuses a setting that passes the URL to a shell, and skips such an entry
+    /// of `$BROWSER`.
     func browserChoice() throws(OIDCError) -> BrowserChoice {
         BrowserChoice.resolve(
             setting: try settings.signIn.checkedBrowser(), .current(environment: context.environment),

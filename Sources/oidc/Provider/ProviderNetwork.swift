@@ -2,9 +2,9 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// How the provider is reached.
+/// The connection to the provider.
 extension ProviderContext {
-    /// Returns the transport and cache of the settings.
+    /// Returns the environment of requests, with the transport and cache of the settings.
     func environment() throws(OIDCError) -> ProviderEnvironment { environment(over: try transport()) }
 
     func environment(over transport: any HTTPTransport) -> ProviderEnvironment {

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Where the sessions are stored.
+/// The store of the sessions.
 extension ProviderContext {
     /// Returns the store. If no state directory is available, nothing is stored and saving fails.
     func store() throws(OIDCError) -> any SessionStoring {
@@ -31,21 +31,22 @@ extension ProviderContext {
         }
     }
 
-    /// Returns the store on a server. The key is read when a session is, so a fresh token needs nothing else.
+    /// Returns the store on a server. The key is read only when a session is.
     private func sharedStore(_ url: SharedStoreURL) throws(OIDCError) -> SharedSessionStore {
         try settings.sharedStore.check(.shared(url))
         if url.isOpen, url.password != nil {
             context.console.warn("store: the password is sent to \(url.server) without encryption")
         }
         var configuration = try curlConfiguration()
-        // Records are sealed, and the URL says whether the connection is encrypted.
+        // Plain http is allowed: records are sealed, and the URL determines whether the connection is
+        // encrypted.
         configuration.allowInsecureHTTP = true
         configuration.proxy = .none
-        // A code that was redeemed in the last second of a sign-in must still be stored.
+        // No deadline: the tokens of a sign-in are stored even if it ends in the last second.
         configuration.deadline = nil
         configuration.connectTimeout = min(configuration.connectTimeout, .seconds(5))
         let (secrets, shared) = (secrets, settings.sharedStore)
-        // Longer than a request, and shorter than other machines wait.
+        // Longer than a request takes, shorter than other machines wait for the lease.
         let presenting = settings.network.httpTimeout + 30
         return SharedSessionStore(
             url.connect(configuration), keepsCopies: shared.keepsCopies,

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Reads the secrets that settings point to, when they are needed.
+/// Access to the secrets that settings name. Each is read when it is needed.
 struct SecretReader {
     /// The environment of the programs that print a secret.
     let environment: Variables
@@ -17,7 +17,7 @@ struct SecretReader {
         }
     }
 
-    /// Returns a file's text without the line end that editors add; an empty one is an error.
+    /// Returns a file's text without the line ends that editors add. An empty file is an error.
     func text(_ setting: SettingFile?) throws(OIDCError) -> Redacted<String>? {
         guard let setting else { return nil }
         let contents = try UserFile.require(setting.path, limit: 1 << 20, named: setting.name)
@@ -25,7 +25,8 @@ struct SecretReader {
         return Redacted(try SecretReader.text(contents.bytes, named: "\(setting.name): \(setting.path)"))
     }
 
-    /// Checks that a secret of the user's own is private. The files of a CI job or a pod are root's.
+    /// Refuses a secret file that others can change, and warns if others can read the user's own. In a CI job
+    /// or a pod, such files are root's.
     func check(_ file: UserFile, _ setting: SettingFile) throws(OIDCError) {
         guard SecretReader.secretFiles.contains(setting.setting) else { return }
         let path = setting.path
@@ -49,7 +50,7 @@ struct SecretReader {
         Redacted(try SecretReader.text(try bytes(of: command, named: name).revealed, named: name))
     }
 
-    /// Runs a command and returns its output as it is.
+    /// Runs a program and returns its output, unchanged.
     func bytes(of command: [String], named name: String) throws(OIDCError) -> Redacted<[UInt8]> {
         var process = ChildProcess(command, environment: environment)
         process.errorOutput = .inherited
@@ -75,7 +76,7 @@ struct SecretReader {
 }
 
 extension UserFile {
-    /// Returns how to keep others from changing a file.
+    /// Returns the hint for a file that other users can change.
     func ownershipHint(_ path: String) -> String {
         guard isRegular else { return "name a file of your own; this is a device or a pipe" }
         let change = "chmod go-w \(ShellWord.quoted(path))"
@@ -86,8 +87,9 @@ extension UserFile {
 }
 
 extension Settings {
-    /// Returns the environment for a program: without the client's secret, the identity tokens of CI jobs, the
-    /// variables that `subject_token_env` names in any layer, and the URL of a shared store if it holds a password.
+    /// Returns the environment for a program: without the client's secret, the identity tokens of CI jobs,
+    /// the variables that `subject_token_env` names in any layer, and the URL of a shared store if it holds a
+    /// password.
     func childEnvironment(_ environment: Variables) -> Variables {
         ProcessEnvironment.withoutSecrets(environment, and: secretVariables)
     }

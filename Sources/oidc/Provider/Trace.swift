@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSystem
 import Synchronization
 
-/// A document cache that logs what it finds.
+/// A document cache that logs each lookup.
 struct TracedCache: DocumentCache {
     let cache: any DocumentCache
     let console: Console
@@ -20,7 +20,7 @@ struct TracedCache: DocumentCache {
     func forget(_ url: WebURL) { cache.forget(url) }
 }
 
-/// A document cache that knows whether anything was found in it.
+/// A document cache that records whether a lookup succeeded.
 final class WatchedCache: DocumentCache {
     private let cache: any DocumentCache
     private let hasFound = Mutex(false)
@@ -44,7 +44,7 @@ final class WatchedCache: DocumentCache {
     func forget(_ url: WebURL) { cache.forget(url) }
 }
 
-/// What `--verbose` logs of the settings and of a sign-in. It holds no secrets.
+/// Logs settings and sign-ins with `--verbose`, without secrets.
 extension ProviderContext {
     /// Logs which flow a sign-in uses, and why.
     func traceFlow(_ metadata: ProviderMetadata, opensBrowser: Bool) {
@@ -64,7 +64,7 @@ extension ProviderContext {
         context.console.trace("flow \(chosen.rawValue) (\(origin)); \(reasons.joined(separator: "; "))")
     }
 
-    /// Logs what was checked of an ID token that was accepted.
+    /// Logs the checks of an accepted ID token.
     func traceIDToken(_ token: IDToken?, nonce: Bool) {
         guard context.console.isVerbose, let token else { return }
         let now = context.now
@@ -90,7 +90,7 @@ extension ProviderContext {
 }
 
 extension SessionAccess {
-    /// Logs how long the stored token lasts, and so whether it is refreshed.
+    /// Logs where the session is stored, and how long its token is valid.
     func traceFreshness(_ session: Session?, _ access: AccessToken?, _ demand: TokenDemand, now: Instant) {
         guard provider.context.console.isVerbose else { return }
         let console = provider.context.console

@@ -13,7 +13,7 @@ struct UnavailableStore: SessionStoring {
             hint: "set OIDC_STATE_DIR to a directory of your own, or OIDC_STORE=none", stage: .store)
     }
 
-    /// Says which variable is missing or useless.
+    /// Returns why no directory is available: which variable is missing or cannot be used.
     static func reason(_ environment: Variables) -> String {
         if let state = StateDirectories(environment: environment).state {
             return "a part of \(DisplayText.clean(state)) is not a directory"

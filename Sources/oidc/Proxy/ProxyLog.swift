@@ -1,14 +1,15 @@
 import OIDCCore
 import OIDCSystem
 
-/// The log of a proxy: a line for each request, written together after each round.
+/// The log of a proxy, with one line for each request. Lines are written together after each round of
+/// requests.
 final class ProxyLog {
     private let descriptor: FileDescriptor
     private let console: Console
     private var lines = ""
     private var isBroken = false
 
-    /// Opens a file to append to; `-` is stdout.
+    /// Creates a log that appends to a file; `-` is stdout.
     init(_ path: String, _ console: Console) throws(OIDCError) {
         self.console = console
         guard path != "-" else {

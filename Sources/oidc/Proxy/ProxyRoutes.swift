@@ -3,8 +3,8 @@ import OIDCSystem
 
 /// The routes of a proxy, from operands or the profile.
 enum ProxyRoutes {
-    /// Returns the routes of the URLs that were given, else of `proxy_routes`. Naming a URL is the user's word
-    /// that the token is meant for it.
+    /// Returns the routes of the given URLs, or else of `proxy_routes`. A URL that the user names may get the
+    /// token.
     static func routes(
         _ urls: [String], _ provider: ProviderContext, onSocket: Bool = false,
         for command: String = "oidc proxy"
@@ -57,10 +57,11 @@ enum ProxyRoutes {
         return url
     }
 
-    /// Returns what `exec` needs after the URL.
+    /// Returns the operands that `exec` needs after the URL.
     private static func operands(after command: String) -> String { command == "oidc proxy" ? "" : " -- CMD" }
 
-    /// Returns what is wrong with a text that is not a URL. It never shows user information, which may be a password.
+    /// Returns the error for a string that is not a URL. It never shows user information, which may be a
+    /// password.
     private static func problem(_ text: String, _ command: String) -> OIDCError {
         let scheme = scheme(text)
         let rest = scheme.map { text.dropFirst($0.count + 3) } ?? text[...]
@@ -91,7 +92,7 @@ enum ProxyRoutes {
         return .usage("\(shown) is not a URL")
     }
 
-    /// Returns what is before `://`; nil if that is missing.
+    /// Returns the scheme before `://`; nil if there is none.
     private static func scheme(_ text: String) -> String? {
         guard let colon = text.utf8.firstIndex(of: .colon), text[colon...].hasPrefix("://") else {
             return nil

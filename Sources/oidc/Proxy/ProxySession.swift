@@ -2,7 +2,8 @@ import OIDCCore
 import OIDCSystem
 import Synchronization
 
-/// A session that a proxy adds the token of: the settings' own, or that of a resource that the user signed in to by URL.
+/// A session whose token a proxy adds to requests: that of the settings, or of a resource that the user
+/// signed in to.
 struct ProxySession {
     private enum Owner {
         case provider(ProviderContext)
@@ -14,13 +15,14 @@ struct ProxySession {
     private let minimumValidity: Int64
     private let memory = Memory()
 
-    /// What outlives one use of the session.
+    /// The state that is kept between uses of the session.
     private final class Memory: Sendable {
-        /// The store, if a session could not be kept.
+        /// The store in memory, if a session could not be saved.
         let store = Mutex<(any SessionStoring)?>(nil)
-        /// The end of the pause after a failed sign-in, in which requests start no new one.
+        /// The end of the pause after a failed sign-in. Until then, requests start no new one.
         let silence = Mutex<MonotonicTime?>(nil)
-        /// Whether the session's own token is used, as a sign-in gave it more scope than the settings name.
+        /// Whether to use the session's own token, because a sign-in granted more scope than the settings
+        /// name.
         let usesOwnToken = Mutex(false)
     }
 
@@ -30,8 +32,8 @@ struct ProxySession {
         self.minimumValidity = minimumValidity
     }
 
-    /// Returns the sessions of the routes, and which route uses which. A route uses the session of the resource that it
-    /// leads to, if the user signed in to one, or if the settings name no provider.
+    /// Returns the sessions of the routes, and the index of each route's session. A route uses the session of
+    /// its resource if the user signed in to it, or if the settings name no provider.
     static func sessions(
         of routes: [ProxyRoute], _ provider: ProviderContext, mayLogIn: Bool = false,
         minimumValidity: Int64 = 60
@@ -65,7 +67,7 @@ struct ProxySession {
         }
     }
 
-    /// What servers are reached with.
+    /// The network settings of the session's provider or resource.
     private var reach: ProviderContext {
         switch owner {
         case .provider(let provider): provider
@@ -73,7 +75,7 @@ struct ProxySession {
         }
     }
 
-    /// Returns access to the session as a command that starts now would have it.
+    /// Looks up the session again, as a newly started command would.
     private func access(_ context: CommandContext) throws(OIDCError) -> SessionAccess {
         let access =
             switch owner {
@@ -106,7 +108,7 @@ struct ProxySession {
         }
     }
 
-    /// Seconds without a sign-in after one that failed.
+    /// The length of the pause after a failed sign-in, in seconds.
     private static let silence: Int64 = 60
 
     private func token(
@@ -127,7 +129,7 @@ struct ProxySession {
         return demand
     }
 
-    /// Signs in as an answer asks, and returns a token of the new session.
+    /// Signs in as a response requires, and returns a token of the new session.
     private func steppedUp(
         _ refused: SessionTokens.Delivery, _ head: HTTPResponse, _ context: CommandContext
     ) throws(OIDCError) -> SessionTokens.Delivery {
@@ -143,8 +145,8 @@ struct ProxySession {
         return try signedIn.token(self.demand(of: signedIn))
     }
 
-    /// Gets a token before the proxy starts, so it does not start without a session. If the provider is
-    /// out of reach and `toleratesOutage`, requests will try again.
+    /// Obtains a token before the proxy starts. Without a session, this fails; if the provider is unreachable
+    /// and `toleratesOutage` is true, requests will try again.
     func firstToken(toleratesOutage: Bool) throws(OIDCError) -> SessionTokens.Delivery? {
         do throws(OIDCError) {
             return try token(insteadOf: nil, context)
@@ -155,8 +157,10 @@ struct ProxySession {
         }
     }
 
-    /// Returns the token source of the proxy. Warnings were shown with the first token. `ownsTerminal` is false beside a
-    /// command that has the terminal.
+    /// Returns the token source of the proxy. `ownsTerminal` is false beside a command that uses the
+    /// terminal.
+    ///
+    /// Without `--login`, the source prints no warnings: they were shown with the first token.
     func source(ownsTerminal: Bool = true) throws(OIDCError) -> ProxyTokenSource {
         var common = context.common
         if !mayLogIn { common.isQuiet = !common.isVerbose }
@@ -179,7 +183,7 @@ struct ProxySession {
         return source
     }
 
-    /// Returns why the session can give no token any more.
+    /// Returns the error if the session cannot give a token any more; nil if it can.
     private func ending(_ context: CommandContext) -> OIDCError? {
         do throws(OIDCError) {
             let access = try access(context)

@@ -1,14 +1,15 @@
 import OIDCCore
 import OIDCSystem
 
-/// The variables that send a caller's requests to a proxy of the network. One that got those to our listener would see
-/// its secret, and all that was to travel by https.
+/// The variables that make callers use a network proxy. Such a proxy would see the secret in our URLs, and
+/// content that is meant for https.
 enum ProxyVariables {
     private static let proxies = [
         "http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "https_proxy", "HTTPS_PROXY",
     ]
 
-    /// Returns `no_proxy` and `NO_PROXY` with this machine's address, as far as a proxy is set and they lack it.
+    /// Returns `no_proxy` and `NO_PROXY` with this machine's IP address added, if a proxy is set and they
+    /// lack it.
     static func exceptions(in environment: Variables) -> Variables {
         var exceptions: Variables = [:]
         guard proxies.contains(where: { environment[$0]?.isEmpty == false }) else { return exceptions }
@@ -23,7 +24,7 @@ enum ProxyVariables {
         return exceptions
     }
 
-    /// The warning about a proxy that callers with the same environment would use.
+    /// Returns the warning about a network proxy that callers with the same environment would use.
     static func warning(in environment: Variables) -> String? {
         guard !exceptions(in: environment).names().isEmpty,
             let name = proxies.first(where: { environment[$0]?.isEmpty == false })

@@ -1,10 +1,10 @@
 import OIDCCore
 import OIDCSystem
 
-/// The value of `-d`: text, `@FILE`, or `-` for stdin. Short data is held in memory and can be sent again; so can a
-/// file of any size.
+/// The value of `-d`: text, `@FILE`, or `-` for stdin. Short data, which is held in memory, and files of any
+/// size can be sent again.
 struct RequestData {
-    /// The most that is held in memory.
+    /// The maximum number of bytes held in memory.
     static let heldLimit = 1 << 20
 
     private enum Content {
@@ -14,7 +14,7 @@ struct RequestData {
     }
 
     private let content: Content
-    /// The media type if the caller sets none: JSON, or a form for text without `@`.
+    /// The media type if no header sets it: JSON, a form for other text, or `application/octet-stream`.
     let mediaType: String?
 
     static let none = RequestData(content: .bytes([]), mediaType: nil)

@@ -16,7 +16,7 @@ struct RequestOptions: OptionGroup {
     var data: String?
     var includesHead = false
 
-    /// Parses the headers (RFC 9110 §5). Refuses line ends, and headers that carry the token or frame the message.
+    /// Parses the headers (RFC 9110 §5). Refuses line ends, and headers that this program sets itself.
     func parsedHeaders() throws(UsageError) -> HTTPHeaders {
         var parsed = HTTPHeaders()
         for text in headers {
@@ -50,7 +50,7 @@ struct RequestOptions: OptionGroup {
 }
 
 extension RequestOptions {
-    /// Checks that a token may be sent to the URL at all.
+    /// Checks that a token may be sent to a URL of this scheme.
     static func checkScheme(_ url: WebURL, allowsInsecureHTTP: Bool) throws(OIDCError) {
         guard !url.isSecure, !url.isLoopback, !allowsInsecureHTTP else { return }
         throw .usage(

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSystem
 
 /// The origins that get the token: the provider, the profile's resources, and those that the user allows. A
-/// mistyped host is not one of them.
+/// mistyped host does not get it.
 struct AllowedOrigins {
     private let origins: Set<String>
 

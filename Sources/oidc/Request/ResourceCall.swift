@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// One call to a protected resource, whose response body goes to stdout whatever its status.
+/// One call to a protected resource. The response body is printed to stdout, whatever its status.
 struct ResourceCall {
     let method: HTTPMethod
     let url: WebURL
@@ -15,11 +15,11 @@ struct ResourceCall {
     /// The size limit of a response that is skipped because another attempt follows.
     private static let skippedLimit = 1 << 20
 
-    /// What decides where the token goes, and what becomes of an answer.
+    /// The rules about where the token may be sent, and how a response is handled.
     struct Rules {
         /// Whether the token may be sent to the URL of a redirect on the same origin.
         var covers: (WebURL) -> Bool = { _ in true }
-        /// Called with each answer's head.
+        /// A callback for the status and headers of each response.
         var onHead: (HTTPResponse) -> Void = { _ in }
         /// Whether another call follows an answer, whose body is then not printed.
         var isHeld: (Answer) -> Bool = { _ in false }
@@ -44,7 +44,7 @@ struct ResourceCall {
         var isHeld: Bool { if case .held = step { true } else { false } }
     }
 
-    /// Calls with a token.
+    /// Calls the resource with a token.
     func run(_ request: ProtectedRequest, _ rules: Rules, _ transport: CurlTransport) throws(OIDCError)
         -> Answer
     {
@@ -55,7 +55,7 @@ struct ResourceCall {
         }
     }
 
-    /// Calls without a token, to hear what the resource asks for.
+    /// Calls the resource without a token, to get its challenge.
     func runWithoutToken(_ rules: Rules, _ transport: CurlTransport) throws(OIDCError) -> Answer {
         try followed(nil, rules, transport)
     }
@@ -109,15 +109,15 @@ struct ResourceCall {
                     }
                 })
         } catch {
-            // A skipped body may end in any way.
+            // Errors in a skipped body do not matter.
             guard !reading.isShown, error.kind != .interrupted else { throw error }
         }
         if reading.isShown { try output.end() }
         return reading.answer
     }
 
-    /// Returns what follows a response. Redirects are followed only for GET and HEAD without a body, and within the
-    /// origin and the resource.
+    /// Returns the next step after a response. Redirects are followed only for GET and HEAD without a body,
+    /// and within the origin and the resource.
     private func step(
         after answer: Answer, _ attempt: ProtectedRequest.Attempt?, redirects: Int, _ rules: Rules
     ) -> Answer.Step {

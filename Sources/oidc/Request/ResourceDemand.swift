@@ -1,19 +1,19 @@
 import OIDCCore
 import OIDCSystem
 
-/// What a resource's answer asks for: a new sign-in, for more scope, or a stronger or more recent one.
+/// The demand in a resource's response: a new sign-in, more scope, or a stronger or more recent sign-in.
 struct ResourceDemand {
     /// The session whose token was refused.
     var session: Session?
-    /// The answer; nil if no request was sent.
+    /// The response; nil if no request was sent.
     var head: HTTPResponse?
-    /// The token that was sent, which the answer may repeat.
+    /// The token that was sent, which the response may repeat.
     var secrets = WithheldSecrets()
-    /// The scope to request, which holds what the session has; nil if it is left to the search.
+    /// The scope to request, which includes the session's; nil if the search chooses it.
     var scope: Scope?
     var stepUp: StepUp?
     var hasRefetched = false
-    /// Whether the token that was refused lacks scope that the session's own token has.
+    /// Whether the refused token lacks scope that the session's own token has.
     var isMetByOwnToken = false
 
     init(session: Session?, after tokens: ResourceTokens?) {
@@ -23,12 +23,12 @@ struct ResourceDemand {
         hasRefetched = head != nil
     }
 
-    /// Reads an answer; nil if no sign-in can help. A 401 counts if the token is for this resource: any other API may
-    /// have its own reasons.
+    /// Parses a response; returns nil if no sign-in can help. A 401 counts only if the token is for this
+    /// resource: other APIs may refuse it for their own reasons.
     init?(_ answer: ResourceCall.Answer, of access: SessionAccess, hasRefetched: Bool) {
         guard let delivery = answer.delivery, answer.head.status == 401 || answer.head.status == 403,
             let challenge = try? ResourceChallenge(answer.head),
-            // A proof with the nonce was sent already; the next session's would be refused like it.
+            // A proof with this nonce was already refused; a new session's would be too.
             !DPoP.isNonceDemand(resourceResponse: answer.head)
         else { return nil }
         session = delivery.session
@@ -50,7 +50,7 @@ struct ResourceDemand {
         }
     }
 
-    /// The search that the sign-in starts with.
+    /// The evidence for the search that the sign-in starts with.
     var evidence: ResourceOperand.Evidence {
         ResourceOperand.Evidence(
             response: head?.withoutFields(repeating: secrets),
@@ -74,7 +74,8 @@ struct ResourceDemand {
         return entries
     }
 
-    /// Returns the access to continue with: after a sign-in, or, for a token that needs no user, after another search.
+    /// Returns the access to continue with: after a sign-in, or, if the grant needs no user, after another
+    /// search.
     func nextAccess(
         after access: SessionAccess, _ operand: ResourceOperand?
     ) throws(OIDCError) -> SessionAccess {
@@ -89,7 +90,7 @@ struct ResourceDemand {
         }
     }
 
-    /// Signs in as the answer asks, once for all processes that wait for it.
+    /// Signs in as the response requires, once for all waiting processes.
     private func signedIn(
         _ access: SessionAccess, _ operand: ResourceOperand?
     ) throws(OIDCError) -> SessionAccess {

@@ -6,9 +6,9 @@ struct ResourceRefusal {
     let provider: ProviderContext
     let call: ResourceCall
     let answer: ResourceCall.Answer
-    /// What a sign-in could be asked for; nil if none would help.
+    /// The demand that a sign-in could meet; nil if none would help.
     var demand: ResourceDemand?
-    /// How many sign-ins the request has led to.
+    /// The number of sign-ins for this request.
     var rounds = 0
 
     private var head: HTTPResponse { answer.head }
@@ -49,7 +49,7 @@ struct ResourceRefusal {
     }
 
     private var target: WebURL? {
-        // 304 is an answer about the caller's copy, not a redirect (RFC 9110 §15.4.5).
+        // 304 is about the caller's copy and is not a redirect (RFC 9110 §15.4.5).
         guard (300..<400).contains(head.status), head.status != 304 else { return nil }
         return head.headers["Location"].flatMap { url.resolving($0) }
     }

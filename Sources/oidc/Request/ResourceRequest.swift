@@ -1,14 +1,14 @@
 import OIDCCore
 import OIDCSystem
 
-/// A request to a resource, and the sign-ins that its answers ask for.
+/// A request to a resource, and the sign-ins that its responses require.
 struct ResourceRequest {
     let call: ResourceCall
     var mayLogIn = false
     /// The resource as a URL operand; nil if the token is a profile's, whatever the URL.
     var operand: ResourceOperand?
 
-    /// How often one request may lead to a sign-in.
+    /// The maximum number of sign-ins for one request.
     private static let roundLimit = 3
 
     /// Sends the request with a session's token.
@@ -18,7 +18,7 @@ struct ResourceRequest {
         return try run(&progress)
     }
 
-    /// Sends the request without a token first: only its answer says what to sign in to.
+    /// Sends the request without a token first, because only its response names the server to sign in at.
     func runWithoutSession(_ operand: ResourceOperand) throws(OIDCError) -> Int32 {
         if operand.isForMachine {
             return try run(try SessionAccess(try operand.resolved()))
@@ -40,10 +40,10 @@ struct ResourceRequest {
         return try run(&progress)
     }
 
-    /// How far a request has come.
+    /// The state of a request between attempts.
     private struct Progress {
         var access: SessionAccess
-        /// How many sign-ins there were.
+        /// The number of sign-ins so far.
         var rounds = 0
         /// Whether to use the session's own token, although the settings name a narrower scope.
         var usesOwnToken = false
@@ -70,7 +70,7 @@ struct ResourceRequest {
 
     private enum Attempt {
         case done
-        /// The token was narrower than the session, whose own token has the scope that is needed.
+        /// The refused token lacks scope that the session's own token has.
         case ownToken
         case demand(ResourceDemand)
     }
@@ -112,7 +112,7 @@ struct ResourceRequest {
         throw refusal.error
     }
 
-    /// Returns whether a sign-in may answer a demand. One that asked for the same before would not help.
+    /// Returns whether to sign in for a demand. Another sign-in for the same scope would not help.
     private func maySignIn(_ progress: Progress, _ demand: ResourceDemand) -> Bool {
         guard mayLogIn, progress.access.key.grant.needsUser, progress.rounds < Self.roundLimit else {
             return false
@@ -121,7 +121,7 @@ struct ResourceRequest {
         return demand.stepUp != nil || !scope.isSubset(of: requested)
     }
 
-    /// Returns whether the request continues after an error because there is no usable session.
+    /// Returns whether a sign-in or another search can follow an error about a missing session.
     private func mayFollow(_ progress: Progress, _ error: OIDCError) -> Bool {
         guard progress.rounds < Self.roundLimit, call.body.isRepeatable else { return false }
         return progress.access.key.grant.needsUser ? mayLogIn : error.stage == .resource && operand != nil

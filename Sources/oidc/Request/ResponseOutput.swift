@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// Streams a response to stdout, in bounded memory.
+/// The output of a response on stdout, in bounded memory.
 final class ResponseOutput {
     private let includesHead: Bool
     private let isTerminal = Terminal.isTerminal(.standardOutput)
@@ -28,7 +28,8 @@ final class ResponseOutput {
         try write(Array((lines + "\n").utf8))
     }
 
-    /// Refuses a body that is not JSON. With another status than 2xx, the status is the error.
+    /// Refuses a body that is not JSON. If the status is not 2xx, it is the error, and the body is only
+    /// skipped.
     private func check(_ head: HTTPResponse) throws(OIDCError) {
         isSuccess = head.isSuccess
         guard isJSON, let type = head.mediaType, !type.hasSuffix("json") else { return }
@@ -73,9 +74,9 @@ final class ResponseOutput {
     }
 }
 
-/// Removes what a terminal would act on or hide (CWE-150): control characters except line ends and tabs,
-/// bidirectional and other invisible characters, and bytes that are not UTF-8, as some terminals read a lone 0x9B
-/// as the start of an escape sequence. The stream may be cut anywhere.
+/// A filter that removes what a terminal would act on or hide (CWE-150): control characters except line ends
+/// and tabs, bidirectional and other invisible characters, and bytes that are not UTF-8, as some terminals
+/// interpret a lone 0x9B as the start of an escape sequence. The stream may be cut anywhere.
 struct TerminalFilter {
     /// The first bytes of an incomplete character.
     private var pending: [UInt8] = []
@@ -87,7 +88,7 @@ struct TerminalFilter {
         return shown(all[..<end])
     }
 
-    /// Returns what is left at the end of the stream: an incomplete character.
+    /// Returns the incomplete character at the end of the stream.
     mutating func end() -> [UInt8] {
         defer { pending = [] }
         return shown(pending[...])
@@ -106,7 +107,7 @@ struct TerminalFilter {
         return Array(String(passed).utf8)
     }
 
-    /// Returns how many bytes at the end may be the start of a character.
+    /// Returns the number of bytes at the end that may be the start of a character.
     private static func unfinishedCount(_ bytes: [UInt8]) -> Int {
         for count in 1...3 where count <= bytes.count {
             let byte = bytes[bytes.count - count]

@@ -1,8 +1,8 @@
 import OIDCCore
 import OIDCSystem
 
-/// The user's own provider, whose session opens resources of other servers (grant=id_jag): that of `user_profile`, else
-/// of the settings if they are not for the resource's server itself.
+/// The user's own provider, whose session gives access to resources of other servers (grant=id_jag). It is
+/// the provider of `user_profile`, or else of the settings, unless they are for the resource's server itself.
 struct OwnProvider {
     private let access: SessionAccess
 
@@ -32,7 +32,7 @@ struct OwnProvider {
         access = try SessionAccess(ProviderContext(settings, context))
     }
 
-    /// Returns who is signed in, so nobody gets a token obtained for someone else.
+    /// Returns a string that identifies the user's session, so no user gets a token of another.
     func identity() throws(OIDCError) -> String {
         let session = try access.session()
         return "\(access.key.text)|\(session.subject ?? "")|\(session.createdAt.secondsSinceEpoch)"
@@ -59,7 +59,7 @@ struct OwnProvider {
                 for: subject, from: endpoint, at: server, environment, own: own)
     }
 
-    /// Returns the session's ID token if it is fresh or can be refreshed, else the refresh token.
+    /// Returns the session's ID token if it is fresh or can be refreshed, or else the refresh token.
     private func subject() throws(OIDCError) -> IdentityAssertion.Subject {
         do throws(OIDCError) {
             return .idToken(Redacted(try access.idToken(minimumValidity: 60).compact))

@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// Sign-ins and sessions of a URL operand.
 extension ResourceOperand {
-    /// Always starts a new sign-in. If the server no longer knows the registered client, registers another one.
+    /// Starts a new sign-in. If the server no longer knows the registered client, registers another one.
     func signedIn(
         _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
     ) throws(OIDCError) -> (Session, SessionAccess) {
@@ -31,8 +31,8 @@ extension ResourceOperand {
         }
     }
 
-    /// Signs in for a command with `--login`, once for all processes that wait for it. `earlier` is the session whose
-    /// token was refused, and `key` the key of it.
+    /// Signs in for a command with `--login`, once for all waiting processes. `earlier` is the session whose
+    /// token was refused, and `key` is its key.
     func signedInOnDemand(
         _ evidence: Evidence, replacing earlier: Session?, key: SessionKey?
     ) throws(OIDCError) -> SessionAccess {
@@ -61,7 +61,7 @@ extension ResourceOperand {
         throw notSignedIn
     }
 
-    /// Returns the access to the URL's session, if there is one, or to a token that needs no user.
+    /// Returns the access to the URL's session or to a token that needs no user; nil if there is no session.
     func existingAccess() throws(OIDCError) -> SessionAccess? {
         guard let provider = try linked() else { return nil }
         let access = try SessionAccess(provider)
@@ -69,7 +69,8 @@ extension ResourceOperand {
         return try access.load() == nil ? nil : access
     }
 
-    /// Runs `body` with the URL's session, and again after a sign-in if one is needed and `mayLogIn` allows it.
+    /// Runs `body` with the URL's session, and again after a sign-in if one is needed and `mayLogIn` allows
+    /// it.
     func signingIn<Value>(
         _ mayLogIn: Bool, _ body: (SessionAccess) throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
@@ -89,15 +90,15 @@ extension ResourceOperand {
         return try body(try signedInOnDemand(Evidence(), replacing: earlier, key: key))
     }
 
-    /// Returns the access to the URL's session, which may not exist yet. Only a grant without a user, or a sign-in that
-    /// may follow, is worth a search.
+    /// Returns the access to the URL's session, which may not exist yet. Searches for the server only if
+    /// `mayLogIn` is true or the grant needs no user.
     func access(mayLogIn: Bool) throws(OIDCError) -> SessionAccess {
         if let provider = try linked() { return try SessionAccess(provider, mayKeepNothing: mayLogIn) }
         guard mayLogIn || mayNeedNoUser else { throw notSignedIn }
         return try SessionAccess(try resolved(mayLogIn: mayLogIn), mayKeepNothing: mayLogIn)
     }
 
-    /// The error for a URL that nobody has signed in to.
+    /// The error for a URL without a session.
     var notSignedIn: OIDCError {
         do throws(OIDCError) {
             try RequestOptions.checkScheme(
@@ -148,7 +149,7 @@ extension ProviderContext {
         return ProviderContext(context.settings(layers), context, until: deadline, target: target)
     }
 
-    /// Returns an error about the parameter `resource` with the hint that helps here: to leave it out.
+    /// Returns an error about the parameter `resource` with the hint to leave it out.
     func withoutResource(_ error: OIDCError) -> OIDCError {
         guard target != nil, settings.token.sendsResources,
             error.oauthError == "invalid_target" || error.hint == .set(.resourceParameter, to: "off")
@@ -161,7 +162,7 @@ extension ProviderContext {
         return error
     }
 
-    /// Returns an error whose hint to sign in names the resource.
+    /// Returns the error with the resource in its hint to sign in.
     func naming(_ failure: OIDCError) -> OIDCError {
         var error = withoutResource(failure)
         if let target, target.link.bindsTokens, error.hint == .advice(.allowUnboundTokens) {
@@ -171,7 +172,7 @@ extension ProviderContext {
         return namingResource(error)
     }
 
-    /// Returns an error whose hint names the resource in each command for its session.
+    /// Returns the error with the resource in each command of its hint.
     func namingResource(_ failure: OIDCError) -> OIDCError {
         guard let resource = settings.resource, let hint = failure.hint?.commandLine else { return failure }
         let url = ShellWord.quoted(resource.url)
@@ -188,15 +189,18 @@ extension ProviderContext {
         return error
     }
 
-    /// Returns whether a failure means that the server no longer knows the registered client, so another
-    /// one can be registered. Notes it for the next registration. A sign-in that times out is only noted: a server that
-    /// does not know a client says so on a page of its own, and never redirects.
+    /// Returns whether an error means that the server no longer knows the registered client, and another one
+    /// can be registered. Marks the client for the next registration.
+    ///
+    /// A sign-in that times out only marks it: a server that does not know a client shows an error page and
+    /// never redirects.
     func hasLostClient(_ error: OIDCError) -> Bool {
         guard let target else { return false }
         if error.kind == .timedOut, error.stage == .authorization { _ = target.retireClient(context) }
         switch error.oauthError {
         case "invalid_client", "unauthorized_client": break
-        // The authorization server in MCP's Python SDK grants only scopes that a client registered for (2026-11).
+        // The authorization server in MCP's Python SDK grants only scopes that a client registered for
+        // (2026-11).
         case "invalid_scope":
             guard let scope = settings.token.scope, let client = try? target.registered(context),
                 !client.allows(scope)

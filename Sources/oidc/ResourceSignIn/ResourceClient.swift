@@ -1,18 +1,18 @@
 import OIDCCore
 import OIDCSystem
 
-/// The client to use at a resource's authorization server, in the order of the MCP authorization specification: one
-/// that is configured, now or at the last sign-in, a client metadata document, one that is registered there.
+/// The client for a resource's authorization server, in the order of the MCP authorization specification: the
+/// configured one, a client metadata document, the one of the last sign-in, or a registered one.
 struct ResourceClient {
     let operand: ResourceOperand
     let environment: ProviderEnvironment
     let resource: ProtectedResourceMetadata
     let server: ProviderMetadata
     let scope: Scope
-    /// Whether a client is of use even if it cannot be stored.
+    /// Whether a client may be used that cannot be stored.
     var mayKeepNothing = false
 
-    /// A client, and where it is from.
+    /// A client and its origin.
     struct Choice {
         let clientID: String
         /// The profile that configures it.
@@ -53,7 +53,7 @@ struct ResourceClient {
         return try earlier(grant) != nil
     }
 
-    /// Returns the client of the last sign-in, which an option may have named.
+    /// Returns the client of the last sign-in, which may have been named by an option.
     private func earlier(_ grant: GrantType) throws(OIDCError) -> Choice? {
         guard let link = try operand.link(), link.resource == resource.resource, link.grant == grant,
             ExactText.isSame(link.issuer, issuer), link.registration == nil, link.profile == nil
@@ -61,7 +61,7 @@ struct ResourceClient {
         return Choice(clientID: link.clientID, reason: "of the last sign-in")
     }
 
-    /// Returns the client of the settings, or of the profile for this issuer if none is named.
+    /// Returns the client of the settings, or, if they name none, of a profile for this issuer.
     private func configured(_ grant: GrantType) throws(OIDCError) -> Choice? {
         let ownership = operand.ownership
         if let entry = ownership.entries(for: issuer).first(where: { $0.setting == .clientID }),
@@ -72,7 +72,7 @@ struct ResourceClient {
                 clientID: clientID, profile: isOfProfile ? operand.asked.profile : nil,
                 reason: entry.origin.text)
         }
-        // For id_jag, the profile that is named may be that of the user's own provider.
+        // For id_jag, the named profile may be that of the user's own provider.
         guard operand.namedProfile == nil || grant == .idJAG else { return nil }
         for case .success(let profile) in try context.settingsLoader.profiles() {
             let own = ResourceOwnership(entries: profile.own)
@@ -87,7 +87,7 @@ struct ResourceClient {
         return nil
     }
 
-    /// Returns the settings of a registration: those that hold for this server, and the scope to register.
+    /// Returns the settings of a registration: those that apply to this server, and the scope to register.
     private func settings(scope: Scope) -> Settings {
         var entries = operand.ownership.entries(for: issuer).filter { $0.setting != .scope }
         if !scope.isEmpty {
@@ -98,7 +98,7 @@ struct ResourceClient {
         return context.settings(SettingLayers(profile: nil, entries: entries))
     }
 
-    /// Returns the client that was registered before, or registers one, once for any number of processes.
+    /// Returns the client that was registered before, or registers one. Only one of several processes does.
     private func registered() throws(OIDCError) -> Choice {
         let settings = settings(scope: scope)
         let redirect = try settings.signIn.redirect()
@@ -144,7 +144,7 @@ struct ResourceClient {
             reason: isNew ? "registered now" : "registered before")
     }
 
-    /// Registers a client for everything that the resource may ask for later; for less if the server refuses that.
+    /// Registers a client for all scopes that the resource supports, or for fewer if the server refuses them.
     private func register() throws(OIDCError) -> RegisteredRecord {
         let all = resource.scopesSupported.map { scope.union($0) } ?? scope
         do throws(OIDCError) { return try register(settings(scope: all)) } catch {
@@ -176,8 +176,8 @@ struct ResourceClient {
         .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI,
     ]
 
-    /// Refuses to register at a server that takes only clients with a key or a certificate: which one is the user's to
-    /// decide.
+    /// Refuses to register at a server that accepts only clients with a key or a certificate: the user has to
+    /// choose one.
     private func checkMethods() throws(OIDCError) {
         let possible = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"]
         guard let methods = server.tokenEndpointAuthMethodsSupported, !methods.isEmpty,
@@ -193,7 +193,7 @@ struct ResourceClient {
             stage: .registration)
     }
 
-    /// The error if no client is known and none can be registered here.
+    /// Returns the error if no client is known and none can be registered here.
     private func unregistered(_ grant: GrantType) -> OIDCError {
         let server = DisplayText.clean(issuer, limit: 200)
         guard grant == .authorizationCode else {

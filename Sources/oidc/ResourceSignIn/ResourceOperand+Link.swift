@@ -1,9 +1,9 @@
 import OIDCCore
 import OIDCSystem
 
-/// The way from a URL operand to what is remembered of its resource, without the network.
+/// The stored link from a URL operand to its session, found without the network.
 extension ResourceOperand {
-    /// Returns the link that leads from the URL to a session; nil if there is none that fits the settings.
+    /// Returns the link from the URL to a session; nil if there is none that fits the settings.
     func link() throws(OIDCError) -> ResourceLink? {
         guard let records = ResourceRecords(context) else { return nil }
         let ownership = ownership
@@ -17,7 +17,7 @@ extension ResourceOperand {
         func isAsked(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
             ownership.text(setting, in: layers).map { $0 == value } ?? true
         }
-        // For id_jag, an issuer that options name may be that of the user's own provider, and the client is its too.
+        // For id_jag, the issuer and client of options may be those of the user's own provider.
         let isForOwnProvider = link.grant == .idJAG && !ownership.isOwned(.options, by: [link.issuer])
         guard
             isForOwnProvider
@@ -37,18 +37,18 @@ extension ResourceOperand {
         return link.profile == namedProfile
     }
 
-    /// Returns the provider of the URL's link; nil if there is no link. It takes no network.
+    /// Returns the provider of the URL's link; nil if there is no link. Uses no network.
     func linked() throws(OIDCError) -> ProviderContext? {
         guard let link = try link() else { return nil }
         context.console.trace("resource: \(link.resource), of \(link.issuer) as \(link.clientID)")
         return try provider(link)
     }
 
-    /// Returns the provider of a link for exactly this URL; nil if no session covers it. Throws if one for a URL above
-    /// does, which nobody named.
+    /// Returns the provider of a link for exactly this URL; nil if there is none. Throws if only a link for a
+    /// URL above it exists: the user did not name that one.
     func linkedExactly() throws(OIDCError) -> ProviderContext? {
         guard let link = try link() else {
-            // A resource may be known only by a URL below it, which is all that its token is sent to.
+            // A link may cover only a part of its resource, below this URL.
             let ownership = ownership
             return try ResourceRecords(context)?.links.links(of: url).first {
                 ResourceIdentifier($0.resource)?.isSamePlace(as: url) == true && fits($0, ownership)
@@ -68,14 +68,15 @@ extension ResourceOperand {
         provider(ResourceTarget(operand: self, link: link), nil, try entries(of: link.profile))
     }
 
-    /// Returns the entries of the settings, with another profile's in place of the profile's if one is named.
+    /// Returns the entries of the settings. If another profile is named, its entries replace those of the
+    /// profile in use.
     func entries(of profile: String?) throws(OIDCError) -> [SettingLayers.Entry] {
         guard let profile, profile != asked.profile else { return asked.layers.given }
         var loader = context.settingsLoader
         loader.profileName = profile
         let loaded = try loader.load().layers.given.filter { $0.origin.layer == .profile }
         let issuer = ResourceOwnership(entries: loaded).issuers.first
-        // A secret of the variables is for the provider that they, or the profile in use, name.
+        // A secret in variables is for the provider that the variables, or the profile in use, name.
         let isNamed = issuer.map { ownership.names(issuer: $0) } ?? false
         let others = asked.layers.given.filter { entry in
             switch entry.origin.layer {
@@ -88,7 +89,7 @@ extension ResourceOperand {
         return others + loaded
     }
 
-    /// Makes the provider of a target: the settings that are its own, and what was found out.
+    /// Returns the provider of a target, with its own settings and the findings of the search.
     func provider(
         _ target: ResourceTarget, _ registered: RegisteredRecord?, _ entries: [SettingLayers.Entry],
         scope: Scope? = nil
@@ -122,7 +123,8 @@ extension ResourceOperand {
         own.removeAll { entry in
             // A secret is only for the client that it was configured for.
             if !isOwnClient, entry.setting.owner == .client { return true }
-            // The scope of a profile or variable was that of the sign-in; for a token it would mean a narrower one.
+            // The scope of a profile or variable was for the sign-in; for a token it would request a narrower
+            // one.
             return entry.setting == .scope && entry.origin.layer != .options
         }
         if scope == nil, !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) {

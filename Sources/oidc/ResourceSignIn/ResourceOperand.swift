@@ -5,9 +5,9 @@ import OIDCSystem
 struct ResourceOperand: Sendable {
     let url: WebURL
     let context: CommandContext
-    /// The settings as they were loaded, for whatever provider.
+    /// The settings as they were loaded; they may be for another provider.
     let asked: Settings
-    /// The end of a sign-in, and of the search before it.
+    /// The deadline of a sign-in, including the search before it.
     var deadline: MonotonicTime?
 
     init(
@@ -30,7 +30,8 @@ struct ResourceOperand: Sendable {
         self.asked = asked
     }
 
-    /// Parses the operand of a command. A hint guesses what was meant: a profile, or a URL without its scheme.
+    /// Parses the operand of a command. The hint of an error names the profile or the URL that was probably
+    /// meant.
     static func url(_ text: String, command: String, _ context: CommandContext) throws(OIDCError) -> WebURL {
         if let url = WebURL(text), url.fragment == nil { return url }
         let profiles = (try? context.settingsLoader.file())?.profiles ?? []
@@ -43,7 +44,7 @@ struct ResourceOperand: Sendable {
         throw .usage(fault(of: text), hint: hint)
     }
 
-    /// Says why a text is not the URL of a resource, without a password in it.
+    /// Returns why a string is not the URL of a resource, without a password in it.
     static func fault(of text: String) -> String {
         guard let parts = text.parts(around: "://") else {
             return "\(DisplayText.quoted(DisplayText.address(text), limit: 100)) is not a URL"
@@ -65,7 +66,7 @@ struct ResourceOperand: Sendable {
         return "\(shown) is not a URL"
     }
 
-    /// Guesses the URL that was meant: without what must not be in it, or with the scheme that is missing.
+    /// Guesses the intended URL: removes user information and fragment, or adds the scheme.
     static func meantURL(_ text: String) -> WebURL? {
         let text = String(text.prefix { $0 != "#" })
         guard let parts = text.parts(around: "://") else {
@@ -77,7 +78,7 @@ struct ResourceOperand: Sendable {
         return WebURL("\(parts.before)://\(host)\(parts.after.dropFirst(authority.count))")
     }
 
-    /// The error for a secret that a resource wants sent to another server than the client's own.
+    /// Returns the error for a secret that a resource would send to another server than the client's own.
     func otherIssuer(_ secrets: [Setting], of link: ResourceLink) -> OIDCError {
         let name = asked.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
         let issuer = DisplayText.clean(link.issuer, limit: 200)
@@ -93,8 +94,9 @@ struct ResourceOperand: Sendable {
     /// The profile that `-p` or OIDC_PROFILE names.
     var namedProfile: String? { context.settingsLoader.profileName }
 
-    /// Whether a command gets the URL's own token by a grant without a user: an option names that grant, or the issuer
-    /// for it, or the settings do and name no provider whose token could be meant, or it is for resources only.
+    /// Whether the command gets the URL's own token without a user. It does for the grant id_jag, if an
+    /// option names such a grant or the issuer for it, or if the settings name such a grant and no provider
+    /// whose session could be meant.
     var isForMachine: Bool {
         let settings = ProviderContext(asked, context)
         if let option = ownership.text(.grant, in: [.options]) {
@@ -104,14 +106,15 @@ struct ResourceOperand: Sendable {
         return asked.token.grant == .idJAG || !settings.namesProvider && !grant.needsUser
     }
 
-    /// What the resource itself is reached with: nothing of a provider's, such as its client certificate.
+    /// The network settings for requests to the resource itself, without those of a provider, such as its
+    /// client certificate.
     var reach: ProviderContext {
         let entries = asked.layers.given.filter { NetworkSettings.shared.contains($0.setting) }
         return ProviderContext(
             context.settings(SettingLayers(profile: nil, entries: entries)), context, until: deadline)
     }
 
-    /// Returns the operand for a sign-in, which `timeout` limits from now on.
+    /// Returns the operand for a sign-in, whose `timeout` starts now.
     func forSignIn() -> ResourceOperand {
         var operand = self
         operand.deadline = .now().adding(seconds: asked.signIn.timeout)
@@ -125,14 +128,14 @@ struct ResourceOperand: Sendable {
         return ResourceOperand(url, context.settings(layers), context)
     }
 
-    /// Whether the settings name a grant without a user. A profile's counts only for its own provider, which the search
-    /// finds out.
+    /// Whether the settings name a grant without a user. A profile's grant applies only to its own provider,
+    /// which the search finds.
     var mayNeedNoUser: Bool {
         ownership.text(.grant, in: [.options, .variables, .profile])
             .map { !GrantType(rawValue: $0).needsUser } ?? false
     }
 
-    /// The grant of the settings; a profile's only if the profile names no provider.
+    /// The grant of the settings. A profile's grant applies only if the profile names no provider.
     var grant: GrantType {
         let isProviderless = ownership.isOwned(.profile, by: [])
         let text = ownership.text(

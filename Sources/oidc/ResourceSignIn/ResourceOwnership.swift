@@ -1,9 +1,10 @@
 import OIDCCore
 
-/// Which of the user's settings hold for a resource's authorization server. A profile, or variables, for another
-/// provider say nothing about it: their client, scope and account stay where they belong.
+/// The choice of the settings that apply to a resource's authorization server. Those of a profile or
+/// variables for another provider do not.
 struct ResourceOwnership {
-    /// The settings that hold even if the profile or the variables are for another provider: those of this machine.
+    /// The settings that apply to every server, even if the profile or the variables are for another
+    /// provider.
     private static let ofMachine: Set<Setting> = [
         .browser, .flow, .timeout, .httpTimeout, .leeway, .caFile, .allowInsecureHTTP, .store, .uiLocales,
         .clientMetadataURL,
@@ -25,13 +26,13 @@ struct ResourceOwnership {
         entries.first { $0.setting == setting && layers.contains($0.origin.layer) }?.value.string
     }
 
-    /// Returns whether the settings of a layer are for a server: they name its issuer, or no provider at all.
+    /// Returns whether the settings of a layer are for a server: they name its issuer, or no provider.
     func isOwned(_ layer: SettingLayers.Layer, by issuers: [String]) -> Bool {
-        // Variables without an issuer of their own belong to the profile's.
+        // Variables without an issuer belong to the profile's provider.
         let layers: [SettingLayers.Layer] =
             switch layer {
             case .resource: []
-            // Only for id_jag can options name another issuer: that of the user's own provider.
+            // Options can name another issuer only for id_jag: that of the user's own provider.
             case .options: [.options]
             case .variables: [.variables, .profile]
             case .profile: [.profile]
@@ -49,7 +50,7 @@ struct ResourceOwnership {
         return true
     }
 
-    /// Returns the entries that hold for a server, without the issuer itself.
+    /// Returns the entries that apply to a server, without the issuer.
     func entries(for issuer: String) -> [SettingLayers.Entry] {
         let owned = Set(SettingLayers.Layer.allCases.filter { isOwned($0, by: [issuer]) })
         return entries.filter { entry in

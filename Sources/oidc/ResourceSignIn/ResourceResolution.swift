@@ -3,22 +3,22 @@ import OIDCSystem
 
 /// The search for the server and client of a URL, over the network.
 extension ResourceOperand {
-    /// What is known when a search starts.
+    /// The facts that are known when a search starts.
     struct Evidence {
-        /// The resource's answer to a request; nil if it was not asked.
+        /// The resource's response to a request; nil if none was sent.
         var response: HTTPResponse?
-        /// Whether cached documents are not to be trusted, as after a 401 for a token that they led to.
+        /// Whether to fetch cached documents again, as after a 401 for a token obtained through them.
         var isRefetching = false
-        /// Whether the resource is asked even if its metadata is cached, as before a sign-in.
+        /// Whether to send the resource a request even if its metadata is cached, as before a sign-in.
         var asksResource = false
-        /// The scope to request instead of the one that is found, when stepping up.
+        /// The scope to request when stepping up, instead of the one that the search finds.
         var scope: Scope?
-        /// Whether the scope of the last sign-in is forgotten, as the server refused it.
+        /// Whether to ignore the scope of the last sign-in, because the server refused it.
         var forgetsScope = false
-        /// Whether a token is of use even if neither its session nor the registered client can be stored.
+        /// Whether to continue even if neither the session nor the registered client can be stored.
         var mayKeepNothing = false
 
-        /// Returns what the next attempt after a failure starts with; nil if it would fail again.
+        /// Returns the evidence for another attempt after an error; nil if it would fail again.
         func next(after error: OIDCError, of provider: ProviderContext) -> Evidence? {
             var next = self
             next.asksResource = false
@@ -33,9 +33,10 @@ extension ResourceOperand {
         }
     }
 
-    /// Finds the server and the client, which is registered if necessary. The resource is asked, unless it has answered
-    /// already, or its metadata is cached and no sign-in follows. Without `mayLogIn`, a grant that needs a user is an
-    /// error before a client is registered for it.
+    /// Finds the server and the client, which is registered if necessary. Sends the resource a request,
+    /// unless its response is known already, or its metadata is cached and no sign-in follows.
+    ///
+    /// Without `mayLogIn`, a grant that needs a user is refused before a client is registered for it.
     func resolved(
         _ evidence: Evidence = Evidence(), mayLogIn: Bool = true
     ) throws(OIDCError) -> ProviderContext {
@@ -65,7 +66,7 @@ extension ResourceOperand {
             console.trace("\(error.message); fetching the resource's metadata again")
             let earlier = found.metadata.authorizationServers
             found = try search.find(after: try search.probe(), refetching: true)
-            // A server that is out of reach is not waited for twice.
+            // An unreachable server is not tried twice.
             guard error.kind != .unreachable || found.metadata.authorizationServers != earlier else {
                 throw error
             }
@@ -120,11 +121,11 @@ extension ResourceOperand {
         _ link: ResourceLink?
     ) throws(OIDCError) -> ResourceSearch.Found {
         if let response = evidence.response {
-            // A challenge may leave out what an earlier one named.
+            // A challenge may omit the metadata URL that an earlier one named.
             let earlier = link.flatMap { $0.isFor(url) ? $0.metadataURL : nil }.flatMap { WebURL($0) }
             return try search.find(after: response, or: earlier, refetching: evidence.isRefetching)
         }
-        // A link for a URL above says nothing about who protects this one.
+        // A link for a URL above this one does not say which server protects this one.
         if !evidence.isRefetching, !evidence.asksResource, let link, link.isFor(url),
             let place = link.metadataURL.flatMap({ WebURL($0) }),
             environment.cache.lookup(place, at: environment.now()) != nil,
@@ -136,7 +137,7 @@ extension ResourceOperand {
             after: try search.probe(), refetching: evidence.isRefetching || evidence.asksResource)
     }
 
-    /// Returns the grant of the settings, of which a profile's counts only for its own server.
+    /// Returns the grant of the settings. A profile's grant applies only to its own server.
     private func grant(of resource: ProtectedResourceMetadata) throws(OIDCError) -> GrantType {
         let isOwned = ownership.isOwned(.profile, by: resource.authorizationServers)
         let text = ownership.text(
@@ -144,8 +145,8 @@ extension ResourceOperand {
         return text.map { GrantType(rawValue: $0) } ?? .authorizationCode
     }
 
-    /// Returns the metadata of the server: the one that the settings name if it is one of the resource's, else the
-    /// first that works and has a client for us.
+    /// Returns the metadata of the server: the one that the settings name if the resource lists it, or else
+    /// the first that works and has a client for us.
     private func server(
         of resource: ProtectedResourceMetadata, _ search: ResourceSearch,
         _ environment: ProviderEnvironment, _ grant: GrantType, refetching: Bool

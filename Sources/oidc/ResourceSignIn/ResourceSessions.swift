@@ -3,15 +3,15 @@ import OIDCSystem
 
 /// The sessions of one resource, which may be at several servers and of several clients.
 extension ResourceOperand {
-    /// A session, and where it is.
+    /// A session, its key and its store.
     struct Stored {
         let session: StoredSession
         let key: SessionKey
         let store: KnownProviders.Store
     }
 
-    /// Finds every session of the resource of the link, or of exactly the URL, that fits the settings, whatever its server
-    /// and client.
+    /// Finds every session of the linked resource, or of exactly this URL, that fits the settings, at any
+    /// server and of any client.
     func sessions(_ known: KnownProviders, of link: ResourceLink?) throws(OIDCError) -> [Stored] {
         let ownership = ownership
         var found: [Stored] = []
@@ -48,10 +48,10 @@ extension ResourceOperand {
     }
 }
 
-/// The session that a new one takes the place of.
+/// The session that a new one replaces.
 extension ResourceTarget {
-    /// Returns the key of the session that a sign-in supersedes: that of another client at the same server, for the
-    /// same resource and account. Tokens of another server are left to `oidc logout`.
+    /// Returns the key of the session that a sign-in replaces: that of another client at the same server, for
+    /// the same resource and account. Tokens of another server are left to `oidc logout`.
     func superseded(by key: SessionKey, _ context: CommandContext) -> SessionKey? {
         guard let records = ResourceRecords(context), let url = WebURL(link.resource),
             let links = try? records.links.links(of: url),
@@ -63,8 +63,8 @@ extension ResourceTarget {
         return superseded
     }
 
-    /// Removes a superseded session, and revokes it as its own client. If that fails, its tokens stay valid until they
-    /// expire.
+    /// Removes a superseded session, and revokes its tokens as its own client. If that fails, they stay valid
+    /// until they expire.
     func end(_ superseded: SessionKey, in store: any SessionStoring, _ provider: ProviderContext) {
         let console = provider.context.console
         do throws(OIDCError) {

@@ -1,17 +1,17 @@
 import OIDCCore
 import OIDCSystem
 
-/// A resource whose authorization server and client are known: what its sign-ins and tokens need.
+/// A resource whose authorization server and client are known.
 struct ResourceTarget: Sendable {
     /// The URL that the user named.
     let operand: ResourceOperand
-    /// What to remember after a sign-in.
+    /// The link to store after a sign-in.
     var link: ResourceLink
-    /// The link that there was before; nil if there was none.
+    /// The link that was stored before; nil if there was none.
     var earlierLink: ResourceLink?
     /// Whether the client was registered just now.
     var isNewlyRegistered = false
-    /// Whether the scope to request is that of the last sign-in, which the resource did not name again.
+    /// Whether the requested scope is that of the last sign-in, which the resource did not name again.
     var isScopeRemembered = false
     /// Whether the settings name the issuer, now or at the last sign-in.
     var isIssuerNamed = false
@@ -19,8 +19,8 @@ struct ResourceTarget: Sendable {
     /// Returns whether the resource's token may be sent to a URL.
     func covers(_ url: WebURL) -> Bool { link.covers(url) }
 
-    /// Remembers the resource, and what options set for its sign-in. A failure costs the next command a search, and is
-    /// reported.
+    /// Stores the link, with the settings that options gave for the sign-in. If that fails, the next command
+    /// has to search again, and a warning says why.
     func remember(_ provider: ProviderContext) {
         var link = link
         link.settings = JSONObject()
@@ -37,14 +37,14 @@ struct ResourceTarget: Sendable {
         }
     }
 
-    /// Throws if the resource could not be remembered, as nothing would find its session.
+    /// Throws if the link could not be stored, because then no command would find the session.
     func probe(_ store: any SessionStoring, _ context: CommandContext) throws(OIDCError) {
         guard !(store is MemorySessionStore), let url = WebURL(link.resource) else { return }
         try ResourceRecords(context)?.links.probe(url)
     }
 
-    /// Returns the session that another process created meanwhile at another server or for another client.
-    /// Throws if the client of this target was given up meanwhile.
+    /// Returns the access to a session that another process created meanwhile, at another server or for
+    /// another client. Throws if the client of this target was retired meanwhile.
     func movedAccess(_ provider: ProviderContext, than earlier: Session?) throws(OIDCError) -> SessionAccess?
     {
         if try registered(provider.context)?.isRetired == true {
@@ -68,15 +68,16 @@ struct ResourceTarget: Sendable {
         }
     }
 
-    /// Forgets the resource. A link that stays does no harm: its session no longer exists.
+    /// Removes the link. A link that stays does no harm: its session no longer exists.
     func forget(_ context: CommandContext) {
         try? ResourceRecords(context)?.links.remove(link)
     }
 
-    /// Notes that the server no longer knows the registered client. Returns whether another one can be registered.
+    /// Marks the registered client as unknown to the server. Returns whether a new one can be registered.
     func retireClient(_ context: CommandContext) -> Bool {
         guard let name = link.registration, let records = ResourceRecords(context) else { return false }
-        // A new client that is not known is the server's fault, unless another process gave it up meanwhile.
+        // A client that was just registered and is already unknown is the server's fault, unless another
+        // process retired it.
         guard !isNewlyRegistered || (try? registered(context))??.isRetired == true else { return false }
         context.console.trace("the server no longer knows the client \(link.clientID)")
         let retired: Void? = try? records.registrations.retire(link.clientID, in: name, issuer: link.issuer)
@@ -89,7 +90,7 @@ struct ResourceRecords {
     let links: ResourceLinks
     let registrations: Registrations
 
-    /// Finds the records; nil if no state directory is available.
+    /// Creates the records; returns nil if no state directory is available.
     init?(_ context: CommandContext) {
         guard let path = StateDirectories(environment: context.environment).state, FilePath.isPossible(path)
         else { return nil }
@@ -97,14 +98,14 @@ struct ResourceRecords {
         registrations = Registrations(state: path)
     }
 
-    /// The URLs of all resources that somebody signed in to.
+    /// The URLs of all resources that the user signed in to.
     var places: [String] {
         var places: [String] = []
         for link in (try? links.all()) ?? [] where !places.contains(link.reach) { places.append(link.reach) }
         return places
     }
 
-    /// The error that a resource must be chosen to log out of; nil if there is none.
+    /// The error of a logout without a provider, which lists the resources; nil if there are none.
     var choice: OIDCError? {
         let places = places
         guard let first = places.first else { return nil }
@@ -115,7 +116,7 @@ struct ResourceRecords {
             hint: .text(line))
     }
 
-    /// Forgets the resources that a session is for.
+    /// Removes the links that lead to a session.
     func forget(_ key: SessionKey) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }

@@ -1,15 +1,15 @@
 import OIDCCore
 import OIDCSystem
 
-/// The tokens of a resource's session. Before another token is requested in place of a refused one, the resource is
-/// asked whether its authorization server is still the same.
+/// The tokens of a resource's session. Before a refused one is replaced, the resource's metadata is fetched
+/// again, because it may name another authorization server now.
 final class ResourceTokens: AccessTokenSource {
     private let access: SessionAccess
     private let target: ResourceTarget
-    /// The resource's last answer.
+    /// The resource's last response.
     var lastHead: HTTPResponse?
     private(set) var hasRefetched = false
-    /// The token that was refused, which the answer may repeat.
+    /// The refused token, which the response may repeat.
     private(set) var secrets = WithheldSecrets()
 
     init(_ access: SessionAccess, _ target: ResourceTarget) {
@@ -29,11 +29,11 @@ final class ResourceTokens: AccessTokenSource {
         return try access.token(demand, insteadOf: refused)
     }
 
-    /// True: even without a refresh token, the reason for the refusal is worth a look.
+    /// Returns true: even without a refresh token, the reason for the refusal must be checked.
     func canRefresh(_ session: Session) -> Bool { true }
 
-    /// Fetches the resource's metadata again. If it names another server, or the URL is another resource's now, the
-    /// session's refresh token stays where it is, and a new sign-in is needed.
+    /// Fetches the resource's metadata again. If it names another server, or the URL belongs to another
+    /// resource now, the refresh token is not sent, and a new sign-in is needed.
     func checkServer() throws(OIDCError) {
         let operand = target.operand
         let console = operand.context.console
@@ -61,7 +61,7 @@ final class ResourceTokens: AccessTokenSource {
         }
     }
 
-    /// Without an answer of the resource, the metadata is fetched from where it was.
+    /// Fetches the metadata that the resource's last response leads to, or else the stored metadata URL.
     private func find() throws(OIDCError) -> ResourceSearch.Found {
         let operand = target.operand
         let search = try ResourceSearch(
@@ -79,13 +79,13 @@ final class ResourceTokens: AccessTokenSource {
 }
 
 extension SessionTokens.Delivery {
-    /// The token, which a resource may repeat in what it answers.
+    /// The token, which a resource may repeat in its response.
     var secrets: WithheldSecrets { WithheldSecrets([access.token.revealed]) }
 }
 
 extension HTTPResponse {
-    /// Returns the answer without the header fields that repeat a token: an address in a challenge would be requested
-    /// with the token in it, and shown.
+    /// Returns the response without the header fields that repeat a token: otherwise a URL in a challenge
+    /// would be requested and shown with the token in it.
     func withoutFields(repeating secrets: WithheldSecrets) -> HTTPResponse {
         var copy = self
         copy.headers = HTTPHeaders(

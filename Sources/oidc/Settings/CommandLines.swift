@@ -22,10 +22,11 @@ extension Settings {
     /// The command line that signs in with these settings.
     var loginLine: String { line("oidc login") }
 
-    /// The same, with the scope that an option names beside the profile's: a sign-in for less would not be enough.
+    /// The command line that signs in with these settings. It adds an option's scope to the profile's,
+    /// because a sign-in for only one of them would not be enough.
     var scopedLoginLine: String { scoped("oidc login") }
 
-    /// The same, for another command that can sign in.
+    /// Returns the command line of another command that can sign in, with the same scope.
     func scoped(_ command: String) -> String {
         let line = line(command)
         guard let wanted = given(.scope).map({ Scope($0) }) else { return line }
@@ -48,22 +49,22 @@ extension Settings {
         }
     }
 
-    /// The sign-in that brings an ID token: without the scope openid, none does. `requested` is the session's scope,
-    /// which a resource's next sign-in requests again.
+    /// Returns the command line of a sign-in that returns an ID token, which needs the scope `openid`.
+    /// `requested` is the session's scope, which the next sign-in at a resource requests again.
     func loginLine(forIDTokenAfter requested: Scope?) -> String {
         let next = resource == nil || isScopeAnOption ? token.scope : requested ?? Scope("")
         guard let next, !next.contains("openid") else { return scopedLoginLine }
         return "\(loginLine) --scope \(ShellWord.quoted(Scope("openid").union(next).text))"
     }
 
-    /// The command line of a command for the same session, with the options that were given.
+    /// Returns the command line of a command for the same session, with the options that were given.
     func line(_ command: String, and more: [(String, Setting)] = []) -> String {
         let operand = resource.map { " \(ShellWord.quoted($0.url))" } ?? ""
         let start = command + operand + profileOption(profile, isNeeded: layers.isProfileNamed)
         return ([start] + givenOptions(and: more)).joined(separator: " ")
     }
 
-    /// The options that were given and name a session.
+    /// Returns those of the given options that name a session.
     func givenOptions(and more: [(String, Setting)] = []) -> [String] {
         var words: [String] = []
         for (option, setting) in [
@@ -81,33 +82,34 @@ extension Settings {
         return words
     }
 
-    /// Returns the text that an option gave a setting.
+    /// Returns the value of a setting as an option gave it.
     private func given(_ setting: Setting) -> String? {
         let entry = layers.entries.first { $0.setting == setting }
         let option = layers.given.first { $0.setting == setting && $0.origin.layer == .options }
-        // What is known of a resource says again what the option said.
+        // The layer of a resource repeats what the option said.
         let isOption = entry?.origin.layer == .options || entry?.origin.layer == .resource
         guard isOption, entry?.value == option?.value else { return nil }
         return option.map { $0.value.string ?? $0.value.compact }
     }
 
-    /// The command line that signs in with a profile of a file.
+    /// Returns the command line that signs in with a profile of a file.
     func loginLine(profile: String?, of file: ProfileWriter) -> String {
         line("oidc login", profile: profile, of: file)
     }
 
-    /// The command line of a command with a profile of a file.
+    /// Returns the command line of a command with a profile of a file.
     func line(_ command: String, profile: String?, of file: ProfileWriter) -> String {
         command + profileOption(profile, isNeeded: file.hasOtherDefault)
     }
 
-    /// Returns the option that names a profile; `isNeeded` if it is not certain that `default` is used without one.
+    /// Returns the option that names a profile. `isNeeded` is true if another profile than `default` may be
+    /// used without it.
     private func profileOption(_ name: String?, isNeeded: Bool) -> String {
         guard let name, name != "default" || isNeeded else { return "" }
         return " -p \(ShellWord.quoted(name))"
     }
 
-    /// The sign-in that a resource asks for, being stronger or more recent (RFC 9470 §3).
+    /// Returns the command line of a stronger or more recent sign-in that a resource requires (RFC 9470 §3).
     func loginLine(for stepUp: StepUp) -> String {
         var line = loginLine
         if let values = stepUp.acrValues { line += " --set \(ShellWord.quoted("acr_values=\(values)"))" }
@@ -115,8 +117,8 @@ extension Settings {
         return stepUp.acrValues == nil && stepUp.maxAge == nil ? "\(line) --prompt login" : line
     }
 
-    /// The options and variables of these settings as options, for a program that has none of our variables. An
-    /// issuer with a password in it is refused before it is printed.
+    /// Returns the settings of options and variables as options, for a program that does not get our
+    /// variables. Refuses an issuer with a password, which must not be printed.
     func repeatedOptions() throws(OIDCError) -> [String] {
         var words: [String] = []
         for (option, setting) in [

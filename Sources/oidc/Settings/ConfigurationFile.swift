@@ -12,7 +12,7 @@ struct ConfigurationFile: Sendable {
     let isFlat: Bool
     let profiles: [(name: String, values: JSONObject)]
 
-    /// Parses the file. `option` is what a command needs to use the same file: empty, or ` --config FILE`.
+    /// Parses the file. `option` makes a command use the same file: empty, or ` --config FILE`.
     init(parsing bytes: [UInt8], path: String, option: String = "") throws(OIDCError) {
         self.path = path
         self.option = option
@@ -79,8 +79,9 @@ struct ConfigurationFile: Sendable {
         }
     }
 
-    /// Returns the profile that `profile(named:)` finds in a file with many, without parsing the others; nil if anything
-    /// is unusual, or one may hold a secret that others can read, so the whole file must be parsed and checked.
+    /// Returns the profile that `profile(named:)` finds, without parsing the others. Returns nil if anything
+    /// is unusual, or if a file that others can read may hold a secret: then the whole file must be parsed
+    /// and checked.
     static func selected(_ name: String?, in file: UserFile) -> (name: String, values: JSONObject)? {
         let bytes = file.bytes
         let secrets = [Setting.clientSecret.name, Setting.store.name]
@@ -105,7 +106,7 @@ struct ConfigurationFile: Sendable {
         return (name, values)
     }
 
-    /// Returns the named profile, else the default, else the only one.
+    /// Returns the named profile; without a name, the default or the only one.
     func profile(named name: String?) throws(OIDCError) -> (name: String, values: JSONObject)? {
         if let name {
             if let found = profiles.first(where: { $0.name == name }) { return found }
@@ -128,7 +129,7 @@ struct ConfigurationFile: Sendable {
         try settings(of: profile, home: nil).check()
     }
 
-    /// Returns the files with secrets that a profile names and that do not exist.
+    /// Returns the files with secrets that a profile names but that do not exist.
     func missingSecrets(of profile: String, home: String?) throws(OIDCError) -> [SettingFile] {
         let settings = try settings(of: profile, home: home)
         let files = settings.client.secretFiles + [settings.sharedStore.keyFile].compactMap { $0 }
@@ -143,7 +144,7 @@ struct ConfigurationFile: Sendable {
         return try SettingsLoader(environment: environment, common: common).load(from: self, in: path)
     }
 
-    /// Lists the first profiles, for an error about another name.
+    /// Lists the first profiles, for an error about an unknown name.
     private static func listed(_ names: [String], beside name: String) -> String {
         guard !names.isEmpty else { return "; it has no profiles" }
         let shown = names.prefix(5).map { DisplayText.distinct($0, from: [name]) }.joined(separator: ", ")

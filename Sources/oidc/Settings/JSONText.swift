@@ -1,10 +1,10 @@
 import OIDCCore
 
-/// The text of a JSON object, edited member by member: order, blanks and line ends stay as they were written.
+/// The text of a JSON object, edited member by member. Order, blanks and line ends are kept.
 struct JSONText {
     private(set) var bytes: [UInt8]
 
-    /// `bytes` must hold a valid JSON object.
+    /// Creates an editor of a text, which must be a valid JSON object.
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     private struct Member {
@@ -19,8 +19,8 @@ struct JSONText {
         let members: [Member]
     }
 
-    /// Replaces a member's value in the object at a path, or adds the member at the object's end or start. Does
-    /// nothing if there is no such object.
+    /// Replaces a member's value in the object at a path, or adds the member at the object's start or end.
+    /// Does nothing if there is no such object.
     mutating func set(_ name: String, to value: JSONValue, in path: [String], first: Bool = false) {
         guard let object = object(at: path) else { return }
         if let member = object.members.last(where: { ExactText.isSame($0.name, name) }) {
@@ -60,7 +60,7 @@ struct JSONText {
         bytes.replaceSubrange(range, with: text)
     }
 
-    /// Writes the only member of an empty object: on a line of its own, unless the file is one line.
+    /// Adds the only member of an empty object: on a line of its own, unless the file is a single line.
     private mutating func fill(_ object: Span, _ name: String, _ value: JSONValue) {
         let isLine = !bytes[..<object.close].contains(0x0A) && object.open > start
         let outer = indentation(at: object.open)
@@ -71,7 +71,7 @@ struct JSONText {
         replace(object.open + 1..<object.close, with: content)
     }
 
-    /// Writes a member with the blanks around `:` that another one has.
+    /// Returns a member with the same blanks around `:` as another one.
     private func member(
         _ name: String, _ value: JSONValue, like other: Member, indentation: [UInt8]
     ) -> [UInt8] {
@@ -80,7 +80,7 @@ struct JSONText {
         return JSONValue.string(name).bytes + separator + text(value, below: indentation)
     }
 
-    /// Returns the value: objects on several lines, anything else on one.
+    /// Returns the value as text: an object on several lines, anything else on one.
     private func text(_ value: JSONValue, below indentation: [UInt8]) -> [UInt8] {
         guard value.object?.isEmpty == false, bytes.contains(0x0A) else { return value.bytes }
         return value.indented.utf8.flatMap { $0 == 0x0A ? newline + indentation : [$0] }
@@ -97,18 +97,18 @@ struct JSONText {
         return [0x20, 0x20]
     }
 
-    /// Returns the blanks at the start of the line that holds a byte.
+    /// Returns the indentation of the line that holds an index.
     private func indentation(at index: Int) -> [UInt8] {
         guard let line = bytes[..<index].lastIndex(of: 0x0A) else { return [] }
         return Array(bytes[(line + 1)...].prefix { $0 == 0x20 || $0 == 0x09 })
     }
 
-    /// Returns where the blanks before a member's name start.
+    /// Returns the start of the blanks before a member's name.
     private func leadStart(of index: Int) -> Int {
         (bytes[..<index].lastIndex { !JSONText.isBlank($0) } ?? index - 1) + 1
     }
 
-    /// Where the value starts, after a byte order mark.
+    /// The index of the object, after a byte order mark.
     private var start: Int {
         skipBlanks(bytes.starts(with: [0xEF, 0xBB, 0xBF] as [UInt8]) ? 3 : 0)
     }
@@ -147,7 +147,7 @@ struct JSONText {
         bytes[min(index, bytes.count)...].firstIndex { !JSONText.isBlank($0) } ?? bytes.count
     }
 
-    /// Returns the end of the value at an index: the bracket that closes it, its quote, or what ends a word.
+    /// Returns the index after the value that starts at an index.
     private func endOfValue(_ start: Int) -> Int {
         var depth = 0
         var isInString = false

@@ -2,16 +2,16 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// Changes settings in the text of the configuration file, under its lock. Nothing is written that `config check`
-/// would refuse.
+/// An editor of settings in the text of the configuration file, under its lock. It refuses a change that
+/// `oidc config check` would reject.
 struct ProfileEditor {
     let loader: SettingsLoader
     let path: String
 
-    /// A changed profile.
+    /// The result of a change to a profile.
     struct Outcome {
         let profile: String
-        /// What was wrong with the profile before, and still is.
+        /// The error of a profile that was already invalid and still is.
         let remaining: OIDCError?
     }
 
@@ -20,7 +20,7 @@ struct ProfileEditor {
         path = try loader.requiredPath()
     }
 
-    /// Sets settings of the profile in use. Makes the profile if the file has none.
+    /// Sets settings of the profile in use. Creates the profile if the file has none.
     func set(_ entries: [SettingLayers.Entry]) throws(OIDCError) -> Outcome {
         // Paths on the command line are relative to the working directory.
         let members = entries.map { entry in
@@ -61,7 +61,7 @@ struct ProfileEditor {
         }
     }
 
-    /// Makes a profile the default. Repairs a file whose default does not exist.
+    /// Makes a profile the default one. Repairs a file whose default profile does not exist.
     func use(_ name: String) throws(OIDCError) -> Outcome {
         try rewrite { own throws(OIDCError) in
             guard let own else { throw noFile }
@@ -114,8 +114,8 @@ struct ProfileEditor {
         return (bytes, Outcome(profile: name, remaining: nil))
     }
 
-    /// Returns the members of a profile that are not mistakes, so several mistakes can be repaired one by one
-    /// and none can be added. Some members are valid only beside others.
+    /// Returns the valid members of a profile, so several mistakes can be fixed one by one and none can be
+    /// added. Some members are valid only together with others.
     private func valid(_ profile: (name: String, values: JSONObject)) -> JSONObject {
         guard problem(profile.values, of: profile.name) != nil else { return profile.values }
         var (kept, rest) = (JSONObject(), profile.values.members)
@@ -130,14 +130,14 @@ struct ProfileEditor {
         return kept
     }
 
-    /// Returns what `config check` says of a profile with these members.
+    /// Returns the error of `oidc config check` for a profile with these members.
     private func problem(_ values: JSONObject, of profile: String) -> OIDCError? {
         var profiles = JSONObject()
         profiles[profile] = .object(values)
         return problem(Array((["profiles": .object(profiles)] as JSONValue).compact.utf8), profile: profile)
     }
 
-    /// Returns what `config check` says of the profile.
+    /// Returns the error of `oidc config check` for a profile of a file.
     private func problem(_ bytes: [UInt8], profile: String) -> OIDCError? {
         do {
             try loader.parsed(bytes, permissions: 0o600).check(profile)
@@ -163,11 +163,11 @@ struct ProfileEditor {
             hint: "oidc config show -p \(ShellWord.quoted(profile.name))\(loader.configOption)")
     }
 
-    /// Replaces the file, while no other process rewrites it.
+    /// Replaces the file under its lock.
     private func rewrite(
         _ content: (UserFile?) throws(OIDCError) -> (bytes: [UInt8], outcome: Outcome)
     ) throws(OIDCError) -> Outcome {
-        // Nothing is created, not even a directory, for a change that is refused.
+        // Checks the change first: a refused one creates nothing, not even a directory.
         var outcome = try content(try loader.ownFile(mayBeMissing: true)).outcome
         try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
             let change = try content(try loader.ownFile(mayBeMissing: true))

@@ -6,7 +6,8 @@ struct ProfileSecret {
     let profile: String
     let file: String
 
-    /// Names the file beside the configuration: one for each profile, also on a file system that ignores case.
+    /// Creates the path of a file beside the configuration. Each profile has its own, even on a file system
+    /// that ignores case.
     init(of profile: String, beside path: String) {
         let plain = Set("abcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         let name = profile.utf8.map { byte in
@@ -18,7 +19,7 @@ struct ProfileSecret {
         file = FilePath.join(directory, name.joined() + ".secret")
     }
 
-    /// Checks that a secret is overwritten only together with its profile.
+    /// Checks that an existing secret belongs only to the profile that is replaced.
     func check(among profiles: JSONObject, replacing: Bool) throws(OIDCError) {
         let setting = Setting.clientSecretFile
         let isAnothers = profiles.members.contains { other in

@@ -1,12 +1,14 @@
 import OIDCCore
 import OIDCSystem
 
-/// Adds a profile to the configuration file, and keeps the rest of it.
+/// A writer that adds a profile to the configuration file and keeps the others.
 struct ProfileWriter {
     let path: String
 
-    /// Writes the profile. `entries` returns its settings, given the existing profiles, under the file's lock.
-    /// Paths are relative to the working directory, and are written relative to the file.
+    /// Writes the profile. `entries` gets the existing profiles and returns the new one's settings, under the
+    /// file's lock.
+    ///
+    /// Their paths are relative to the working directory, and are made absolute.
     func write(
         as name: String, replacing: Bool, _ entries: (JSONObject) throws(OIDCError) -> [SettingLayers.Entry]
     ) throws(OIDCError) {
@@ -22,7 +24,7 @@ struct ProfileWriter {
         }
     }
 
-    /// Returns the new file: the old text around the profile, if there is a list of profiles in it.
+    /// Returns the new file. If the old one has a list of profiles, the text around the profile is kept.
     private func written(
         _ profile: JSONValue, as name: String, _ document: JSONObject, _ profiles: JSONObject
     ) throws(OIDCError) -> [UInt8] {
@@ -30,7 +32,8 @@ struct ProfileWriter {
             let old = try UserFile.read(path, limit: 4 << 20, named: "configuration")
         {
             var text = JSONText(old.bytes)
-            // The profile that is used without -p stays the same, even if it was used as the only one.
+            // The profile used without -p stays the same, even if it was only used because there was no
+            // other.
             let chosen = try chosen(in: text.bytes) ?? name
             text.set(name, to: profile, in: ["profiles"])
             if try self.chosen(in: text.bytes) != chosen {
@@ -45,7 +48,7 @@ struct ProfileWriter {
         return Array((JSONValue.object(document).indented + "\n").utf8)
     }
 
-    /// Returns the name of the profile that is used without -p.
+    /// Returns the name of the profile used without -p.
     private func chosen(in bytes: [UInt8]) throws(OIDCError) -> String? {
         try ConfigurationFile(parsing: bytes, path: path).profile(named: nil)?.name
     }
@@ -58,7 +61,7 @@ struct ProfileWriter {
         return chosen != "default"
     }
 
-    /// Checks the name before anything is registered or fetched.
+    /// Checks the profile's name, before anything is registered or fetched.
     func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
         try ProfileWriter.checkName(name)
         guard !replacing, try existing().profiles[name] != nil else { return }
@@ -75,7 +78,7 @@ struct ProfileWriter {
         }
     }
 
-    /// Reads the file. A flat file becomes the profile `default`.
+    /// Reads the file. The settings of a flat file become the profile `default`.
     func existing() throws(OIDCError) -> (document: JSONObject, profiles: JSONObject) {
         guard let file = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
             return (JSONObject(), JSONObject())

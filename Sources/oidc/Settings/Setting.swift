@@ -9,11 +9,11 @@ struct Setting: Hashable, Sendable {
     let owner: Owner
     let summary: String
 
-    /// Whom a setting belongs to. What belongs to one provider or client is not used for another.
+    /// The owner of a setting. A setting that belongs to one provider or client is not used for another.
     enum Owner: Sendable {
         case anyone
         case provider
-        /// Sent to the provider's endpoints for any of its clients.
+        /// A setting that is sent to the provider's endpoints, for any of its clients.
         case tokenRequest
         case client
     }
@@ -27,7 +27,7 @@ struct Setting: Hashable, Sendable {
 
     var variable: String { "OIDC_" + String(decoding: name.utf8.map(Setting.uppercased), as: UTF8.self) }
 
-    /// Returns the setting of a variable. Only names in capitals count.
+    /// Returns the setting that a variable sets. Names with lowercase letters are ignored.
     static func ofVariable(_ name: String) -> Setting? {
         guard !name.utf8.contains(where: { (0x61...0x7A).contains($0) }) else { return nil }
         return named(ASCII.lowercased(name.dropFirst(5)))
@@ -58,12 +58,12 @@ enum SettingKind: Sendable {
     case scope
     /// Names and their values, added to a request.
     case parameters
-    /// Objects with these members; those in `required` must be there.
+    /// Objects with string members; those in `required` must be present.
     case records(required: [String], optional: [String])
-    /// Any array, sent as it is (RFC 9396).
+    /// Any array, sent as is (RFC 9396).
     case array
 
-    /// All accepted values, if they can be listed.
+    /// The accepted values, if they can be listed.
     var choices: [String] {
         switch self {
         case .choice(let words): words
@@ -95,7 +95,7 @@ enum SettingKind: Sendable {
         }
     }
 
-    /// Returns the value in its canonical form, or nil if it does not fit.
+    /// Returns the value in its canonical form, or nil if the setting does not accept it.
     func normalized(_ value: JSONValue) -> JSONValue? {
         switch self {
         case .text, .secret, .path: return value.string.flatMap { $0.isEmpty ? nil : value }
@@ -112,7 +112,7 @@ enum SettingKind: Sendable {
             let isFit = ports.allSatisfy { port in port.map { (1...65_535).contains($0) } ?? false }
             return isFit && !ports.isEmpty ? .array(ports.compactMap { $0.map { JSONValue($0) } }) : nil
         case .scope:
-            // A scope may contain a comma; with `openid` beside one, a list was meant.
+            // A scope may contain a comma, but one beside `openid` means that a list was separated by commas.
             guard let text = value.string ?? SettingKind.texts(value)?.joined(separator: " "),
                 Scope(text).isWellFormed, !text.includes("openid,"), !text.includes(",openid")
             else { return nil }
@@ -136,7 +136,7 @@ enum SettingKind: Sendable {
         }
     }
 
-    /// Returns what is wrong with the JSON of an array or object; nil if the word is meant as something else.
+    /// Returns the JSON error of a value that starts with `[` or `{`; nil for any other value.
     func mistake(in word: String) -> String? {
         switch self {
         case .command, .texts, .ports, .parameters, .records, .array: break
@@ -151,8 +151,8 @@ enum SettingKind: Sendable {
         }
     }
 
-    /// Returns the value with its file or program relative to a directory. A program without a slash is found in
-    /// PATH, and `~/` is the home directory.
+    /// Returns the value with the path of its file or program resolved in a directory. A program without a
+    /// slash is found in PATH, and `~/` is the home directory.
     func resolved(_ value: JSONValue, in directory: String) -> JSONValue {
         func absolute(_ path: String) -> JSONValue {
             .string(path.hasPrefix("~/") ? path : FilePath.join(directory, path))
@@ -168,7 +168,7 @@ enum SettingKind: Sendable {
         }
     }
 
-    /// Returns a member that the records may not have, in a value or in its JSON text.
+    /// Returns the first unknown member of the records; the value may be an array or its JSON text.
     func strayMember(of value: JSONValue) -> String? {
         guard case .records(let required, let optional) = self else { return nil }
         let records = value.string.flatMap { try? JSONValue(parsing: $0) } ?? value
@@ -208,14 +208,14 @@ enum SettingKind: Sendable {
     }
 }
 
-/// Words and settings that belong together.
+/// Related settings and the known prompts.
 extension Setting {
-    /// The prompts that are known (OpenID Connect Core §3.1.2.1, Initiating User Registration §4).
+    /// The known prompts (OpenID Connect Core §3.1.2.1, Initiating User Registration §4).
     static let promptList = "none, login, consent, select_account, create"
     static let prompts = promptList.pieces(between: ", ").map(String.init)
 
-    /// Checks the value of `--prompt`, where an unknown word is a typing mistake. A provider's own word is sent if it
-    /// comes as a setting.
+    /// Checks the value of `--prompt`, where an unknown word is probably a typing error. A prompt that only
+    /// one provider knows can be sent with the setting.
     static func checkPrompt(_ value: String?) throws(UsageError) {
         guard let value, value != "off" else { return }
         for word in value.split(separator: " ").map(String.init) where !prompts.contains(word) {
@@ -226,12 +226,12 @@ extension Setting {
         }
     }
 
-    /// The settings that name where the token of a machine's identity comes from.
+    /// The settings that name the source of a machine's identity token.
     static let subjectSources: [Setting] = [.subjectTokenSource, .subjectTokenFile, .subjectTokenEnv]
 
-    /// The settings that name the redirect URL together.
+    /// The settings that together define the redirect URL.
     static let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
 
-    /// The settings that name the client's secret.
+    /// The settings for the client secret.
     static let clientSecrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
 }

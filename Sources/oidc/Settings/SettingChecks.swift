@@ -2,7 +2,8 @@ import OIDCCore
 import OIDCSystem
 
 extension SettingLayers {
-    /// Checks a setting's value. An error says which variable or profile the value is from, and how to correct it there.
+    /// Checks a setting's value. An error names the variable or profile of the value and how to correct it
+    /// there.
     func checking<Value>(
         _ setting: Setting, _ check: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
@@ -39,7 +40,7 @@ extension SettingLayers {
 }
 
 extension Settings {
-    /// Checks the settings themselves, without reading a file or asking the provider.
+    /// Checks the settings without reading files or sending requests.
     func check() throws(OIDCError) {
         try provider.checkIssuer()
         if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoints[.token] == nil {

@@ -1,12 +1,12 @@
 import OIDCCore
 
-/// What options, variables and the profile set, and where each entry came from.
+/// The entries of options, variables and the profile, with their origins.
 struct SettingLayers: Sendable {
     enum Origin: Hashable, Sendable {
         case option(String)
         case variable(String)
         case profile(String)
-        /// What was found out about the resource at this URL, which was given as an operand.
+        /// A value found for the resource whose URL was given as an operand.
         case resource(String)
 
         var text: String {
@@ -18,8 +18,8 @@ struct SettingLayers: Sendable {
             }
         }
 
-        /// The layer. Options override variables, and variables override the profile. What is known of a resource
-        /// overrides all: the choice has considered them.
+        /// The layer. Options override variables, variables override the profile, and the values found for a
+        /// resource override all.
         var layer: Layer {
             switch self {
             case .option: .options
@@ -39,8 +39,8 @@ struct SettingLayers: Sendable {
         let value: JSONValue
         let origin: Origin
 
-        /// Returns whether this stronger entry overrides another. Three settings name the client's secret; any of
-        /// them overrides the others.
+        /// Returns whether this stronger entry overrides another one. A setting for the client secret
+        /// overrides the other two of a weaker layer.
         fileprivate func hides(_ other: Entry) -> Bool {
             if setting == other.setting { return true }
             return setting.owner == .client && origin.layer != other.origin.layer
@@ -48,11 +48,11 @@ struct SettingLayers: Sendable {
         }
     }
 
-    /// The profile's name, if one is used.
+    /// The profile's name, if one is in use.
     let profile: String?
-    /// Whether an option or a variable names it.
+    /// Whether an option or a variable names the profile.
     let isProfileNamed: Bool
-    /// What a command in a hint needs to use the same file: empty, or ` --config FILE`.
+    /// The option that a command in a hint needs to use the same file: empty, or ` --config FILE`.
     let configOption: String
     /// The effective entries: the strongest of each setting.
     private(set) var entries: [Entry]
@@ -61,8 +61,8 @@ struct SettingLayers: Sendable {
     /// The entries that belong to another provider or client than the one in use.
     let withheld: [Entry]
 
-    /// Resolves the entries, strongest first. Leaves out what belongs to one provider or client if a stronger layer
-    /// names another: a secret goes only to whom it was configured for.
+    /// Creates the layers from all entries, strongest first. Leaves out the settings of a provider or client
+    /// if a stronger layer names another one: a secret is sent only to the provider it was configured for.
     init(profile: String?, isProfileNamed: Bool = false, configOption: String = "", entries: [Entry]) {
         self.profile = profile
         self.isProfileNamed = isProfileNamed
@@ -92,7 +92,7 @@ struct SettingLayers: Sendable {
     func texts(_ setting: Setting) -> [String] { self[setting]?.array?.compactMap(\.string) ?? [] }
     func records(_ setting: Setting) -> [JSONValue] { self[setting]?.array ?? [] }
 
-    /// Returns a choice as a value of its type.
+    /// Returns the value of a setting as an enum.
     func choice<Choice: RawRepresentable<String>>(_ setting: Setting) -> Choice? {
         text(setting).flatMap { Choice(rawValue: $0) }
     }
@@ -105,7 +105,7 @@ struct SettingLayers: Sendable {
         records(setting).compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
     }
 
-    /// Returns the file that a setting names, with `~/` for the home directory.
+    /// Returns the file that a setting names; `~/` is the home directory.
     func file(_ setting: Setting, home: String?) -> SettingFile? {
         text(setting).map { SettingFile(setting: setting, path: SettingFile.path($0, home: home)) }
     }
@@ -118,7 +118,7 @@ struct SettingFile: Sendable {
 
     var name: String { setting.name }
 
-    /// Returns a path with the home directory for `~/`.
+    /// Expands `~/` at the start of a path.
     static func path(_ path: String, home: String?) -> String {
         guard path.hasPrefix("~/"), let home, !home.isEmpty else { return path }
         return home + path.dropFirst()

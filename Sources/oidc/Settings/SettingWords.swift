@@ -2,9 +2,10 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// Settings on the command line and in variables, and errors about their values.
+/// Parses settings of the command line and of variables, and describes errors in their values.
 extension SettingsLoader {
-    /// Returns the command that writes a value as its kind, if it is a string in place of a number or boolean.
+    /// Returns the hint for a value that is not accepted: a command that writes a string as the number or
+    /// boolean it spells, or else the help.
     static func correction(
         of value: JSONValue, _ setting: Setting, _ profile: String, _ option: String
     ) -> String {
@@ -20,7 +21,7 @@ extension SettingsLoader {
             + ShellWord.quoted("\(setting.name)=\(text)") + option
     }
 
-    /// Parses the `KEY=VALUE` of `--set` or of another option or command.
+    /// Parses `KEY=VALUE`, the argument of `--set` or of another option or command.
     static func assignment(_ text: String, of option: String = "--set") throws(OIDCError)
         -> SettingLayers.Entry
     {
@@ -48,8 +49,8 @@ extension SettingsLoader {
         return try entry(setting, word, .option(option), named: "\(option) \(name)")
     }
 
-    /// Refuses a setting that the command line names twice: by `--set`, or by `--set` and an option of its own. What a
-    /// pending sign-in names, options may repeat.
+    /// Refuses a setting that the command line sets twice, by `--set` or an option. Options may repeat the
+    /// settings of a pending sign-in.
     static func checkRepeated(_ entries: [SettingLayers.Entry]) throws(OIDCError) {
         let given = entries.filter { $0.origin != .option("--pending") }
         for (index, entry) in given.enumerated() {
@@ -105,7 +106,7 @@ extension SettingsLoader {
         return DisplayText.address(value.string.map { "\"\($0)\"" } ?? value.compact, limit: 80)
     }
 
-    /// Returns the error for a name that no setting has. `besides` are names that may also have been meant.
+    /// Returns the error for an unknown setting. `besides` are other names that may have been meant.
     static func unknown(_ name: String, in source: String, besides: [String] = []) -> OIDCError {
         let names = Setting.all.map(\.name) + besides
         let nearest = Nearest.match(name, among: names)
@@ -118,6 +119,6 @@ extension SettingsLoader {
 }
 
 extension SettingLayers.Entry {
-    /// The entry as the command line gives it: `--issuer`, or `--set issuer`.
+    /// The option that set this entry: `--issuer`, or `--set issuer`.
     var given: String { origin == .option("--set") ? "\(origin.text) \(setting.name)" : origin.text }
 }

@@ -1,11 +1,10 @@
 import OIDCCore
 import OIDCSystem
 
-/// The effective settings as values. Each setting is read here, once; nothing else asks for one by its name. Files
-/// and programs that settings name are read and run on demand.
+/// The effective settings as values. Each setting is read here, once; no other code looks one up by its name.
 ///
-/// A class, as dozens of values hold it: the code that copied its sixty members for each of them was a tenth of the
-/// program.
+/// The files and programs that settings name are read and run on demand. This is a class, because dozens of
+/// values hold it: the code to copy its sixty members was a tenth of the program.
 final class Settings: Sendable {
     /// The entries and their origins, to report on the settings themselves.
     let layers: SettingLayers
@@ -33,7 +32,7 @@ final class Settings: Sendable {
         sharedStore = SharedStoreSettings(layers, home: home)
     }
 
-    /// The resource that a URL operand led to: its identifier, and the URL as it was given.
+    /// The resource of the URL operand: its identifier, and the URL as given.
     var resource: (identifier: String, url: String)? {
         guard let entry = layers.entries.first(where: { $0.setting == .resource }),
             case .resource(let url) = entry.origin, let identifier = entry.value.array?.first?.string
@@ -41,14 +40,14 @@ final class Settings: Sendable {
         return (identifier, url)
     }
 
-    /// The profile's name, if one is used.
+    /// The profile's name, if one is in use.
     var profile: String? { layers.profile }
 }
 
-/// The provider, and those of its endpoints that are set.
+/// The provider, and its endpoints that are set.
 struct ProviderSettings: Sendable {
     let issuer: String?
-    /// Where the metadata is, if not at the issuer's well-known URL.
+    /// The URL of the metadata, if it is not the issuer's well-known URL.
     let metadataURL: String?
     let endpoints: [ProviderEndpoint: String]
     let allowsInsecureHTTP: Bool
@@ -89,7 +88,7 @@ struct ProviderSettings: Sendable {
         }
     }
 
-    /// Returns the endpoints that are set, which override discovered ones.
+    /// Checks and returns the endpoints that are set, which override discovered ones.
     func checkedEndpoints() throws(OIDCError) -> [ProviderEndpoint: WebURL] {
         var checked: [ProviderEndpoint: WebURL] = [:]
         for endpoint in ProviderEndpoint.allCases {
@@ -104,15 +103,15 @@ struct ProviderSettings: Sendable {
     }
 }
 
-/// How the provider is reached.
+/// The settings of connections to the provider.
 struct NetworkSettings: Sendable {
-    /// Seconds for one request.
+    /// The timeout of one request in seconds.
     let httpTimeout: Int64
-    /// Seconds that clocks may differ by.
+    /// The seconds by which clocks may differ.
     let leeway: Int64
     let authorities: SettingFile?
 
-    /// The settings that hold for every provider.
+    /// The settings that apply to every provider.
     static let shared: [Setting] = [.caFile, .httpTimeout, .allowInsecureHTTP]
 
     init(_ layers: SettingLayers, home: String?) {
@@ -122,10 +121,10 @@ struct NetworkSettings: Sendable {
     }
 }
 
-/// The APIs that the session opens, and the programs that are given its tokens.
+/// The APIs to call with the session's tokens, and the settings of programs that get the tokens.
 struct ToolSettings: Sendable {
     let resources: [Resource]
-    /// How many resources are set, including those whose URL cannot be read.
+    /// The number of configured resources, including those with an invalid URL.
     private let resourceCount: Int
     /// The URLs of the proxy's routes, and their paths.
     let proxyRoutes: [(url: String, path: String?)]
@@ -151,7 +150,7 @@ struct ToolSettings: Sendable {
         gcpTokenType = layers.text(.gcpTokenType)
     }
 
-    /// Returns the resources; throws if the URL of one cannot be read.
+    /// Returns the resources. Throws if one has an invalid URL.
     func checkedResources() throws(OIDCError) -> [Resource] {
         try layers.checking(.resources) { () throws(OIDCError) in
             guard resources.count == resourceCount else {
@@ -172,7 +171,7 @@ struct ToolSettings: Sendable {
 }
 
 extension Setting {
-    /// The error for a setting that is needed and not set.
+    /// Returns the error for a required setting that is not set.
     func missing(option: String) -> OIDCError {
         let placeholder = option.split { $0 == " " || $0 == "=" }.last ?? "VALUE"
         return .usage(

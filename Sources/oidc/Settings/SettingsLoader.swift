@@ -2,7 +2,8 @@ import CommandLineKit
 import OIDCCore
 import OIDCSystem
 
-/// Reads the layers of the settings: options, `OIDC_…` variables, and one profile of the file.
+/// The reader of the settings' layers: options, `OIDC_…` variables, and one profile of the configuration
+/// file.
 struct SettingsLoader: Sendable {
     let environment: Variables
     /// The value of `--config` or OIDC_CONFIG.
@@ -10,7 +11,7 @@ struct SettingsLoader: Sendable {
     var profileName: String?
     /// The value of `--config`.
     private let namedByOption: String?
-    /// The profile that OIDC_PROFILE names if an option names another.
+    /// The profile in OIDC_PROFILE, if `-p` overrides it.
     private let overriddenProfile: String?
 
     init(environment: Variables, common: CommonOptions) {
@@ -23,7 +24,7 @@ struct SettingsLoader: Sendable {
         overriddenProfile = variable == common.profile || common.profile == nil ? nil : variable
     }
 
-    /// The path of the file, whether or not it exists; nil if no directory is named.
+    /// The path of the file, which may not exist; nil if no directory is known.
     var path: String? {
         configPath ?? StateDirectories(environment: environment).configuration
     }
@@ -71,7 +72,7 @@ struct SettingsLoader: Sendable {
             home: environment["HOME"])
     }
 
-    /// Returns each profile of the file, without options and variables.
+    /// Returns the settings of each profile of the file, without options and variables.
     func profiles() throws(OIDCError) -> [Result<(profile: String, own: [SettingLayers.Entry]), OIDCError>] {
         let file = try file()
         return file?.profiles.map { profile in
@@ -84,10 +85,10 @@ struct SettingsLoader: Sendable {
         } ?? []
     }
 
-    /// Reads the file. Returns nil if there is none and none was named.
+    /// Reads and parses the file. Returns nil if there is none and none was named.
     func file() throws(OIDCError) -> ConfigurationFile? { try contents()?.file }
 
-    /// Reads the file, also as the bytes that it holds. A file that was named must be there, unless it `mayBeMissing`.
+    /// Reads and parses the file; also returns its bytes. A named file must exist, unless it `mayBeMissing`.
     func contents(
         mayBeMissing: Bool = false
     ) throws(OIDCError) -> (file: ConfigurationFile, bytes: [UInt8])? {
@@ -95,7 +96,7 @@ struct SettingsLoader: Sendable {
         return (try parsed(contents.bytes, permissions: contents.permissions), contents.bytes)
     }
 
-    /// Reads the file, unless other users can write it.
+    /// Reads the file. Refuses one that other users can write.
     func ownFile(mayBeMissing: Bool = false) throws(OIDCError) -> UserFile? {
         guard let path else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
@@ -112,7 +113,7 @@ struct SettingsLoader: Sendable {
         return contents
     }
 
-    /// Parses the file, which may hold a secret only if its permissions keep others out.
+    /// Parses the file. Refuses one that holds a secret and that others can read.
     func parsed(_ bytes: [UInt8], permissions: UInt32) throws(OIDCError) -> ConfigurationFile {
         let path = path ?? ""
         let file = try ConfigurationFile(parsing: bytes, path: path, option: configOption)
@@ -131,13 +132,13 @@ struct SettingsLoader: Sendable {
         return file
     }
 
-    /// What a command in a hint needs to use the same file: empty, or ` --config FILE`.
+    /// The option that a command in a hint needs to use the same file: empty, or ` --config FILE`.
     var configOption: String {
         namedByOption.map { " --config \(ShellWord.quoted($0))" } ?? ""
     }
 
-    /// Reads the variables without the secrets of another client: those of the profile that OIDC_PROFILE names are not
-    /// for the one that an option names in its place.
+    /// Reads the variables. Leaves out the client's secrets if they are for the profile in OIDC_PROFILE, and
+    /// an option names a profile of another provider or client.
     private func ownVariables(_ profile: JSONObject?) throws(OIDCError) -> [SettingLayers.Entry] {
         let variables = try variables()
         let names: [Setting] = [.issuer, .tokenEndpoint, .clientID]
@@ -148,7 +149,7 @@ struct SettingsLoader: Sendable {
         return variables.filter { $0.setting.owner != .client }
     }
 
-    /// Reads the variables. Unknown `OIDC_…` variables may belong to other programs.
+    /// Reads the variables. Ignores unknown `OIDC_…` variables, which may belong to other programs.
     private func variables() throws(OIDCError) -> [SettingLayers.Entry] {
         var entries: [SettingLayers.Entry] = []
         for name in environment.names(startingWith: "OIDC_").sorted() {

@@ -1,13 +1,14 @@
 import OIDCCore
 
-/// Decides which settings belong to the provider and client that are used. The settings of a layer belong to the
-/// provider and client that the layer names, else to those that the next weaker layer names. If none is named
-/// there, they go with whatever a stronger layer names.
+/// The choice of the settings that belong to the provider and client in use.
+///
+/// The settings of a layer belong to the provider and client that the layer names, or else to those that the
+/// next weaker layer names. If neither names any, they belong to those of a stronger layer.
 struct SettingsOwnership {
-    /// Whose settings a layer holds, as far as it or a weaker layer says.
+    /// The provider and client that a layer's settings belong to, as the layer or a weaker one names them.
     private struct Owner {
         var issuer: String?
-        /// The endpoints that the client authenticates at, and the metadata that name them.
+        /// The endpoints that the client authenticates at, and the URL of the metadata that names them.
         var endpoints: [SettingLayers.Entry] = []
         var clientID: String?
 
@@ -40,7 +41,7 @@ struct SettingsOwnership {
             ([issuer] + endpoints.map(\.value.string)).compactMap { $0.flatMap(WebURL.ofIssuer)?.origin }
         }
 
-        /// Whether an issuer is this provider. If only endpoints are known of it, their origin decides.
+        /// Returns whether an issuer is this provider. If only the endpoints are known, their origins decide.
         private func isProvider(_ other: String) -> Bool {
             if let issuer { return ExactText.isSame(issuer, other) }
             return isKnown(other)
@@ -55,8 +56,8 @@ struct SettingsOwnership {
             used.issuer.map { isProvider($0) } ?? true
         }
 
-        /// Whether each endpoint that secrets are sent to is one of this provider's: named for it, or on the
-        /// origin of something that is.
+        /// Returns whether each endpoint that gets secrets belongs to this provider: it was set for the
+        /// provider, or has the origin of its issuer or of one of its endpoints.
         func ownsEndpoints(of used: Owner) -> Bool {
             used.endpoints.allSatisfy { endpoint in
                 guard let url = endpoint.value.string else { return true }
@@ -74,9 +75,9 @@ struct SettingsOwnership {
     private var owners: [Owner] = []
     private var used = Owner()
 
-    /// Decides for the entries, strongest first.
+    /// Creates the rules for all entries, strongest first.
     init(_ entries: [SettingLayers.Entry]) {
-        // A single layer has nothing to keep apart. This keeps reading a fresh token cheap.
+        // With a single layer, there is nothing to decide. This keeps reading a fresh token fast.
         guard let first = entries.first, entries.contains(where: { $0.origin.layer != first.origin.layer })
         else { return }
         for layer in SettingLayers.Layer.allCases {
@@ -95,7 +96,7 @@ struct SettingsOwnership {
         switch entry.setting.owner {
         case .anyone: return true
         case .provider:
-            // A client_id is not a secret: one from a variable counts for an issuer from an option.
+            // A client ID is not a secret: one in a variable is also used for an issuer in an option.
             if entry.setting == .clientID, entry.origin.layer == .variables { return true }
             return owner.isProvider(of: used)
         case .tokenRequest: return owner.isProvider(of: used) && owner.ownsEndpoints(of: used)

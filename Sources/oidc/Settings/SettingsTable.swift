@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCCrypto
 
-/// Every setting there is, in the order of the documentation.
+/// All settings, in the order of the documentation.
 extension Setting {
     static let issuer = Setting(
         "issuer", .text,

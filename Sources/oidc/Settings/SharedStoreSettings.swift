@@ -1,17 +1,17 @@
 import OIDCCore
 import OIDCSystem
 
-/// The key of a shared store, and how it is used.
+/// The key of a shared store, and whether tokens are cached.
 struct SharedStoreSettings: Sendable {
     let keyFile: SettingFile?
     let keyCommand: [String]
-    /// Whether one process uses a token until it expires.
+    /// Whether a process keeps a token in memory until it expires.
     let keepsCopies: Bool
-    /// The variables with a password, used or not.
+    /// The variables that hold a store URL with a password, in effect or not.
     let secretVariables: [String]
 
     init(_ layers: SettingLayers, home: String?) {
-        // The stronger layer's way of naming the key counts.
+        // If both settings name a key, the one of the stronger layer is used.
         let named = layers.entries.first { $0.setting == .storeKeyFile || $0.setting == .storeKeyCommand }
         let isFile = named?.setting == .storeKeyFile
         keyFile = isFile ? layers.file(.storeKeyFile, home: home) : nil
@@ -25,7 +25,7 @@ struct SharedStoreSettings: Sendable {
         }
     }
 
-    /// Checks that a shared store has a key, without reading it.
+    /// Checks that a key is set for a shared store, without reading it.
     func check(_ choice: SessionStoreChoice) throws(OIDCError) {
         guard case .shared = choice, keyFile == nil, keyCommand.isEmpty else { return }
         throw OIDCError(
@@ -48,6 +48,6 @@ extension SecretReader {
 }
 
 extension Settings {
-    /// The variables that no child gets, besides those with fixed names.
+    /// The variables to withhold from child processes, besides those with fixed names.
     var secretVariables: [String] { subject.variables + sharedStore.secretVariables }
 }

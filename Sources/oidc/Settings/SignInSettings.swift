@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// How a user signs in and out.
+/// The settings of sign-in and sign-out.
 struct SignInSettings: Sendable {
     enum Flow: String, Sendable {
         case auto
@@ -11,7 +11,7 @@ struct SignInSettings: Sendable {
     }
 
     let flow: Flow
-    /// Whether the flow was chosen, by an option, a variable or the profile.
+    /// Whether an option, a variable or the profile sets the flow.
     let isFlowChosen: Bool
     /// The browser's command line; empty if none is set.
     let browser: [String]
@@ -19,10 +19,10 @@ struct SignInSettings: Sendable {
     let port: UInt16?
     let redirectPorts: [UInt16]
     let responseMode: AuthorizationRequest.ResponseMode?
-    /// False for providers whose ID tokens have no `nonce`.
+    /// Whether a nonce is sent; false for providers whose ID tokens have no `nonce`.
     let sendsNonce: Bool
     let prompt: String?
-    /// Whether `prompt` is off, so none is sent for `offline_access` either.
+    /// Whether `prompt` is `off`: then none is sent, even for `offline_access`.
     let isPromptOff: Bool
     let maxAge: Int64?
     let loginHint: String?
@@ -31,7 +31,7 @@ struct SignInSettings: Sendable {
     let extraParameters: [FormEncoding.Pair]
     let pushing: SignInFlow.Pushing
     let postLogoutRedirectURI: String?
-    /// Seconds for the whole sign-in.
+    /// The timeout of the whole sign-in in seconds.
     let timeout: Int64
     private let layers: SettingLayers
 
@@ -72,7 +72,7 @@ struct SignInSettings: Sendable {
         }
     }
 
-    /// Returns the browser's command line. Refuses one that would let a shell read the URL.
+    /// Returns the browser's command line. Refuses one that passes the URL to a shell.
     func checkedBrowser() throws(OIDCError) -> [String] {
         guard let problem = BrowserCommand.problem(browser) else { return browser }
         return try layers.checking(.browser) { () throws(OIDCError) in

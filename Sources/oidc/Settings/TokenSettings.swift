@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// The client, and what it authenticates with.
+/// The client and its credentials.
 struct ClientSettings: Sendable {
     enum Secret: Sendable {
         case text(Redacted<String>)
@@ -14,9 +14,9 @@ struct ClientSettings: Sendable {
     }
 
     let id: String?
-    /// The client metadata document that is the client ID for servers that support such documents.
+    /// The URL of the client metadata document, which is the client ID at servers that support it.
     let metadataURL: String?
-    /// The authentication method; nil means that the metadata decides.
+    /// The authentication method; nil if the metadata decides.
     let method: String?
     let secret: Secret?
     let privateKey: SettingFile?
@@ -50,7 +50,7 @@ struct ClientSettings: Sendable {
         idTokenAlgorithms = layers.text(.idTokenSignedResponseAlg).map { [$0] }
     }
 
-    /// The files that other users should not be able to read.
+    /// The files that other users must not be able to read.
     var secretFiles: [SettingFile] {
         var files: [SettingFile?] = [privateKey, certificateKey]
         if case .file(let file)? = secret { files.insert(file, at: 0) }
@@ -70,7 +70,7 @@ struct ClientSettings: Sendable {
     }
 }
 
-/// What tokens are requested for, and how.
+/// The parameters of token requests.
 struct TokenSettings: Sendable {
     let grant: GrantType
     let scope: Scope?
@@ -80,11 +80,11 @@ struct TokenSettings: Sendable {
     let authorizationDetails: JSONValue?
     let format: RequestFormat
     let extraParameters: [FormEncoding.Pair]
-    /// Binds tokens to a key (DPoP, RFC 9449).
+    /// Whether tokens are bound to a key (DPoP, RFC 9449).
     let bindsTokens: Bool
     /// Whether `resource` is sent (RFC 8707).
     let sendsResources: Bool
-    /// The type of tokens whose answer names none or an unknown one.
+    /// The token type if the provider names none or an unknown one.
     let assumedType: String?
     /// The profile of the user's own provider, whose session is exchanged for an assertion.
     let userProfile: String?
@@ -140,7 +140,7 @@ struct TokenSettings: Sendable {
     }
 }
 
-/// The identity that a machine exchanges for a token, and who acts for it (RFC 8693, RFC 7523).
+/// The settings of the token that a machine exchanges, and of the actor's token (RFC 8693, RFC 7523).
 struct SubjectSettings: Sendable {
     let source: SubjectTokenSource?
     let file: SettingFile?
@@ -150,7 +150,7 @@ struct SubjectSettings: Sendable {
     let actorFile: SettingFile?
     let actorTokenType: String?
     let requestedTokenType: String?
-    /// The variables that any layer names, used or not: they hold secrets.
+    /// The variables that any layer names, in effect or not; they hold secrets.
     let variables: [String]
 
     init(_ layers: SettingLayers, home: String?) {

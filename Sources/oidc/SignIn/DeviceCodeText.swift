@@ -1,15 +1,15 @@
 import OIDCCore
 import OIDCSystem
 
-/// How a device code is shown: URL and code are the last lines, so they stay visible. The QR code precedes them if
-/// everything fits into the terminal.
+/// The text that shows a device code. URL and code are the last lines, so they stay visible; the QR code
+/// precedes them if everything fits into the terminal.
 struct DeviceCodeText {
     let authorization: DeviceAuthorization
     /// The terminal's size; nil if stderr is not a terminal.
     var size: (columns: Int, rows: Int)?
     var usesColor = false
     var usesUnicode = false
-    /// What was printed above: how to sign in without the code.
+    /// The text that was printed above: how to sign in without the code.
     var instructions = ""
 
     var text: String {

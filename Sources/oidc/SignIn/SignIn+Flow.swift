@@ -6,7 +6,7 @@ extension SignIn {
     /// Whether a URL can be pasted.
     var hasInput: Bool { provider.context.ownsTerminal && !TerminalInput.isExhausted }
 
-    /// Refuses a redirect that must be pasted if that is not possible.
+    /// Refuses a redirect URL that must be pasted if nothing can be pasted.
     func refuseUnreadable(_ redirect: RedirectAddress) throws(OIDCError) {
         guard redirect.loopback == nil, !hasInput else { return }
         let text = "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin is "
@@ -19,13 +19,15 @@ extension SignIn {
 
     enum Flow {
         case device
-        /// By a URL, which can be opened on another device; `offersDeviceCode` offers a code as well.
+        /// A URL to open on this or another device; `offersDeviceCode` offers a code as well.
         case browser(BrowserChoice?, readsInput: Bool, offersDeviceCode: Bool = false)
     }
 
-    /// Chooses the flow. `auto` is a browser if this machine can show one, or else the URL to open elsewhere, with a
-    /// device code if the provider supports it. `--no-browser` alone is the URL without a code, which saves a script the
-    /// polling. A terminal is read for the redirected URL.
+    /// Chooses the flow. `auto` opens a browser if this machine can show one, or else prints the URL, with a
+    /// device code if the provider supports it.
+    ///
+    /// `--no-browser` alone prints the URL without a code, so a script does not poll. On a terminal, the
+    /// redirected URL can be pasted.
     func flow(_ metadata: ProviderMetadata) throws(OIDCError) -> Flow {
         let isTerminal = provider.context.ownsTerminal && Terminal.isForeground(.standardInput)
         switch settings.flow {

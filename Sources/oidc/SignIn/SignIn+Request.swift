@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// What a sign-in asks for.
+/// The request of a sign-in.
 extension SignIn {
     /// The endpoints that must be known before the browser opens.
     var needed: [ProviderEndpoint] {
@@ -10,10 +10,11 @@ extension SignIn {
         return [first, .token] + (needsIDToken ? [.keys] : [])
     }
 
-    /// Returns the scope that is set, or the default for users, with `offline_access` if the provider supports it.
+    /// Returns the configured scope, or the default for users, with `offline_access` if the provider supports
+    /// it.
     private func scope(_ metadata: ProviderMetadata?) -> Scope {
         if let scope = provider.settings.token.scope { return scope }
-        // A resource that names no scope leaves it to its server.
+        // If a resource names no scope, its server chooses one.
         guard provider.settings.provider.issuer != nil, provider.settings.resource == nil else {
             return Scope("")
         }
@@ -42,13 +43,13 @@ extension SignIn {
         return login
     }
 
-    /// Whether the sign-in must say who the user is. A resource that lists `openid` among its scopes may have a server
-    /// without ID tokens, such as FastMCP's.
+    /// Whether the sign-in must return an ID token. The server of a resource that lists `openid` among its
+    /// scopes may issue none, such as FastMCP's.
     private var needsIDToken: Bool {
         provider.settings.resource == nil && scope(nil).contains("openid")
     }
 
-    /// Warns of unknown prompts in a setting; providers have values of their own.
+    /// Warns about unknown prompts in a setting; they may be the provider's own.
     private func warnOfUnknownPrompt() {
         let known = Setting.prompts
         for value in (settings.prompt ?? "").split(separator: " ") where !known.contains(String(value)) {

@@ -1,16 +1,16 @@
 import OIDCCore
 import OIDCSystem
 
-/// A sign-in with the settings, by the flow that is possible here.
+/// A sign-in with the settings, by a flow that is possible on this machine.
 struct SignIn {
     let provider: ProviderContext
     let key: SessionKey
     let store: any SessionStoring
     /// Whether to open a browser; the URL is always printed.
     var opensBrowser = true
-    /// Whether a person is about to read who signed in.
+    /// Whether to show the name of the user who signed in.
     var showsName = false
-    /// Called if the session cannot be saved; without it, that is an error.
+    /// A callback for a session that cannot be saved; if nil, the sign-in fails.
     var onUnkept: ((OIDCError) -> Void)?
 
     var settings: SignInSettings { provider.settings.signIn }
@@ -76,7 +76,7 @@ struct SignIn {
         return outcome.session
     }
 
-    /// Refuses a sign-in whose session could not be stored, unless its tokens are of use at once.
+    /// Refuses a sign-in whose session could not be stored, unless its tokens can be used right away.
     private func probe() throws(OIDCError) {
         do throws(OIDCError) {
             try store.probe(key)
@@ -97,7 +97,7 @@ struct SignIn {
         return try login(metadata, environment).begin(redirectURI: uri)
     }
 
-    /// Finishes a sign-in for `exchange`. Reads the answer only once everything else it needs is available.
+    /// Finishes a sign-in for `exchange`. Checks the redirected URL before any request is sent.
     func finish(
         _ pending: PendingAuthorization, answer: () throws(OIDCError) -> String
     ) throws(OIDCError) -> SignInFlow.Outcome {
@@ -126,7 +126,7 @@ struct SignIn {
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
     }
 
-    /// Remembers the resource, and ends the session that this one takes the place of.
+    /// Stores the resource's link, and ends the session that this one replaces.
     private func remember() {
         guard let target = provider.target else { return }
         let superseded = target.superseded(by: key, provider.context)
@@ -144,8 +144,8 @@ struct SignIn {
         }
     }
 
-    /// Saves under the session's lock, as a refresh in progress would overwrite it. Saves without the lock rather
-    /// than lose a sign-in.
+    /// Saves the session under its lock, because a refresh in progress would overwrite it. If the lock fails,
+    /// saves without it rather than losing the sign-in.
     private func save(_ session: Session) throws(OIDCError) {
         do {
             try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in

@@ -1,20 +1,23 @@
 import OIDCCore
 import OIDCSystem
 
-/// Signs in for a command with `--login`. One of several processes signs in; the others wait and use its session.
+/// The sign-in of a command with `--login`. One of several processes signs in; the others wait and use its
+/// session.
+///
 /// The session's own lock stays free meanwhile.
 struct SignInOnDemand {
     let provider: ProviderContext
     let access: SessionAccess
     /// The session that was stored when the command started.
     let earlier: Session?
-    /// Whether any other session than the earlier one is taken, so the resource decides whether it is enough.
+    /// Whether to accept any session other than the earlier one, because the resource decides whether it is
+    /// enough.
     var takesAny = false
-    /// The scope that the resource requested, with what the session had; nil if it named none.
+    /// The scope that the resource requires, with that of the session; nil if it named none.
     var needed: Scope?
 
-    /// Runs `body` while no other process signs in to the same. A resource also has a lock for each account, whatever
-    /// the client: another process may have to register a new one.
+    /// Runs `body` while no other process signs in for the same session. A resource also has a lock for each
+    /// account, independent of the client, because another process may register a new one.
     private func withLock<Value>(
         _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
@@ -27,7 +30,7 @@ struct SignInOnDemand {
         }
     }
 
-    /// Returns where the session is now: in memory if it could not be saved.
+    /// Returns the access to the session, which is in memory if it could not be saved.
     func run() throws(OIDCError) -> SessionAccess {
         var signIn = SignIn(provider: provider.forSignIn(), access: access)
         let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
@@ -54,7 +57,8 @@ struct SignInOnDemand {
                     return moved
                 }
                 let newer = elsewhere ?? (found == earlier ? nil : found)
-                // Only one process opens a browser, even if the user declines. A process that was killed asked nobody.
+                // Only one process opens a browser, even if the user declines. A killed process records no
+                // failure, so the next one signs in.
                 if hasWaited, newer == nil, hasFailed(since: startedAt) {
                     throw unfinished(.loginRequired)
                 }
@@ -65,7 +69,8 @@ struct SignInOnDemand {
                 return try signedIn(&signIn)
             }
         } catch {
-            // Where no lock can be made, nothing can be stored either; the sign-in's tokens are of use once.
+            // If no lock can be created, nothing can be stored either, but the sign-in's tokens can be used
+            // once.
             if !hasLock, !hasWaited, error.isOfStore {
                 return try signedIn(&signIn)
             }
@@ -74,7 +79,8 @@ struct SignInOnDemand {
         }
     }
 
-    /// Returns whether a session of another process will do: the same was requested, whatever was granted.
+    /// Returns whether the session of another process is enough: the same scope was requested, even if less
+    /// was granted.
     private func isEnough(_ session: Session) -> Bool {
         if let needed, !needed.isSubset(of: session.knownScope) { return false }
         return takesAny || session.source(for: access.demand()).isGranted
@@ -86,7 +92,8 @@ struct SignInOnDemand {
         let session: Session
         access.store.leave(nil, for: attempt, replacing: nil)
         do throws(OIDCError) { session = try signIn.run() } catch {
-            // Noted before the lock is released. A client that is unknown at the server is not the user's answer.
+            // Recorded before the lock is released. An unknown client is not the user's refusal, so it is not
+            // recorded.
             if !provider.hasLostClient(error) {
                 access.store.leave(
                     SharedFailure(
@@ -102,7 +109,8 @@ struct SignInOnDemand {
         return SessionAccess(access, in: memory)
     }
 
-    /// The key under which a sign-in that ended without a session is noted for those that wait for it.
+    /// The key under which a sign-in that ended without a session is recorded, for the processes that wait
+    /// for it.
     private var attempt: SessionKey {
         var key = access.key
         if provider.target != nil { key.clientID = "" }
@@ -131,7 +139,7 @@ extension SessionAccess {
         do { return try body(self) } catch {
             guard error.kind == .loginRequired else { throw error }
             var provider = provider
-            // A sign-in for more keeps what the session has.
+            // A sign-in for more scope also requests what the session has.
             if let earlier, case .wider(let wanted) = earlier.source(for: demand()) {
                 provider = provider.requesting((earlier.requestedScope ?? Scope("")).union(wanted))
             }
@@ -146,6 +154,6 @@ extension OIDCError {
 }
 
 extension Session {
-    /// What was requested and what was granted.
+    /// The scope that was requested or granted.
     var knownScope: Scope { (requestedScope ?? Scope("")).union(grantedScope ?? Scope("")) }
 }

@@ -1,17 +1,17 @@
 import OIDCCore
 import OIDCSystem
 
-/// Reports the steps of a sign-in on stderr, with a live line while waiting.
+/// The messages about a sign-in's steps on stderr, with a live line while waiting.
 final class SignInReporter {
     private let console: Console
     private let environment: Variables
     private let ownsTerminal: Bool
-    /// Where clients are registered at this provider, if it is known.
+    /// The provider's console page for clients, if it is known.
     private let registrationPlace: String?
     private var statusLine: TerminalStatusLine
     private var isOpened = false
     private var reportedKinds: [String] = []
-    /// What can finish the sign-in, as the live line names it.
+    /// The events that can finish the sign-in, as the live line names them.
     private var awaited: [String] = []
     /// The instructions so far, which a QR code must not push off the screen.
     private var instructions = ""
@@ -56,7 +56,8 @@ final class SignInReporter {
         }
     }
 
-    /// Says why no device code can be used any more, and what can. A dead URL may stand right above.
+    /// Returns the message that no device code can be used, and what to use instead. The device page's URL
+    /// may still be right above it.
     static func withoutDeviceCode(_ error: OIDCError) -> String {
         let reason =
             error.oauthError == "expired_token"
@@ -67,7 +68,8 @@ final class SignInReporter {
     private static let deviceCode = "the device code"
     private static let pastedURL = "a pasted URL"
 
-    /// `4:59 left, waiting for your browser or a pasted URL`: the time comes first, and a narrow terminal shows little more.
+    /// Returns the live line, as in `4:59 left, waiting for your browser or a pasted URL`. The time comes
+    /// first, because a narrow terminal shows little more.
     private func waitingLine(_ seconds: Int64, _ pastedCount: Int?) -> String {
         let time = "\(TimeWords.countdown(seconds)) left"
         if let pastedCount, pastedCount > 0 {
@@ -80,8 +82,8 @@ final class SignInReporter {
         return line.count < Terminal.width() ?? 80 ? line : "\(time), waiting"
     }
 
-    /// Warns of the first callback of each kind that was turned away: a harmless one, as a preview's, must not hide a
-    /// wrong state. The error at the end counts them all.
+    /// Warns about the first refused callback of each kind: a harmless one, such as a preview's, must not
+    /// hide a wrong state. The error at the end counts all of them.
     private func reportStrayRequest(_ request: StrayRequest) {
         console.trace(request.logLine)
         guard request.isCallback, reportedKinds.count < 8, !reportedKinds.contains(request.summary) else {
@@ -91,7 +93,7 @@ final class SignInReporter {
         console.warn(request.message)
     }
 
-    /// Prints the URL on stderr, also with `--quiet`: users cannot continue without it.
+    /// Prints the URL on stderr, even with `--quiet`: users cannot continue without it.
     private func reportURL(_ url: WebURL) {
         let text = "Sign in at:\n\n  \(url.text)\n\n"
         instructions += text
@@ -140,7 +142,8 @@ final class SignInReporter {
         StandardError.write(Console.style.linked(text.text))
     }
 
-    /// A provider that does not know the redirect URL or the client says so on a page of its own, and never redirects.
+    /// Reports that no response has arrived. A provider that does not know the redirect URL or the client
+    /// shows an error page and never redirects.
     private func reportSilence(_ redirectURL: String, _ clientID: String) {
         let hint = Hint.checkRegistration(redirectURL: redirectURL, clientID: clientID)
         console.note(

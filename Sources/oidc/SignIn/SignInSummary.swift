@@ -36,7 +36,7 @@ struct SignInSummary {
         return report.canRefresh ? "\(time); then refreshed automatically" : time
     }
 
-    /// `14:32`, with the date if it is not today's.
+    /// Returns the local time, as in `14:32`, with the date if it is not today.
     private func clock(_ instant: Instant) -> String? {
         guard let time = localTime(instant), let now = localTime(report.now) else { return nil }
         func padded(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }

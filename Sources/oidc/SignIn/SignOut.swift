@@ -1,16 +1,16 @@
 import OIDCCore
 import OIDCSystem
 
-/// Revokes a session at its provider.
+/// The revocation of a session at its provider.
 struct SignOut {
     let provider: ProviderContext
     let session: Session
-    /// Whether nothing is said about tokens that are revoked.
+    /// Whether to print nothing about revoked tokens.
     var isSilent = false
 
     private var console: Console { provider.context.console }
 
-    /// Whether the provider can be asked to revoke tokens.
+    /// Whether the provider offers revocation.
     var isRevocationOffered: Bool { session.endpoints.revocation != nil }
 
     func revoke() -> [OIDCError] {
@@ -34,7 +34,8 @@ struct SignOut {
         }
     }
 
-    /// Ends the provider's session in the browser, which has its cookies (OpenID Connect RP-Initiated Logout §2).
+    /// Ends the provider's session in the browser, which has its cookies (OpenID Connect RP-Initiated Logout
+    /// §2).
     func endProviderSession() -> [OIDCError] {
         guard let endpoint = session.endpoints.endSession else {
             console.note("The provider offers no end_session_endpoint.")
@@ -49,14 +50,14 @@ struct SignOut {
     }
 }
 
-/// What a provider that was asked to revoke a token did, as `-o json` names it.
+/// The result of a revocation, as named by `-o json`.
 enum RevocationAnswer: String {
     case revoked
     case refused
     case unreachable
     case notOffered = "not_offered"
 
-    /// Names the answer; nil for an error that is not the provider's answer, such as an unreadable file.
+    /// Creates the result; nil for an error that is not the provider's answer, such as an unreadable file.
     init?(_ failure: OIDCError?) {
         guard let failure else {
             self = .revoked

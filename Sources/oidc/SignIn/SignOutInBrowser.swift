@@ -2,9 +2,10 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// Ends the provider's session in the browser. The URL holds the ID token, and any user can read a program's
-/// arguments. So the browser is started with a URL of our own, which redirects only this user's programs to the URL
-/// with the token.
+/// The end of the provider's session in the browser.
+///
+/// The URL contains the ID token, and any user can read a program's arguments. So the browser is started with
+/// a URL of this program, which redirects only this user's programs to the URL with the token.
 struct SignOutInBrowser {
     let provider: ProviderContext
     let session: Session
@@ -35,9 +36,9 @@ struct SignOutInBrowser {
                 : "The provider's session has ended in the browser.")
     }
 
-    /// Opens our own URL, and prints it for the user to open if the browser fails. It works only on this machine, so
-    /// without a browser here the provider's URL is printed instead, without the ID token and without a way back, and
-    /// nothing is waited for.
+    /// Opens the URL of this program, and prints it for the user in case the browser fails. If this machine
+    /// has no browser, prints the provider's URL instead, without the ID token and without a way back, and
+    /// throws.
     private func open(_ text: String) throws(OIDCError) -> Browser? {
         let choice = try provider.browserChoice()
         guard let url = WebURL(text) else { return nil }
@@ -61,8 +62,8 @@ struct SignOutInBrowser {
         }
     }
 
-    /// Serves until the browser was redirected to the provider and, if it returns here, until it does with our
-    /// `state`.
+    /// Serves requests until the browser was redirected to the provider and, if there is a return URL, has
+    /// come back with our `state`.
     private func serve(
         _ server: LoopbackServer, from start: String, to pending: PendingLogout, returningTo path: String?,
         _ wait: inout SignOutWait
@@ -142,7 +143,7 @@ struct SignOutWait {
         statusLine = TerminalStatusLine(environment: environment)
     }
 
-    /// Reports a failed browser, shows the time left, and returns when to check again.
+    /// Reports a failed browser, shows the time left, and returns the time of the next check.
     mutating func pause() throws(OIDCError) -> MonotonicTime {
         if !isSentOn, let failure = browser?.check() {
             statusLine.clear()

@@ -1,11 +1,11 @@
 import OIDCCore
 import OIDCSystem
 
-/// A request for the identity of a CI job or a machine, at the URL that its environment names or that is fixed. It is
-/// sent again for every token, so an identity that is about to expire is never presented.
+/// A request for the identity token of a CI job or a machine, at a URL from its environment or a fixed one.
+/// It is sent for every token, so an identity that is about to expire is never used.
 struct IdentityRequest {
     let request: HTTPRequest
-    /// The member of the answer that holds the token, for messages.
+    /// The member of the response that contains the token, for messages.
     private let member: String
     private let hint: String
     private let read: @Sendable (HTTPResponse) -> String?
@@ -27,7 +27,8 @@ struct IdentityRequest {
 }
 
 extension IdentityRequest {
-    /// Requests a token for a job that may write `id-token`.
+    /// Returns the request for the token of a GitHub Actions job, which needs the permission `id-token:
+    /// write`.
     static func gitHubActions(
         _ environment: Variables, audience: String?
     ) throws(OIDCError) -> IdentityRequest {
@@ -41,7 +42,8 @@ extension IdentityRequest {
         return IdentityRequest(request: request, member: "value", hint: hint, read: member("value"))
     }
 
-    /// Requests a token for a service connection, or for the job itself (azure-identity 1.17, read 2026-11).
+    /// Returns the request for the token of a service connection, or of the job itself (azure-identity 1.17,
+    /// read 2026-11).
     static func azurePipelines(_ environment: Variables) throws(OIDCError) -> IdentityRequest {
         let hint = "give the step `env: SYSTEM_ACCESSTOKEN: $(System.AccessToken)`"
         let job = JobEnvironment(variables: environment, hint: hint)
@@ -56,7 +58,7 @@ extension IdentityRequest {
             headers: HTTPHeaders([
                 ("Authorization", "Bearer \(bearer)"), ("Content-Type", "application/json"),
                 ("Accept", "application/json"),
-                // Without it, a refusal is a redirect to a sign-in page.
+                // Without this header, a refusal is a redirect to a sign-in page.
                 ("X-TFS-FedAuthRedirect", "Suppress"),
             ]))
         return IdentityRequest(
@@ -65,9 +67,9 @@ extension IdentityRequest {
             read: member("oidcToken"))
     }
 
-    /// Requests a token for the service account of a virtual machine, from the metadata server at its fixed address
-    /// (Google, "Verify VM identity", read 2026-11). The address is not taken from a name or a variable, as whoever
-    /// answers there decides who we are.
+    /// Returns the request for the token of a virtual machine's service account, from Google's metadata
+    /// server at its fixed IP address (Google, "Verify VM identity", read 2026-11). The address is not taken
+    /// from a name or a variable, because the server there determines our identity.
     static func googleMetadata(audience: String?) throws(OIDCError) -> IdentityRequest {
         guard let audience, let server = WebURL(GoogleMetadata.identity) else {
             throw .usage(
@@ -82,7 +84,7 @@ extension IdentityRequest {
             request: request, member: "identity",
             hint: "give the machine a service account; only machines at Google have this server"
         ) { response in
-            // Another server at this address does not say so.
+            // Other servers at this IP address do not send this header.
             guard response.headers[GoogleMetadata.flavor.0] == GoogleMetadata.flavor.1 else { return nil }
             return ASCII.trimmed(String(decoding: response.body, as: UTF8.self))
         }
@@ -98,7 +100,7 @@ private struct JobEnvironment {
         variables[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Returns where to request an identity, and the token that the request needs.
+    /// Returns the URL to request an identity at, and the token that the request needs.
     func urlAndToken(_ names: (url: String, token: String)) throws(OIDCError) -> (WebURL, String) {
         guard let address = self[names.url], let token = self[names.token] else {
             let missing = [names.url, names.token].filter { self[$0] == nil }

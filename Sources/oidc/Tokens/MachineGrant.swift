@@ -22,7 +22,7 @@ struct MachineGrant {
             issued.revoke(at: metadata.revocationEndpoint, client: client, environment)
             throw error
         }
-        // These grants use no ID token, and a refresh token would only be one more secret.
+        // ID tokens are not used with these grants, and a refresh token would be an unnecessary secret.
         tokens.idToken = nil
         tokens.refreshToken = nil
         let session = Session(
@@ -47,8 +47,8 @@ struct MachineGrant {
             random: environment.random)
     }
 
-    /// Returns the token request of the grant. An unknown grant is an error: another one's token could be of
-    /// somebody else.
+    /// Returns the token request of the grant. Refuses an unknown grant: the token of another one could be
+    /// for another subject.
     func request(_ environment: ProviderEnvironment) throws(OIDCError) -> TokenRequest {
         switch key.grant {
         case .tokenExchange: return .tokenExchange(try exchange(environment))

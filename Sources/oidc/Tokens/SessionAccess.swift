@@ -9,8 +9,8 @@ struct SessionAccess {
 
     private var context: CommandContext { provider.context }
 
-    /// Finds the session of the settings. If `mayKeepNothing`, and no state directory is available, a session lives
-    /// in memory for one command.
+    /// Creates the access to the session of the settings. If `mayKeepNothing` is true and no state directory
+    /// is available, the session is kept in memory for one command.
     init(_ provider: ProviderContext, mayKeepNothing: Bool = false) throws(OIDCError) {
         self.provider = provider
         key = try provider.sessionKey()
@@ -23,7 +23,7 @@ struct SessionAccess {
         self.store = MemorySessionStore()
     }
 
-    /// Finds the same session in another store.
+    /// Creates the access to the same session in another store.
     init(_ other: SessionAccess, in store: any SessionStoring) {
         provider = other.provider
         key = other.key
@@ -39,7 +39,8 @@ struct SessionAccess {
         }
     }
 
-    /// Refuses a scope beyond the granted one: it needs a new sign-in, for the requested and the wanted scope.
+    /// Throws if more scope is demanded than was granted. The hint is a sign-in for the requested and the
+    /// wanted scope.
     private func refuseWider(_ session: Session?, _ demand: TokenDemand) throws(OIDCError) {
         guard let session, case .wider(let wanted) = session.source(for: demand) else { return }
         let scope = (session.requestedScope ?? Scope("")).union(wanted)
@@ -50,7 +51,7 @@ struct SessionAccess {
             hint: "\(provider.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
     }
 
-    /// Throws if a token that the settings ask for needs a sign-in first.
+    /// Throws if a token for the settings needs a sign-in first.
     func checkAvailable(_ session: Session) throws(OIDCError) {
         let demand = demand(minimumValidity: 0)
         try refuseWider(session, demand)
@@ -67,7 +68,8 @@ struct SessionAccess {
         }
     }
 
-    /// Returns what the settings ask for. A grant without a user has its scope and resources in the session key.
+    /// Returns the demand of the settings. For a grant without a user, scope and resources are in the session
+    /// key instead.
     func demand(minimumValidity: Int64 = 60) -> TokenDemand {
         guard key.grant.needsUser else { return TokenDemand(minimumValidity: minimumValidity) }
         return TokenDemand(
@@ -138,7 +140,7 @@ struct SessionAccess {
         }
     }
 
-    /// Completes a hint to sign in with the options that were given.
+    /// Returns the error with the given options in its hint to sign in.
     private func completed(_ error: OIDCError) -> OIDCError {
         if key.grant.needsUser, provider.hasLostClient(error) {
             return OIDCError(
@@ -153,7 +155,7 @@ struct SessionAccess {
         return error
     }
 
-    /// Returns the session's ID token, refreshed if it is about to expire, or in any case if `forced`.
+    /// Returns the session's ID token. Refreshes it if it is about to expire, or always if `forced` is true.
     func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
         guard key.grant.needsUser else { throw .noIDToken(key.grant) }
         let session = try session()
@@ -162,12 +164,12 @@ struct SessionAccess {
         let missing = OIDCError(
             .loginRequired, stored.map(withoutSuccessor) ?? "the session has no ID token",
             hint: provider.settings.loginLine(forIDTokenAfter: session.requestedScope), stage: .idToken)
-        // A refresh token is not spent on an answer whose ID token would not be used.
+        // Does not refresh if the ID token in the response would not be used.
         guard stored != nil || session.canRefresh && session.takesIDToken else { throw missing }
         let demand = TokenDemand(minimumValidity: minimumValidity)
         let delivery = try refreshed(demand, loaded: session, refusing: .of(session.tokens.access))
-        // A new ID token is handed out whatever its lifetime, as an access token is: the provider has no better one. So
-        // is the old one until it expires.
+        // The provider has no better ID token than the new one, so it is returned even if it expires soon, as
+        // access tokens are. The old one is returned until it expires, unless `forced` is true.
         guard let idToken = delivery.session.tokens.idToken.flatMap({ IDToken.stored($0.revealed) }),
             idToken.compact != stored?.compact || (!forced && idToken.expiresAt > context.now)
         else { throw delivery.idTokenFailure ?? missing }
@@ -191,7 +193,7 @@ struct SessionAccess {
         return session
     }
 
-    /// The error that there is no session, or of a store that cannot have one.
+    /// The error for a missing session, or the store's error if it could not read one.
     var noSession: OIDCError {
         do throws(OIDCError) {
             try (store as? SharedSessionStore)?.checkKeys()
@@ -211,11 +213,11 @@ struct SessionAccess {
                 : settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
     }
 
-    /// The command that signs in for itself, as no session is kept that `oidc login` could start.
+    /// The command that signs in itself, because `oidc login` would not keep a session.
     private var unkeptLoginLine: String {
         switch context.console.command {
         case "exec": "--login"
-        // These never sign in.
+        // `oidc credential` never signs in.
         case "credential": "oidc config set store=file"
         case "userinfo": provider.settings.scoped("oidc userinfo --login")
         default: provider.settings.scoped("oidc token --login")
@@ -226,7 +228,7 @@ struct SessionAccess {
 extension SessionAccess: AccessTokenSource {}
 
 extension ProviderContext {
-    /// How long to wait for the session's lock, whose holder may be using the network.
+    /// The wait for the session's lock, whose holder may be using the network.
     var refreshWait: LockWait {
         let console = context.console
         let limit = (settings.network.httpTimeout * 2 + 30) * 1_000

@@ -8,10 +8,10 @@ struct SessionReport {
     let location: String
     let now: Instant
 
-    /// Whether a token is available without signing in again.
+    /// Whether the session can be refreshed.
     var canRefresh: Bool { session.canRefresh }
 
-    /// Who issued the tokens: of a provider with many tenants, the tenant.
+    /// The issuer of the tokens; for a multi-tenant provider, the tenant's.
     var issuer: String { session.endpoints.issuer ?? session.key.provider }
 
     /// The resources that the tokens are for, each once.
@@ -20,6 +20,7 @@ struct SessionReport {
             + session.key.resources.filter { !session.requestedResources.contains($0) }
     }
 
+    /// Whether a token is available without signing in again.
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
 
     /// The command that signs in again.
@@ -51,7 +52,7 @@ struct SessionReport {
         ]
     }
 
-    /// What is known of a session that is not there yet, because a token is requested when it is needed.
+    /// Returns the report of a session that does not exist yet, because its grant gets a token on demand.
     static func json(_ key: SessionKey, profile: String?, location: String) -> JSONValue {
         [
             "profile": JSONValue(profile),
@@ -117,12 +118,12 @@ struct SessionReport {
 }
 
 extension JSONObject {
-    /// The other members of a token answer with `-o json`; nil if there are none.
+    /// The other members of a token response, as printed with `-o json`; nil if there are none.
     var shown: JSONValue? { isEmpty ? nil : .object(self) }
 }
 
 extension AccessToken {
-    /// How the token is printed with `-o json`.
+    /// The token as printed with `-o json`.
     var json: JSONValue {
         [
             "access_token": .string(token.revealed), "token_type": .string(type.name),

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// The identity that a machine already has: of a CI job, a pod, a file or a variable.
+/// The identity token that a machine already has: that of a CI job or a pod, or one in a file or a variable.
 struct SubjectToken {
     private let provider: ProviderContext
 
@@ -21,8 +21,8 @@ struct SubjectToken {
         settings.source ?? (settings.file != nil ? .file : settings.variable != nil ? .env : nil)
     }
 
-    /// Returns what identifies the subject, so nobody gets a token obtained for someone else; nil if there is no
-    /// subject.
+    /// Returns a string that identifies the subject, so no subject gets a token of another; nil if there is
+    /// no subject.
     func identity() throws(OIDCError) -> String? {
         guard provider.settings.token.grant != .clientCredentials else { return nil }
         var parts: [String] = []
@@ -53,7 +53,7 @@ struct SubjectToken {
         return (try? Fingerprint.of(token)) ?? ""
     }
 
-    /// Throws if a secret or the token's origin is not there. Fetches nothing.
+    /// Throws if a secret or the token's source is missing. Fetches nothing.
     func checkOrigin() throws(OIDCError) {
         for file in provider.settings.client.secretFiles { _ = try secrets.text(file) }
         guard provider.settings.token.grant != .clientCredentials else { return }
@@ -110,7 +110,8 @@ struct SubjectToken {
         }
     }
 
-    /// Returns the token from the variable that is set, else from the first of the source's own.
+    /// Returns the token from the variable of the setting, or else from the first of the source's variables
+    /// that is set.
     private func variable(_ source: SubjectTokenSource, role: String) throws(OIDCError) -> Redacted<String> {
         let names = settings.variable.map { [$0] } ?? source.tokenVariables
         guard !names.isEmpty else {
@@ -127,7 +128,8 @@ struct SubjectToken {
         return Redacted(ASCII.trimmed(token))
     }
 
-    /// Runs Buildkite's agent, which alone can request the job's token (Buildkite, `buildkite-agent oidc`, read 2026-11).
+    /// Runs Buildkite's agent, the only program that can request the job's token (Buildkite, `buildkite-agent
+    /// oidc`, read 2026-11).
     private func buildkite(_ audience: String?) throws(OIDCError) -> Redacted<String> {
         var variables = provider.childEnvironment
         let access = ProcessEnvironment.buildkiteAccess
@@ -138,8 +140,8 @@ struct SubjectToken {
             .output(of: command, named: Setting.subjectTokenSource.name)
     }
 
-    /// Refuses an empty or expired token here, and text that is not a token, such as a page or two tokens: providers answer
-    /// with a less clear error.
+    /// Refuses an empty or expired token, and text that is not a token, such as a page or two tokens, because
+    /// the errors of providers are less clear.
     private func checked(_ token: Redacted<String>) throws(OIDCError) -> Redacted<String> {
         guard !token.revealed.isEmpty else {
             throw OIDCError.usage("the subject token is empty", hint: "check subject_token_source")
@@ -162,7 +164,7 @@ struct SubjectToken {
     }
 }
 
-/// A short name for a secret that reveals nothing about it: the first 48 bits of its SHA-256.
+/// A short name for a secret that does not reveal it: the first 48 bits of its SHA-256.
 enum Fingerprint {
     static func of(_ secret: String) throws(OIDCError) -> String {
         do {

@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// Where the identity of a machine comes from.
+/// The source of a machine's identity.
 enum SubjectTokenSource: String, CaseIterable, Sendable {
     case githubActions = "github-actions"
     case gitlab
@@ -16,11 +16,11 @@ enum SubjectTokenSource: String, CaseIterable, Sendable {
 
     static let names = allCases.map(\.rawValue)
 
-    /// The variables that the token is in, the preferred one first, unless the settings name another.
+    /// The variables that may contain the token, the preferred one first, unless the settings name another.
     var tokenVariables: [String] {
         switch self {
         case .gitlab: ["OIDC_ID_TOKEN"]
-        // CircleCI, "OpenID Connect tokens" (read 2026-11): the subject of the second kind names the branch too.
+        // CircleCI, "OpenID Connect tokens" (read 2026-11): the subject of a V2 token also names the branch.
         case .circleci: ["CIRCLE_OIDC_TOKEN_V2", "CIRCLE_OIDC_TOKEN"]
         case .bitbucket: ["BITBUCKET_STEP_OIDC_TOKEN"]
         // HashiCorp, "Manually generate workload identity tokens" (read 2026-11).
@@ -29,7 +29,7 @@ enum SubjectTokenSource: String, CaseIterable, Sendable {
         }
     }
 
-    /// How the variable comes to be set.
+    /// The hint if no such variable is set.
     var variableHint: Hint {
         switch self {
         case .gitlab: "add it to the job's id_tokens, or name another with subject_token_env"
@@ -41,8 +41,8 @@ enum SubjectTokenSource: String, CaseIterable, Sendable {
         }
     }
 
-    /// The variables that distinguish a job from others, if its identity is requested each time; nil if the token itself is
-    /// available.
+    /// The variables that distinguish a job from others, if its identity is requested each time; nil if the
+    /// token itself is available.
     var jobVariables: [String]? {
         switch self {
         case .githubActions: ["GITHUB_REPOSITORY", "GITHUB_REF", "GITHUB_WORKFLOW", "GITHUB_RUN_ID"]

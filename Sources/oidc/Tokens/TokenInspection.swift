@@ -20,7 +20,7 @@ struct TokenInspection {
         token.claims?[name]?.number?.wholePart.map { Instant(secondsSinceEpoch: $0) }
     }
 
-    /// What a recipient would refuse, apart from the signature.
+    /// The reasons for a recipient to refuse the token, apart from the signature.
     var warnings: [String] {
         var warnings: [String] = []
         if let expiry = time("exp"), expiry.adding(leeway) <= now {
@@ -57,7 +57,7 @@ struct TokenInspection {
         return parts.joined(separator: "\n")
     }
 
-    /// Returns a member as lines, with times in words and one scope per line.
+    /// Formats a member: times relative to now, one scope per line.
     private func row(_ member: JSONObject.Member) -> (String, [String]) {
         let name = DisplayText.clean(member.name, limit: 60)
         if ["exp", "nbf", "iat", "auth_time", "updated_at"].contains(member.name),

@@ -72,7 +72,7 @@ extension TokenOperandCommand {
 }
 
 extension Session {
-    /// The error that the access token was revoked and no other was requested since.
+    /// The error for a session whose access token was revoked and not replaced.
     var noAccessToken: OIDCError {
         .usage("the session has no access token: it was revoked", hint: "get a new one: oidc token")
     }
@@ -86,13 +86,13 @@ extension TokenOperand {
     }
 }
 
-/// An endpoint where the client authenticates: the session's own, else the provider's.
+/// An endpoint where the client authenticates: the session's, or else the provider's.
 struct AuthenticatedEndpoint {
     let url: WebURL
     let client: Client
     let environment: ProviderEnvironment
 
-    /// Calls `onNotOffered` before the error that the provider has no such endpoint.
+    /// Creates the endpoint. Calls `onNotOffered` before the error for a provider without such an endpoint.
     init(
         provider: ProviderContext, endpoint: ProviderEndpoint, session: Session?,
         onNotOffered: () throws(OIDCError) -> Void = {}

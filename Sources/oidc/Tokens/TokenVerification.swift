@@ -24,14 +24,16 @@ enum SignatureVerdict: Equatable {
     }
 }
 
-/// Verifies a token with the given keys, or with the provider's.
+/// The verification of a token with the given keys, or with the provider's.
 struct TokenVerification {
     let provider: ProviderContext
     let jwks: String?
 
-    /// Returns what is known of the signature. A token of another issuer than the configured one is invalid,
-    /// whatever its keys. Keys that cannot be fetched are an error; a signature is unchecked only if neither keys
-    /// nor a provider is named.
+    /// Returns the verdict on the signature. A token of another issuer than the configured one is invalid,
+    /// whatever its keys.
+    ///
+    /// Keys that cannot be fetched are an error; a signature is unchecked only if neither keys nor a provider
+    /// is named.
     func verdict(_ token: JWS) throws(OIDCError) -> SignatureVerdict {
         if let reason = try foreignIssuer(token) { return .invalid(reason) }
         if let jwks { return try named(jwks, token) }
@@ -46,11 +48,11 @@ struct TokenVerification {
         provider.settings.provider.issuer != nil || !provider.settings.provider.endpoints.isEmpty
     }
 
-    /// Returns why the token is not from the configured issuer, or nil. A token without `iss` names no issuer.
+    /// Returns why the token is not from the configured issuer; nil if it is, or if it has no `iss`.
     private func foreignIssuer(_ token: JWS) throws(OIDCError) -> String? {
         guard let issuer = provider.settings.provider.issuer else { return nil }
         guard let claims = token.claims else {
-            // Other payloads may be signed, too, with keys that the user names. They are no claims, then.
+            // Payloads other than claims may be signed too, with keys that the user names.
             let isText = jwks != nil && token.payload.first { !ASCII.isBlank($0) } != .leftBrace
             return isText ? nil : "payload: expected a JSON object, found something else"
         }
@@ -71,8 +73,8 @@ struct TokenVerification {
         return "iss: expected \"\(sides.expected)\", found \"\(sides.found)\""
     }
 
-    /// Returns the template of the configured issuer: itself, or what the metadata name if the token's issuer
-    /// differs from it in nothing but one path segment.
+    /// Returns the template of the configured issuer: the issuer itself, or the one in the metadata if the
+    /// token's issuer differs from the configured one only in one path segment.
     private func template(_ issuer: String, _ found: String) throws(OIDCError) -> IssuerTemplate? {
         if let template = IssuerTemplate(issuer) { return template }
         guard IssuerTemplate.mayFill(found, for: issuer) else { return nil }
@@ -122,7 +124,7 @@ struct TokenVerification {
         return try verdict(token, provider.documents(environment).keys(url))
     }
 
-    /// Verifies, and fetches the keys again if the cached ones do not match.
+    /// Verifies the signature. Fetches the keys again if the cached ones do not match.
     private func verdict(_ token: JWS, _ source: any KeySource) throws(OIDCError) -> SignatureVerdict {
         let issuer = token.claims?["iss"]?.string ?? provider.settings.provider.issuer
         let first = try verdict(token, try source.keys(refetching: false).of(issuer), isLocal: false)
