@@ -17,7 +17,7 @@ public struct ClientConfiguration: Sendable {
     public var account: String?
     /// The resources that tokens are for (RFC 8707).
     public var resources: [String] = []
-    /// Whether `resource` is sent; some providers refuse it.
+    /// Whether `resource` is sent, which a provider may refuse.
     public var sendsResources = true
     /// The type of tokens whose `token_type` is missing or unknown; nil refuses them.
     public var assumedTokenType: TokenType?
@@ -38,7 +38,7 @@ public struct ClientConfiguration: Sendable {
     /// The HTTP client; nil means libcurl, with the command line's cache of metadata and keys.
     public var transport: (any HTTPTransport)?
 
-    /// Makes the configuration of a public client.
+    /// Creates the configuration of a public client.
     public init(issuer: String, clientID: String) {
         self.issuer = issuer
         self.clientID = clientID

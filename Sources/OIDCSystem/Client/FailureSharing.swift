@@ -3,8 +3,8 @@ import OIDCCrypto
 
 /// Sharing of failures: the process that made a request stores its failure for the others.
 extension SessionTokens {
-    /// Stores the error for waiting processes, if it applies to them too. `session` is the one that it is about; without
-    /// it, the stored one.
+    /// Stores the error for waiting processes if it applies to them too, and returns it. `session` is the one
+    /// that the error is about; nil means the stored one.
     func share(_ error: OIDCError, _ source: TokenSource, of session: Session? = nil) -> OIDCError {
         guard SharedFailure.isShared(error) else { return error }
         store.leave(
@@ -16,7 +16,7 @@ extension SessionTokens {
         return error
     }
 
-    /// Adopts another process's failure, and records that somebody did.
+    /// Returns the error of another process's failure, and records that it was adopted.
     func take(_ failure: SharedFailure) -> OIDCError {
         let now = now()
         if let adopted = failure.adopted(at: now, moment: MonotonicTime.now().nanoseconds) {
@@ -32,8 +32,10 @@ extension SessionTokens {
         return error
     }
 
-    /// Returns the last failure. If a provider fails at once, the first processes of a crowd have yet to adopt it when the
-    /// others start: a failure that has just happened is looked at again after a moment.
+    /// Returns the last stored failure.
+    ///
+    /// If a provider fails at once, the first processes of a crowd have not adopted the failure yet when the
+    /// others start. Therefore, a failure that has just happened is read again after a moment.
     func knownFailure() -> SharedFailure? {
         let failure = store.failure(of: key)
         guard let failure, !answersUs(failure),

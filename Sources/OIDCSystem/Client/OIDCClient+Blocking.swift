@@ -1,7 +1,7 @@
 public import OIDCCore
 import OIDCCrypto
 
-/// The blocking versions, which the asynchronous ones run on their own thread.
+/// The blocking functions, which the asynchronous ones run on a separate thread.
 extension OIDCClient {
     var store: any SessionStoring {
         if let store = configuration.store { return store }
@@ -77,8 +77,8 @@ extension OIDCClient {
         return endpoint
     }
 
-    /// Returns the session's tokens, which are refreshed at its endpoint, with its client authentication and
-    /// the key that they are bound to.
+    /// Returns access to the session's tokens. They are refreshed at the session's endpoint, with the
+    /// client's authentication and the key that they are bound to.
     private func tokens(
         _ environment: ProviderEnvironment, _ isCancelled: @escaping @Sendable () -> Bool
     ) -> SessionTokens {

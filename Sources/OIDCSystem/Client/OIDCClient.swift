@@ -9,12 +9,12 @@ public struct OIDCClient: Sendable {
     public var notice: @Sendable (SignInNotice) -> Void = { OIDCClient.write($0) }
     let memory = MemorySessionStore()
 
-    /// Makes a client from a configuration.
+    /// Creates a client from a configuration.
     public init(_ configuration: ClientConfiguration) {
         self.configuration = configuration
     }
 
-    /// Makes a public client.
+    /// Creates a public client.
     public init(issuer: String, clientID: String) {
         self.init(ClientConfiguration(issuer: issuer, clientID: clientID))
     }
@@ -40,8 +40,10 @@ public struct OIDCClient: Sendable {
     /// Returns the stored session; nil if there is none.
     public func session() throws(OIDCError) -> Session? { try store.load(configuration.key) }
 
-    /// Returns a fresh access token. If it has to be refreshed, any number of processes make one request. For
-    /// a narrower scope or other resources, returns a token of its own.
+    /// Returns a fresh access token. If it has to be refreshed, any number of processes make one request in
+    /// total.
+    ///
+    /// A token for a narrower scope or other resources is stored separately.
     @_alwaysEmitIntoClient
     public func accessToken(
         scope: Scope? = nil, resources: [String] = []
@@ -57,14 +59,14 @@ public struct OIDCClient: Sendable {
         try await blocking { (isCancelled) throws(OIDCError) in try blockingUserInfo(isCancelled) }
     }
 
-    /// Sends a request with the session's token, and a proof if it is bound to a key. After a 401, refreshes
-    /// the token and sends the request again, once.
+    /// Sends a request with the session's token, and a proof if the token is bound to a key. After a 401,
+    /// refreshes the token and sends the request again, once.
     @_alwaysEmitIntoClient
     public func send(_ request: HTTPRequest) async throws(OIDCError) -> HTTPResponse {
         try await blocking { (isCancelled) throws(OIDCError) in try blockingSend(request, isCancelled) }
     }
 
-    /// The provider's reaction to a sign-out. The session is removed from the store in every case.
+    /// The result of the revocation at the provider. The session is removed from the store in every case.
     public enum SignOutResult: Hashable, Sendable {
         case revoked
         case notOffered

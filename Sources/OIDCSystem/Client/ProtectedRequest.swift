@@ -1,6 +1,6 @@
 package import OIDCCore
 
-/// A source of access tokens for requests, and of another one if a token was refused.
+/// A source of access tokens for requests, which provides another token if one was refused.
 package protocol AccessTokenSource {
     func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery
     func token(
@@ -22,7 +22,7 @@ package struct ProtectedRequest {
     let demand: TokenDemand
     let isRepeatable: Bool
 
-    /// Makes a request; `isRepeatable` says whether its body can be sent again.
+    /// Creates a request; `isRepeatable` says whether its body can be sent again.
     package init(
         _ tokens: any AccessTokenSource, environment: ProviderEnvironment,
         demand: TokenDemand = TokenDemand(),
@@ -41,11 +41,11 @@ package struct ProtectedRequest {
 
     package enum Outcome<Value> {
         case done(Value)
-        /// The next attempt, of a kind that the attempt allowed.
+        /// Another attempt, of a kind that this attempt allowed.
         case again(Next)
     }
 
-    /// One attempt, with its token and the repetitions that may follow it.
+    /// One attempt, with its token and the kinds of attempts that may follow it.
     package struct Attempt {
         package let delivery: SessionTokens.Delivery
         let nonce: String?
@@ -64,8 +64,7 @@ package struct ProtectedRequest {
             request.headers[DPoP.header] = try proof(request.method, request.url)
         }
 
-        /// Returns the next attempt that an answer's head asks for; nil if there is none or it was already
-        /// made.
+        /// Returns the next attempt that a response requires; nil if there is none or it was already made.
         package func next(after head: HTTPResponse) -> Next? {
             guard head.status == 401 else { return nil }
             if delivery.access.type == .dpop, DPoP.isNonceDemand(resourceResponse: head) {
@@ -76,7 +75,7 @@ package struct ProtectedRequest {
         }
     }
 
-    /// Calls `exchange` until its answer asks for no further attempt.
+    /// Calls `exchange` until it is done.
     package func send<Value>(
         _ exchange: (Attempt) throws(OIDCError) -> Outcome<Value>
     ) throws(OIDCError) -> Value {

@@ -1,6 +1,7 @@
 import OIDCCore
 
-/// The request for new tokens: the successor of the refresh token is stored before the rest of the answer is checked.
+/// The request for new tokens: the successor of the refresh token is stored before the rest of the answer is
+/// checked.
 extension SessionTokens {
     func requested(
         _ current: Session?, _ source: TokenSource, after failure: SharedFailure?
@@ -46,7 +47,7 @@ extension SessionTokens {
     }
 
     /// Returns the error of a refused request. `invalid_grant` ends the session only if the request was for
-    /// the session's own token: Entra also says it if only a scope or resource is refused (AADSTS65001).
+    /// the session's own token: Entra also returns it if only a scope or resource is refused (AADSTS65001).
     private func refused(
         _ error: OIDCError, _ current: Session?, _ source: TokenSource
     ) throws(OIDCError) -> OIDCError {
@@ -59,7 +60,7 @@ extension SessionTokens {
             refusal.hint = nil
             return share(refusal, source)
         }
-        // A holder that was stopped may store its successor now, which this refusal is not about.
+        // A lock holder that was stopped may still store its successor, to which this refusal does not apply.
         let ended = current?.withoutRefreshToken
         if let ended { _ = try? store.replace(current, with: ended) }
         return share(error, source, of: ended)
@@ -73,8 +74,8 @@ extension SessionTokens {
         return Delivery(session: other, access: access)
     }
 
-    /// Checks, before a refresh token is used, that its successor can be stored, and holds space on the disk and file
-    /// descriptors for it during the request.
+    /// Runs `request`. If it redeems a refresh token, first checks that the successor can be stored, and
+    /// reserves disk space and file descriptors for it.
     private func guarded(
         _ current: Session?, _ request: () throws(OIDCError) -> Answer
     ) throws(OIDCError) -> Answer {
@@ -92,13 +93,14 @@ extension SessionTokens {
         guard let successor = answer.successor, successor != current else { return current }
         do throws(OIDCError) {
             if try store.replace(current, with: successor) { return successor }
-            // While this process was stopped past its lease, another one may have presented the same refresh token. Its
-            // refusal says nothing about the successor.
+            // If this process was stopped until its lease expired, another one may have presented the same
+            // refresh token, and dropped it when it was refused. That refusal does not apply to the
+            // successor.
             guard let dropped = current?.withoutRefreshToken, try store.replace(dropped, with: successor)
             else { return current }
             return successor
         } catch {
-            // The last step may have failed, after the file was replaced.
+            // The file may have been replaced before the failure.
             if (try? store.load(key)) == successor { return successor }
             warnings.append("the new refresh token could not be stored: \(error.message)")
             return current

@@ -36,7 +36,7 @@ package struct SessionTokens {
             self.warnings = warnings
         }
 
-        /// Returns the token, as a header may contain it.
+        /// Returns the token; throws if a header cannot contain it.
         func headerToken() throws(OIDCError) -> String {
             let token = access.token.revealed
             guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
@@ -47,7 +47,7 @@ package struct SessionTokens {
         }
     }
 
-    /// The token that the caller had before, so a token that was refreshed meanwhile is accepted.
+    /// The token that the caller must not get again. One that was refreshed meanwhile is accepted.
     package enum Refusal: Sendable {
         /// No token: any fresh one is accepted.
         case none
@@ -61,7 +61,7 @@ package struct SessionTokens {
     package let wait: LockWait
     /// The caller's start time: failures since then also apply to it.
     let startedAt: MonotonicTime
-    /// Waits for so many milliseconds.
+    /// A function that waits for a number of milliseconds.
     let pause: (Int64) -> Void
     let request: Request
 

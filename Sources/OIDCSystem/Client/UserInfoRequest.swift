@@ -1,8 +1,8 @@
 package import OIDCCore
 
 extension ProtectedRequest {
-    /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in; `signing` is
-    /// called for a signed answer.
+    /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in; `signing`
+    /// is called for a signed answer.
     package func userInfo(
         leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, stepUpHint: (StepUp) -> Hint? = { _ in nil },
         signing: @escaping (Session) throws(OIDCError) -> UserInfo.Signing

@@ -1,11 +1,11 @@
 public import OIDCCore
 import Synchronization
 
-/// Runs blocking work on its own thread, outside the cooperative pool. If the task is canceled, the flag that
-/// the work gets becomes true.
+/// Runs blocking work on its own thread, outside the cooperative pool. If the task is canceled, `isCancelled`
+/// returns true from then on.
 ///
 /// The function is emitted only into its callers, so a program that never awaits does not link the
-/// concurrency runtime, which would slow its every start.
+/// concurrency runtime, which would slow down each of its starts.
 @_alwaysEmitIntoClient
 func blocking<Value: Sendable>(
     _ work: @escaping @Sendable (_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> Value

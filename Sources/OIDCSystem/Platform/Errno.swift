@@ -28,9 +28,9 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     static let badDescriptor = Errno(EBADF)
     static let brokenPipe = Errno(EPIPE)
     static let noSpace = Errno(ENOSPC)
-    /// What open returns for a symbolic link that must not be followed.
+    /// The error of `open` for a symbolic link that must not be followed.
     package static let tooManyLinks = Errno(ELOOP)
-    /// What open returns for a pipe that nobody reads.
+    /// The error of `open` for a pipe that no program reads.
     package static let noReader = Errno(ENXIO)
     static let addressInUse = Errno(EADDRINUSE)
     static let connectionRefused = Errno(ECONNREFUSED)
@@ -41,10 +41,10 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     static let noBuffers = Errno(ENOBUFS)
     static let noMemory = Errno(ENOMEM)
 
-    /// Whether the machine or this process lacks a resource for now.
+    /// Whether the machine or this process lacks a resource, such as memory or descriptors.
     var isShortage: Bool { shortageHint != nil }
 
-    /// The hint for a lacking resource; nil for any other error.
+    /// The hint if a resource is lacking; nil for any other error.
     package var shortageHint: Hint? {
         switch self {
         case .tooManyDescriptors, .tooManyDescriptorsOfAll:
@@ -54,13 +54,13 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The hint for a resource that a new process or thread lacks; nil for any other error. Elsewhere, the same error only
-    /// says that there is nothing to read yet.
+    /// The hint if a process or thread could not be started for lack of a resource; nil for any other error.
+    /// In other calls, `wouldBlock` only means that nothing can be read yet.
     package var startHint: Hint? {
         self == .wouldBlock ? "end other programs, or raise the limit (ulimit -u)" : shortageHint
     }
 
-    /// The system's text: "No such file or directory".
+    /// The system's description, such as "No such file or directory".
     package var description: String {
         var text = [CChar](repeating: 0, count: 256)
         let isKnown = describeError(code, &text)

@@ -78,7 +78,7 @@ package struct FileDescriptor: Hashable, Sendable {
 
     package var isTerminal: Bool { isatty(rawValue) == 1 }
 
-    /// Makes a pipe that programs do not inherit.
+    /// Creates a pipe that child processes do not inherit.
     package static func pipe() throws(Errno) -> (reading: FileDescriptor, writing: FileDescriptor) {
         var ends: (Int32, Int32) = (-1, -1)
         let code = withUnsafeMutableBytes(of: &ends) { bytes in

@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// Properties of a descriptor whose bytes are sent as a body.
+/// Operations on the descriptors of request bodies and logs.
 extension FileDescriptor {
     /// Whether `read` would return immediately, with bytes, the end or an error.
     var isReadyToRead: Bool {
@@ -34,10 +34,10 @@ extension FileDescriptor {
         return file
     }
 
-    /// Opens a file to append to, to be closed by the caller. A new one is only for this user; a link is not
+    /// Opens a file to append to, to be closed by the caller. A new file gets mode 0600; a link is not
     /// followed.
     package static func open(appendingTo path: String) throws(Errno) -> FileDescriptor {
-        // A pipe without a reader is an error, and is not waited for.
+        // With O_NONBLOCK, a pipe without a reader is an error instead of a wait.
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK
         return FileDescriptor(rawValue: try Errno.check { openat(AT_FDCWD, path, flags, 0o600) })
     }

@@ -20,7 +20,7 @@ package enum FilePath {
         return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
     }
 
-    /// Returns whether every existing path above it is a directory.
+    /// Returns false if a parent in the path is not a directory, so the path cannot exist.
     package static func isPossible(_ path: String) -> Bool {
         do { _ = try status(path) } catch { return error != .notADirectory }
         return true

@@ -13,7 +13,8 @@ extension Errno {
     var isExisting: Bool { code == EEXIST }
     var isUnsupported: Bool { code == EINVAL || code == ENOTSUP || code == ENOSYS || code == ENOLCK }
 
-    /// Runs a system call, again if a signal interrupted it; -1 throws the error in `errno`.
+    /// Runs a system call, and repeats it if a signal interrupted it. If it returns -1, throws the error in
+    /// `errno`.
     static func check<Count: SignedInteger>(_ call: () -> Count) throws(Errno) -> Count {
         while true {
             let result = call()
@@ -66,7 +67,7 @@ struct FileStatus: Hashable, Sendable {
     var isSomeoneElses: Bool { owner != geteuid() }
     var isOpenToOthers: Bool { permissions & 0o077 != 0 }
 
-    /// Whether the content was written before that of the other file.
+    /// Returns whether the content was written before that of the other file.
     func isOlder(than other: FileStatus) -> Bool {
         (modifiedSeconds, modifiedNanoseconds) < (other.modifiedSeconds, other.modifiedNanoseconds)
     }

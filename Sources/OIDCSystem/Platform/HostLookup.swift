@@ -6,7 +6,7 @@
 
 /// Name resolution by this machine's resolver.
 package enum HostLookup {
-    /// Returns the addresses of a name, each once; none if the name is unknown.
+    /// Returns the addresses of a name, without duplicates; none if the name is unknown.
     package static func addresses(of name: String) -> [String] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC

@@ -1,6 +1,6 @@
 import CPlatform
 
-/// Sockets on 127.0.0.1 and ::1, which neither block nor are inherited.
+/// Sockets on 127.0.0.1 and ::1, which do not block and are not inherited by child processes.
 enum LoopbackSocket {
     enum Family: Hashable, Sendable {
         case ipv4, ipv6
@@ -8,7 +8,7 @@ enum LoopbackSocket {
         var literal: String { self == .ipv4 ? "127.0.0.1" : "[::1]" }
     }
 
-    /// Listens on a port, where 0 lets the system choose, and returns the port.
+    /// Listens on a port and returns it; 0 lets the system choose one.
     static func listen(
         _ family: Family, port: UInt16, backlog: Int32
     ) throws(Errno) -> (descriptor: FileDescriptor, port: UInt16) {
@@ -25,8 +25,8 @@ enum LoopbackSocket {
         try opened(oidc_accept(listener.rawValue))
     }
 
-    /// Sends bytes and returns how many were accepted. A closed connection is an error, whatever the setting
-    /// of SIGPIPE.
+    /// Sends bytes and returns how many were accepted. A closed connection is an error, regardless of the
+    /// setting of SIGPIPE.
     static func send(_ bytes: ArraySlice<UInt8>, to descriptor: FileDescriptor) throws(Errno) -> Int {
         let count = bytes.withUnsafeBytes { oidc_send(descriptor.rawValue, $0.baseAddress, $0.count) }
         guard count >= 0 else { throw Errno(Int32(clamping: -count)) }
@@ -58,7 +58,7 @@ enum LoopbackSocket {
         oidc_shutdown_sending(descriptor.rawValue)
     }
 
-    /// Returns the two ends of a connection as `SocketTable` lists the peer's socket.
+    /// Returns the two ends of a connection, in the form in which `SocketTable` lists the peer's socket.
     static func peerRoute(_ descriptor: FileDescriptor) -> String? {
         var text = [CChar](repeating: 0, count: 96)
         guard oidc_peer_route(descriptor.rawValue, &text, text.count) == 0 else { return nil }

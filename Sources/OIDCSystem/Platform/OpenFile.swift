@@ -56,7 +56,7 @@ extension OpenFile {
         _ = try Errno.check { ftruncate(descriptor, 0) }
     }
 
-    /// Waits until the content is on the disk, so a later rename cannot be stored before it.
+    /// Waits until the content is on the disk, so a later rename does not reach the disk before it.
     func synchronize() throws(Errno) {
         _ = try Errno.check { fsync(descriptor) }
     }
@@ -78,8 +78,8 @@ extension OpenFile {
         }
     }
 
-    /// Reads the whole content; nil if it is larger than `limit`. The right `expected` size saves a system
-    /// call.
+    /// Reads the whole content; returns nil if it is larger than `limit`. A correct `expected` size saves a
+    /// system call.
     func readAll(expected: Int, limit: Int) throws(Errno) -> [UInt8]? {
         var bytes: [UInt8] = []
         var room = min(max(expected, 0), limit) + 1

@@ -19,7 +19,7 @@ enum PEMFile {
     /// The number of bytes that are searched; the largest bundles have a quarter of a megabyte.
     private static let limit = 16 * 1_024 * 1_024
 
-    /// Returns whether a `-----BEGIN` line or a PEM header contains one of the marks.
+    /// Searches for a `-----BEGIN` line or a PEM header that contains one of the marks.
     static func look(_ path: String, for marks: [String]) -> Finding {
         let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
         guard descriptor.rawValue >= 0 else {

@@ -7,9 +7,9 @@ import OIDCCore
     import Glibc
 #endif
 
-/// Settings of the process.
+/// Properties and settings of this process and its machine.
 package enum Platform {
-    /// Fills closed standard descriptors, so no other file gets their numbers, and makes a broken pipe an
+    /// Opens closed standard descriptors, so no other file gets their numbers, and makes a broken pipe an
     /// error instead of a signal. Call it before anything is opened.
     package static func secureStandardDescriptors() {
         oidc_reserve_standard_descriptors()
@@ -24,7 +24,7 @@ package enum Platform {
         #endif
     }
 
-    /// Whether this is Linux inside Windows, whose kernel version contains "microsoft".
+    /// Whether this is the Windows Subsystem for Linux, whose kernel version contains "microsoft".
     static var isWSL: Bool {
         guard let file = try? OpenFile("/proc/version", for: .reading),
             let version = try? file.readAll(expected: 0, limit: 4096)
@@ -43,7 +43,7 @@ package enum Platform {
         _ = oidc_forbid_dumps()
     }
 
-    /// Ends this process immediately, without exit handlers, to save their time.
+    /// Ends this process immediately, without the exit handlers, which take time.
     package static func exit(_ code: Int32) -> Never {
         _exit(code)
     }
@@ -51,7 +51,7 @@ package enum Platform {
     /// The number of descriptors that this process may open.
     static var descriptorLimit: Int { Int(oidc_descriptor_limit()) }
 
-    /// The error if the few descriptors for a connection are not available; nil if they are.
+    /// The error if even the few descriptors for one connection are not available; nil if they are.
     static var descriptorShortage: Errno? {
         var copies: [Int32] = []
         defer { for copy in copies { FileDescriptor(rawValue: copy).close() } }
@@ -65,12 +65,13 @@ package enum Platform {
     }
 }
 
-/// Stores an error's text in `text` and returns whether the code is known, for both variants of `strerror_r`.
+/// Stores an error's description in `text` and returns whether the code is known. Works with both variants of
+/// `strerror_r`.
 func describeError(_ code: Int32, _ text: inout [CChar]) -> Bool {
     strerror_r(code, &text, text.count) == 0
 }
 
-/// Runs `body` with SIGPIPE blocked on this thread, and discards one that came meanwhile. A TLS library may
+/// Runs `body` with SIGPIPE blocked on this thread, and discards a SIGPIPE that it causes. A TLS library may
 /// write to a closed connection without `MSG_NOSIGNAL`, which would end the process.
 func withoutBrokenPipeSignal<Result>(_ body: () -> Result) -> Result {
     var brokenPipe = sigset_t()

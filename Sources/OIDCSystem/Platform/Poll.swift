@@ -4,7 +4,7 @@
     import Glibc
 #endif
 
-/// Waiting for descriptors. The program sleeps only here.
+/// The wait for descriptors; nothing else in this program sleeps.
 package enum Poll {
     package struct Direction: OptionSet, Hashable, Sendable {
         package let rawValue: UInt8
@@ -30,8 +30,8 @@ package enum Poll {
         }
     }
 
-    /// Waits until a descriptor is ready, a signal comes or the deadline passes, and returns whether one is
-    /// ready.
+    /// Waits until a descriptor is ready, a signal comes or the deadline passes. Returns whether a descriptor
+    /// is ready.
     @discardableResult
     package static func wait(_ interests: inout [Interest], until deadline: MonotonicTime?) -> Bool {
         var entries = interests.map { interest in

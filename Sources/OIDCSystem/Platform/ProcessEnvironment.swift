@@ -6,9 +6,9 @@ import CPlatform
     import Glibc
 #endif
 
-/// What this process was started with: its words, and the environment variables for it and its children.
+/// The command-line arguments of this process, and the environment variables for it and its children.
 package enum ProcessEnvironment {
-    /// The words of the command line, the name of the program first.
+    /// The command-line arguments, starting with the name of the program.
     package static var arguments: [String] {
         var count: Int32 = 0
         let words = oidc_arguments(&count)
@@ -25,13 +25,14 @@ package enum ProcessEnvironment {
         return Variables(entries: entries)
     }
 
-    /// Sets a variable for a program that replaces this process. Nothing reads the environment before that.
+    /// Sets a variable for a program that replaces this process. Nothing else reads the environment in
+    /// between.
     static func set(_ name: String, to value: String) {
         _ = setenv(name, value, 1)
     }
 
     /// Removes SSLKEYLOGFILE, so libcurl does not log the keys of our TLS connections. Children still get it,
-    /// from `current`.
+    /// as their environment was read from `current` before.
     package static func forgetKeyLog() { remove(keyLog) }
 
     package static let keyLog = "SSLKEYLOGFILE"
@@ -41,31 +42,32 @@ package enum ProcessEnvironment {
     }
 
     /// The variables that no child gets: the client's secret, and the identity tokens of CI jobs (GitHub
-    /// Actions, GitLab, CircleCI, Bitbucket Pipelines, HCP Terraform), with which anyone could act as that job.
+    /// Actions, GitLab, CircleCI, Bitbucket Pipelines, HCP Terraform), with which anyone could act as that
+    /// job.
     package static let secretVariables = [
         "OIDC_CLIENT_SECRET", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "OIDC_ID_TOKEN", "CI_JOB_JWT",
         "CI_JOB_JWT_V1", "CI_JOB_JWT_V2", "CIRCLE_OIDC_TOKEN", "CIRCLE_OIDC_TOKEN_V2",
         "BITBUCKET_STEP_OIDC_TOKEN", "TFC_WORKLOAD_IDENTITY_TOKEN",
     ]
 
-    /// The start of the names of tagged tokens (HashiCorp, "Manually generate workload identity tokens", read
-    /// 2026-11).
+    /// The prefix of the names of tagged tokens (HashiCorp, "Manually generate workload identity tokens",
+    /// read 2026-11).
     private static let taggedToken = "TFC_WORKLOAD_IDENTITY_TOKEN_"
 
-    /// The job's credentials at its CI system (Azure Pipelines, Buildkite), which can request its identity, and much
-    /// else that a job does: only the command of the job itself keeps them.
+    /// The credentials of a job at its CI system (Azure Pipelines, Buildkite), which can request its identity
+    /// token and do whatever else the job may do. Only the job's own command gets them.
     package static let jobVariables = ["SYSTEM_ACCESSTOKEN", buildkiteAccess]
 
-    /// What Buildkite's agent needs to request the job's identity.
+    /// The token with which Buildkite's agent requests the job's identity token.
     package static let buildkiteAccess = "BUILDKITE_AGENT_ACCESS_TOKEN"
 
-    /// Returns the variables that even the command of a job does not get.
+    /// Returns the names of the variables that even the command of a job does not get.
     package static func secretVariables(in environment: Variables) -> [String] {
         secretVariables + environment.names(startingWith: taggedToken)
     }
 
-    /// Returns the environment for a program from a setting: without secrets, and without `more`, further
-    /// variables with secrets.
+    /// Returns the environment for a program from a setting, without the variables that hold secrets: the
+    /// known ones and those in `more`.
     package static func withoutSecrets(
         _ environment: Variables, and more: [String] = []
     ) -> Variables {

@@ -32,7 +32,7 @@ struct Child: Hashable, Sendable {
     /// successful.
     func reap() -> ExitStatus? { status(by: oidc_reap) }
 
-    /// Waits for the end of the program.
+    /// Waits for the end of the program and returns its status.
     func awaitEnd() -> ExitStatus { status(by: oidc_await_end) ?? .exited(0) }
 
     private func status(
@@ -50,7 +50,6 @@ struct Child: Hashable, Sendable {
     func terminate() { Child.signal(processID, SIGTERM) }
     func kill() { Child.signal(processID, SIGKILL) }
 
-    /// Sends a signal to a process.
     static func signal(_ processID: Int32, _ number: Int32) {
         #if canImport(Darwin)
             _ = Darwin.kill(processID, number)
@@ -92,7 +91,7 @@ enum Spawn {
     }
 
     /// Starts a program with our standard descriptors, and this process's environment with changes. A script
-    /// without an interpreter is run by the shell, as `execvp` does.
+    /// without an interpreter line is run by the shell, as with `execvp`.
     static func startInPlace(
         _ path: String, _ command: [RawArgument], setting: Variables, removing: [String]
     ) throws(Errno) -> Child {

@@ -20,7 +20,7 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
         return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// Returns the time so many milliseconds later; out of range, the nearest representable time.
+    /// Returns the time this many milliseconds later; if that is out of range, the nearest possible time.
     package func adding(milliseconds: Int64) -> MonotonicTime {
         let (added, isTooMuch) = milliseconds.multipliedReportingOverflow(by: 1_000_000)
         let (sum, isTooLate) = nanoseconds.addingReportingOverflow(added)
@@ -33,8 +33,8 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
         return adding(milliseconds: isTooMuch ? (seconds > 0 ? .max : .min) : milliseconds)
     }
 
-    /// Returns the milliseconds from `now` until this time, rounded up, so a wait of that length reaches
-    /// it; 0 if it has passed.
+    /// Returns the milliseconds from `now` until this time; 0 if it has passed. The result is rounded up, so
+    /// a wait of that length reaches the time.
     package func milliseconds(from now: MonotonicTime) -> Int64 {
         guard self > now else { return 0 }
         let (difference, isTooMuch) = nanoseconds.subtractingReportingOverflow(now.nanoseconds)
@@ -47,7 +47,7 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
     }
 }
 
-/// A moment in this machine's time zone.
+/// A local date and time, in this machine's time zone.
 package struct LocalTime: Hashable, Sendable {
     package var year: Int
     package var month: Int
@@ -63,7 +63,7 @@ package struct LocalTime: Hashable, Sendable {
         self.minute = minute
     }
 
-    /// Makes the local time of a moment; nil if its year does not fit.
+    /// Creates the local time of an instant; nil if its year is out of range.
     package init?(_ instant: Instant) {
         var seconds = time_t(instant.secondsSinceEpoch)
         var parts = tm()

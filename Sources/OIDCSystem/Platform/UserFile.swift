@@ -8,17 +8,19 @@ import CPlatform
 
 package import OIDCCore
 
-/// A file that the user named, read whole up to a limit; links are followed.
+/// A file that the user named, with its whole content; links are followed.
 package struct UserFile: Sendable {
     package let bytes: [UInt8]
     package let permissions: UInt32
     package let owner: UInt32
-    /// False for a device or a pipe.
+    /// Whether this is a regular file, and not a device or a pipe.
     package let isRegular: Bool
 
-    /// Reads a file; nil if it does not exist. `name` is the setting or option with the path, for messages.
-    /// A pipe, as of `<(…)` in a shell, must write within `patience` milliseconds, and so for each further part. One
-    /// that no program opens for writing is refused after a second.
+    /// Reads a file; returns nil if it does not exist. `name` is the setting or option with the path, for
+    /// messages.
+    ///
+    /// A pipe, such as one of `<(…)` in a shell, must deliver each part within `patience` milliseconds. A
+    /// pipe that no program opens for writing is refused after a second.
     package static func read(
         _ path: String, limit: Int, named name: String, patience: Int64 = 30_000
     ) throws(OIDCError) -> UserFile? {
@@ -42,7 +44,7 @@ package struct UserFile: Sendable {
             error.hint = .checkPath(of: name)
             throw error
         }
-        // Only a sign-in asks a terminal.
+        // A terminal is refused, as only a sign-in prompts.
         guard isatty(number) == 0 else { throw unusable(path, name, "it is a terminal") }
         let isRegular = FileStatus(status).kind == .regular
         return UserFile(
@@ -68,7 +70,7 @@ package struct UserFile: Sendable {
         try bytes(of: .standardInput, limit: limit, "stdin", "stdin")
     }
 
-    /// Reads a regular file, usually at once.
+    /// Reads a regular file, usually with one call.
     private static func whole(
         _ file: FileDescriptor, size: Int, limit: Int, _ path: String, _ name: String
     ) throws(OIDCError) -> [UInt8] {
@@ -92,12 +94,12 @@ package struct UserFile: Sendable {
         return bytes
     }
 
-    /// Reads all bytes, or slightly more than `limit`.
+    /// Reads all bytes, or stops after slightly more than `limit`; `isWhole` is then false.
     package static func beginning(
         of file: FileDescriptor, limit: Int, named name: String, patience: Int64? = nil
     ) throws(OIDCError) -> (bytes: [UInt8], isWhole: Bool) {
         var bytes: [UInt8] = []
-        // Without a writer, a named pipe is at its end; a writer that is slow to write is waited for.
+        // A named pipe without a writer is at its end; a slow writer is waited for.
         if let patience, let first = try? file.read() {
             bytes = first
             if first.isEmpty, try !hasInput(file, min(patience, 1_000)), let next = try? file.read() {
@@ -124,7 +126,8 @@ package struct UserFile: Sendable {
         }
     }
 
-    /// Waits for input, at most `patience` milliseconds, and returns whether there is some; a signal ends the wait.
+    /// Waits for input, at most `patience` milliseconds, and returns whether there is some; a signal ends the
+    /// wait.
     private static func hasInput(_ file: FileDescriptor, _ patience: Int64?) throws(OIDCError) -> Bool {
         var interests = [Poll.Interest(file.rawValue, .reading)]
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
@@ -134,9 +137,11 @@ package struct UserFile: Sendable {
         return isReady || end.map { $0 > .now() } ?? true
     }
 
-    /// Rewrites a user's file atomically, with mode 0600. The file is locked, so no other process that uses
-    /// this function changes it between the reading in `content` and the write. A link is followed, or
-    /// replaced if `followingLinks` is false.
+    /// Rewrites a user's file atomically, with mode 0600. A link is followed, or replaced if `followingLinks`
+    /// is false.
+    ///
+    /// The file is locked, so no other process that uses this function changes it between the read in
+    /// `content` and the write.
     package static func rewrite(
         _ path: String, followingLinks: Bool = true, named name: String,
         with content: () throws(OIDCError) -> [UInt8]

@@ -1,9 +1,9 @@
 import OIDCCore
 
-/// Environment variables. They are a list, as the system has them: a process has few and asks for few, and setting up a
-/// dictionary takes longer than all that a fresh token looks for.
+/// Environment variables, as the list that the system passes. A dictionary would take longer to build than
+/// all the lookups for a fresh token take.
 package struct Variables: Hashable, Sendable, ExpressibleByDictionaryLiteral {
-    /// `NAME=value`, as the system passes them on. Of several with the same name the first counts, as for `getenv`.
+    /// The entries, `NAME=value`. If a name is repeated, the first entry counts, as with `getenv`.
     let entries: [String]
 
     init(entries: [String]) {
@@ -31,7 +31,7 @@ package struct Variables: Hashable, Sendable, ExpressibleByDictionaryLiteral {
 
     package subscript(name: String, default value: String) -> String { self[name] ?? value }
 
-    /// The names, or those that start with some text.
+    /// Returns the names that start with a prefix, without duplicates.
     package func names(startingWith start: String = "") -> [String] {
         var names: [String] = []
         for entry in entries where entry.hasPrefix(start) {

@@ -1,12 +1,12 @@
 import CPlatform
 
-/// A program that has our terminal and gets our signals, while this process does something for it.
+/// A program that has our terminal and gets our signals, while this process serves it.
 package struct AttendedChild {
     private let child: Child
     private let ended: FileDescriptor
     private let thread: BackgroundThread
 
-    /// Takes over a program that was just started: signals that are sent to this process go to it from now on.
+    /// Takes over a program that was just started. From now on, signals to this process are passed on to it.
     init(_ child: Child) throws(Errno) {
         self.child = child
         oidc_pass_signals_on(child.processID)
@@ -30,8 +30,8 @@ package struct AttendedChild {
     /// A descriptor that is readable when the program has ended.
     package var endDescriptor: Int32 { ended.rawValue }
 
-    /// Waits for the program's end, and returns its exit status as a shell does: 128 and the signal if one
-    /// ended it.
+    /// Waits for the program's end and returns its exit status as a shell does: 128 plus the signal's number
+    /// if a signal ended it.
     package func finish() -> Int32 {
         thread.join()
         oidc_stop_passing_signals_on()

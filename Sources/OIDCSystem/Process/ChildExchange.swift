@@ -48,7 +48,7 @@ struct ChildExchange {
                 streams: StandardStreams(
                     input: pipes[0].reading, output: pipes[1].writing,
                     errors: captures ? pipes[2].writing : inherited),
-                // Otherwise the program would have libcurl's sockets, which are not closed when it starts.
+                // Otherwise, the program would inherit libcurl's sockets, which stay open when it starts.
                 options: .closeOthers)
         } catch {
             for pipe in pipes {
@@ -66,9 +66,10 @@ struct ChildExchange {
 
     private var hasOpenOutput: Bool { output.descriptor != nil || errors.descriptor != nil }
 
-    /// Serves the pipes until the program has ended, which usually closes them. If a process that it started
-    /// keeps them open, polling detects the end, at long intervals, as a thousand processes may wait like
-    /// this.
+    /// Reads and writes the pipes until the program has ended, which usually closes them.
+    ///
+    /// If a process that it started keeps them open, the end is polled for, at long intervals, as a thousand
+    /// processes may wait like this.
     mutating func finish() throws(ChildProcess.Failure) -> ChildProcess.Outcome {
         var pause: Int64 = 1
         while status == nil {

@@ -5,9 +5,10 @@ import OIDCCore
 package enum Executable {
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
 
-    /// Returns the path of a program: a name with a `/` unchanged, others searched in `PATH`. Relative
-    /// entries of `PATH` count only on request, as a program in the working directory is seldom the intended
-    /// one.
+    /// Finds a program: a name with a `/` is used as it is, others are searched in `PATH`.
+    ///
+    /// Relative entries of `PATH` count only if `acceptingRelative` is true, as a program in the working
+    /// directory is seldom the intended one.
     package static func find(
         _ name: String, in environment: Variables, acceptingRelative: Bool = false
     ) throws(Errno) -> String {
@@ -42,8 +43,8 @@ package enum Executable {
         return (reason, status(reason))
     }
 
-    /// Starts a program as `replaceThisProcess` does, but beside this process, which passes signals on to it.
-    /// On failure, throws the reason; see `status`.
+    /// Starts a program with the variables that `replaceThisProcess` would set, as a child that gets our
+    /// signals. Throws the reason if it cannot be run; `status` maps that to an exit status.
     package static func start(
         _ command: [RawArgument], named name: String, in environment: Variables,
         setting: Variables, removing: [String]
@@ -55,7 +56,7 @@ package enum Executable {
             try Spawn.startInPlace(path, command, setting: setting, removing: removing))
     }
 
-    /// Returns the error of `replaceThisProcess` in advance; nil if the program is found.
+    /// Returns the error that `replaceThisProcess` would return; nil if the program is found.
     package static func problem(
         _ program: String, in environment: Variables
     ) -> (reason: Errno, status: Int32)? {
@@ -67,7 +68,7 @@ package enum Executable {
         }
     }
 
-    /// Returns the exit status of `env` for a program that cannot be run; 1 if the machine lacks a resource.
+    /// Returns the exit status that `env` has if a program cannot be run; 1 if the machine lacks a resource.
     package static func status(_ reason: Errno) -> Int32 {
         if reason.startHint != nil { return 1 }
         return reason == .noSuchFile ? 127 : 126

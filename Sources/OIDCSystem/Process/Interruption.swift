@@ -1,9 +1,11 @@
 import CPlatform
 package import OIDCCore
 
-/// Recorded SIGINT, SIGTERM and SIGHUP. The handler only records, so every wait can end at once and clean up.
-/// A second signal, half a second or more after the first, ends the process. Other signals that end a process, such as
-/// SIGQUIT, are recorded only while a thread postpones them.
+/// The recorded signals SIGINT, SIGTERM and SIGHUP. The handler only records them, so every wait can end at
+/// once and clean up.
+///
+/// A second signal, half a second or more after the first, ends the process. Other signals that end a
+/// process, such as SIGQUIT, are recorded only while a thread postpones them.
 package enum Interruption {
     /// Starts recording. Signals that were ignored at the start stay ignored.
     package static func install() throws(OIDCError) {
@@ -23,7 +25,7 @@ package enum Interruption {
         return number == 0 ? nil : number
     }
 
-    /// A descriptor that is readable from the first signal on; nil before `install`, and while this thread
+    /// A descriptor that is readable after the first signal; nil before `install`, and while this thread
     /// postpones signals.
     package static var wakeUpDescriptor: Int32? {
         let descriptor = oidc_interruption_descriptor()
@@ -46,7 +48,7 @@ package enum Interruption {
     /// Whether this thread currently postpones signals and cancellation.
     package static var isPostponed: Bool { oidc_interruptions_are_postponed() != 0 }
 
-    /// Whether the first signal had to wait, on any thread.
+    /// Whether a thread postponed the first signal.
     package static var wasPostponed: Bool { oidc_interruption_was_postponed() != 0 }
 
     /// Ends the waits of all threads within a second, as a signal would, until `uninstall`.

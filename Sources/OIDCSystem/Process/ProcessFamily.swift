@@ -6,9 +6,10 @@
 
 /// The descendants of a program.
 ///
-/// They are found by their parents, not as a process group: a program in a group of its own could not ask for
-/// a passphrase on our terminal, as readers outside the foreground group are stopped. Processes whose parent
-/// has ended are not found; daemons such as gpg-agent detach themselves that way and should stay.
+/// They are found by their parents, not as a process group: a program in a group of its own could not prompt
+/// for a passphrase on our terminal, as readers outside the foreground group are stopped. Processes whose
+/// parent has ended are not found; daemons such as gpg-agent detach themselves that way and should keep
+/// running.
 struct ProcessFamily {
     /// A process, distinguished by its start time from a later one with the same number.
     struct Member: Hashable {
@@ -18,7 +19,7 @@ struct ProcessFamily {
 
     private(set) var members: Set<Member> = []
 
-    /// Adds the current descendants of the program and the known members.
+    /// Adds the current descendants of the program and of the known members.
     mutating func addDescendants(of processID: Int32?) {
         let entries = ProcessFamily.entries()
         let running = Dictionary(entries.map { ($0.member.processID, $0.member) }) { first, _ in first }

@@ -5,8 +5,8 @@ package struct QRCode: Hashable, Sendable {
     package let size: Int
     private let dark: [Bool]
 
-    /// Encodes a text in the smallest version that fits it, with the better of two correction levels that
-    /// still fits; nil for more than 425 bytes.
+    /// Encodes a string in the smallest version that can hold it, with the better of two correction levels if
+    /// that still fits; nil for more than 425 bytes.
     package init?(_ text: String) {
         guard let layout = QRLayout.smallest(for: text.utf8.count) else { return nil }
         let matrix = QRMatrix.best(layout, codewords: layout.codewords(Array(text.utf8)))
@@ -23,14 +23,14 @@ package struct QRCode: Hashable, Sendable {
     /// The width of the light border (ISO/IEC 18004 §6.3.8).
     private static let quietZone = 4
 
-    /// The columns of the code in a terminal, with its border.
+    /// The number of columns of the code in a terminal, with its border.
     package var columns: Int { size + 2 * QRCode.quietZone }
 
-    /// The rows of the code in a terminal, with its border.
+    /// The number of rows of the code in a terminal, with its border.
     package var rows: Int { (columns + 1) / 2 }
 
-    /// Returns the code in half blocks. With color it is black on white; without, it is drawn for a dark
-    /// terminal, and most readers also accept it inverted.
+    /// Returns the code in half blocks: with color, black on white; without color, drawn for a dark terminal.
+    /// On a light terminal, it is then inverted, which most readers accept.
     package func text(usesColor: Bool) -> String {
         let (start, end) = (-QRCode.quietZone, size + QRCode.quietZone)
         let columns = start..<end

@@ -1,8 +1,8 @@
 /// The version and correction level of a code, which determine the order of its bytes (ISO/IEC 18004
 /// §7.4–7.6).
 struct QRLayout: Hashable {
+    /// The error correction levels; the raw values are those in the format information.
     enum Correction: UInt32 {
-        /// The error correction levels, by their values in the format information.
         case low = 1
         case medium = 0
     }
@@ -31,7 +31,7 @@ struct QRLayout: Hashable {
 
     var size: Int { 17 + 4 * version }
 
-    /// The number of text bytes that fit, beside the mode and the length.
+    /// The number of bytes of text that fit, in addition to the mode and the length.
     var byteCapacity: Int { dataLength - (lengthBits == 8 ? 2 : 3) }
 
     /// Returns the codewords of a text: data and check bytes, interleaved by block.
@@ -52,7 +52,7 @@ struct QRLayout: Hashable {
     private var shortBlockCount: Int { blockCount - dataLength % blockCount }
     private var lengthBits: Int { version < 10 ? 8 : 16 }
 
-    /// The number of codewords that fit beside the fixed patterns.
+    /// The number of codewords that fit in addition to the fixed patterns.
     private var totalLength: Int {
         var modules = (16 * version + 128) * version + 64
         if version >= 2 {

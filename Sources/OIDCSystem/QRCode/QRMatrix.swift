@@ -48,7 +48,7 @@ struct QRMatrix {
         }
     }
 
-    /// Draws the alignment patterns, except at the finders.
+    /// Draws the alignment patterns, except those that would overlap a finder.
     private mutating func drawAlignments(_ version: Int) {
         guard version >= 2 else { return }
         let last = size - 7
@@ -104,8 +104,8 @@ struct QRMatrix {
         return remainder
     }
 
-    /// Places the codewords in two-module columns, from the right, alternately up and down, skipping the
-    /// timing column.
+    /// Places the codewords in columns of two modules, from right to left, alternately up and down, and skips
+    /// the timing column.
     private mutating func place(_ codewords: [UInt8]) {
         var bit = 0
         for (turn, right) in (stride(from: size - 1, to: 6, by: -2).map { $0 } + [5, 3, 1]).enumerated() {

@@ -1,4 +1,4 @@
-/// The penalty of a mask (ISO/IEC 18004 §7.8.3); the lower, the easier a code is to read.
+/// The penalty of a mask (ISO/IEC 18004 §7.8.3); a code with a lower one is easier to read.
 extension QRMatrix {
     var penalty: Int {
         var lines: [[Bool]] = []
@@ -47,7 +47,7 @@ extension QRMatrix {
         return total
     }
 
-    /// The penalty for each five percent by which the share of dark modules differs from half.
+    /// The penalty for an unequal number of dark and light modules: ten for each five percent.
     private var imbalance: Int {
         let count = dark.count { $0 }
         return abs(count * 20 - size * size * 10) / (size * size) * 10

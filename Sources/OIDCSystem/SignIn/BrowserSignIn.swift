@@ -1,10 +1,10 @@
 package import OIDCCore
 
-/// A sign-in with a browser: it binds the listener, opens the URL, waits for the redirect, a pasted URL or
+/// A sign-in with a browser. It binds the listener, opens the URL, waits for the redirect, a pasted URL or
 /// the approval of a device code, redeems the first that arrives, and shows the result in the browser.
 ///
 /// One thread does all of it, so only one answer is ever redeemed: callbacks wait in the kernel while the
-/// device code is polled, and a device code that lost is never redeemed.
+/// device code is polled, and the device code is not polled after another answer.
 package struct BrowserSignIn {
     package let flow: SignInFlow
     package let redirect: RedirectAddress
@@ -21,11 +21,11 @@ package struct BrowserSignIn {
     package var silence: Int64 = 20_000
     /// Called every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
-    /// The program that is signed in, as the browser's page names it.
+    /// The name of the program that signs in, for the browser's page.
     package var program: String?
-    /// Renders a hint for the browser's page.
+    /// A function that renders a hint for the browser's page.
     package var words: (Hint) -> String = { $0.description }
-    /// Binds the listener.
+    /// A function that binds the listener.
     var listen: (LoopbackAddress) throws(OIDCError) -> LoopbackServer = { address throws(OIDCError) in
         try LoopbackServer(address, identifiesPeers: true)
     }
@@ -51,7 +51,7 @@ package struct BrowserSignIn {
         let server = try listener()
         defer { server?.close() }
         let port = server?.port ?? redirect.loopback?.ports.candidates.first
-        // Nothing listens, so any port will do (RFC 8252 §7.3).
+        // Without a listener, any port will do (RFC 8252 §7.3).
         let redirectURL =
             port.map { redirect.text(port: $0 == 0 ? .random(in: 49_152...65_535) : $0) } ?? redirect.text
         let (pending, url) = try flow.begin(redirectURI: redirectURL)
@@ -79,8 +79,8 @@ package struct BrowserSignIn {
         return try result.get()
     }
 
-    /// Binds the listener, if the redirect comes back to this machine. Without a browser here, a port or address that
-    /// cannot be bound is only reported if there is another way.
+    /// Binds the listener if the redirect comes back to this machine. If no browser is opened here and the
+    /// sign-in can finish in another way, a failure is only a warning.
     private func listener() throws(OIDCError) -> LoopbackServer? {
         guard let address = redirect.loopback else { return nil }
         do throws(OIDCError) { return try listen(address) } catch {
@@ -161,12 +161,12 @@ package struct BrowserSignIn {
         return .redirected(arrival)
     }
 
-    /// Shows the device code once it was issued.
+    /// Shows the device code once it is issued.
     private func deviceCode(
         _ requested: inout DeviceCodeRequest?, isOnlyWay: Bool
     ) throws(OIDCError) -> DeviceCodeWait? {
         guard let result = requested?.result else { return nil }
-        // The wait itself ends at the signal that ended the request.
+        // The signal that ended the request also ends the wait.
         if case .failure(let error) = result, error.kind == .interrupted, Interruption.pending != nil {
             return nil
         }
@@ -178,7 +178,8 @@ package struct BrowserSignIn {
         }
     }
 
-    /// Reports a failed request for a device code, which ends the sign-in only if there is no other way.
+    /// Runs `body` and reports its failure, which ends the sign-in only if there is no other way to finish
+    /// it.
     private func withoutDeviceCode<Value>(
         _ isOnlyWay: Bool, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value? {
@@ -190,7 +191,7 @@ package struct BrowserSignIn {
     }
 
     /// Polls the device code when that is due. A refusal by the user ends the sign-in; if the code expired or
-    /// the provider refuses it, the other ways remain.
+    /// the provider refuses it, the sign-in continues without it.
     private func request(
         _ device: inout DeviceCodeWait?, isOnlyWay: Bool, keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome? {

@@ -1,7 +1,8 @@
 import OIDCCore
 import Synchronization
 
-/// A request for a device code that runs on a thread of its own, so a slow provider does not delay the rest of the sign-in.
+/// A request for a device code that runs on its own thread, so a slow provider does not delay the rest of the
+/// sign-in.
 ///
 /// An abandoned request ends without effect: it obtains a code that is never shown, and no tokens.
 final class DeviceCodeRequest: Sendable {

@@ -21,7 +21,8 @@ struct DeviceCodeWait {
     private let notice: (SignInNotice) -> Void
     private var polling: DevicePolling
 
-    /// Waits for the approval of a code that was just issued; no request is made after `deadline`.
+    /// Creates the wait for the approval of a code that was just issued. `deadline` is the time at which the
+    /// caller ends the sign-in.
     init(
         _ authorization: DeviceAuthorization, _ flow: SignInFlow, deadline: MonotonicTime,
         notice: @escaping (SignInNotice) -> Void
@@ -64,7 +65,7 @@ struct DeviceCodeWait {
         }
     }
 
-    /// Returns an error if no tokens were issued.
+    /// Polls for the tokens and stores the session; returns the provider's error if no tokens were issued.
     private func redeem(
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Result<SignInFlow.Outcome, OIDCError> {

@@ -1,16 +1,17 @@
 package import OIDCCore
 
-/// The redirect URI: on loopback, or one whose redirect only the user can pass on (RFC 8252 §7).
+/// The redirect URI: on loopback, or elsewhere, and then the user has to paste the redirected URL (RFC 8252
+/// §7).
 package struct RedirectAddress: Hashable, Sendable {
     package static let standard = "http://127.0.0.1/callback"
 
-    /// The configured URI, without a port that is chosen later.
+    /// The configured URI; a port that is chosen later is not part of it.
     package let text: String
     /// The loopback address to listen on; nil for a custom scheme or another host, for which the URL is
     /// pasted.
     package let loopback: LoopbackAddress?
 
-    /// Makes a redirect URI. `port` and `ports` are separate settings; a port in the URI itself is kept.
+    /// Parses a redirect URI. `port` and `ports` are separate settings; a port in the URI itself is kept.
     package init(
         _ text: String?, port: UInt16? = nil, ports: [UInt16] = [], setting: String = "redirect_uri"
     ) throws(OIDCError) {

@@ -6,11 +6,11 @@ struct RedirectReceiver {
     let pending: PendingAuthorization
     let path: String
     let server: LoopbackServer?
-    /// Reports a pasted URL that cannot be used.
+    /// A function that reports a pasted URL that cannot be used.
     let warn: (Warning) -> Void
-    /// Renders a hint for the browser's page.
+    /// A function that renders a hint for the browser's page.
     let words: (Hint) -> String
-    /// The program that is signed in, as the browser's pages name it.
+    /// The name of the program that signs in, for the browser's pages.
     let program: String?
     private let strayRequests: StrayRequestLog
     private var unusable: OIDCError?
@@ -44,8 +44,8 @@ struct RedirectReceiver {
         let connection: Int?
     }
 
-    /// Returns the first good answer, or nil if `tick` stopped the wait. Throws after the time limit or a
-    /// signal.
+    /// Waits for the first good answer; returns nil if `tick` stopped the wait. Throws after the time limit
+    /// or a signal.
     ///
     /// `tick` is called at least every second, and after input, with the length of the unfinished line, or
     /// nil if nothing can be pasted. It returns the time of its next call, or nil to stop.
@@ -71,7 +71,7 @@ struct RedirectReceiver {
         }
     }
 
-    /// Sends the browser of an accepted callback to the page for the result.
+    /// Redirects the browser of an accepted callback to the page for the result.
     func sendToResult(_ connection: Int) {
         server?.sendToResult(connection, below: path)
     }
@@ -81,8 +81,8 @@ struct RedirectReceiver {
         server?.finish(showing: page, below: path, program: program)
     }
 
-    /// Shows the result to a browser whose callback arrived after the sign-in was finished in another way, and
-    /// closes the listener. The callback's code is not redeemed.
+    /// Shows the result to a browser whose callback arrived after the sign-in was finished in another way,
+    /// and closes the listener. The callback's code is not redeemed.
     func finishUnawaited(showing page: HTTPResponse) {
         guard let server else { return }
         let event = server.run(until: .now()) { request in
@@ -94,8 +94,8 @@ struct RedirectReceiver {
         finish(showing: page)
     }
 
-    /// Adds the callbacks that came, and what to compare with the client's registration: if no browser comes
-    /// back, the provider often refused the redirect URI.
+    /// Adds a summary of the rejected callbacks, and the hint to check the client's registration: if no
+    /// callback arrives, the provider often refused the redirect URI.
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
         if let summary = strayRequests.summary { error.message += "; \(summary)" }
@@ -150,7 +150,8 @@ struct RedirectReceiver {
     }
 
     /// Checks path, user, method and Host, and then the answer itself; `Origin`, `Referer` and the like are
-    /// ignored. Some providers ignore `response_mode=form_post` and redirect, so GET is also accepted then.
+    /// ignored. GET is also accepted with `response_mode=form_post`, as a provider may ignore that and
+    /// redirect.
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
         guard request.path == path else { return .stray(.otherPath, status: 404) }
         // `state` is in the browser's arguments, which every user of the machine can read.
@@ -183,8 +184,10 @@ struct RedirectReceiver {
         }
     }
 
-    /// Reads pasted lines. On a terminal, a line that cannot be used is reported and the wait continues; from a file or
-    /// a pipe, it is the answer.
+    /// Reads pasted lines. On a terminal, a line that cannot be used is reported, and the wait continues.
+    ///
+    /// From a file or a pipe, such a line ends the sign-in; but one that is not a URL may be followed by
+    /// another line.
     private mutating func pasted(
         _ input: inout TerminalInput?, isTerminal: Bool
     ) throws(OIDCError) -> Arrival? {
@@ -199,7 +202,7 @@ struct RedirectReceiver {
                 do throws(OIDCError) {
                     return Arrival(code: .success(try pending.acceptPasted(line)), connection: nil)
                 } catch {
-                    // A line that is not a URL may be followed by one, except at the end of a pipe.
+                    // A line that is not a URL may be followed by one, until the end of a pipe.
                     guard error.kind == .usage || (isTerminal && error.kind == .untrusted) else {
                         return Arrival(code: .failure(error), connection: nil)
                     }

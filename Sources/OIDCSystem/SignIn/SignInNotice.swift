@@ -21,10 +21,11 @@ public enum SignInNotice: Sendable {
     case unanswered(redirectURL: String, clientID: String)
     /// A pasted URL that cannot be used, or a token request that failed for now; the sign-in continues.
     case warning(Warning)
-    /// A request to the listener that was not the answer. Report the first callback among them; log the others.
+    /// A request to the listener that was not the answer. Report the first callback among them; log the
+    /// others.
     case strayRequest(StrayRequest)
-    /// A second has passed. The length is that of an unfinished line of input, which is not echoed on a
-    /// terminal, as it contains a code; nil if nothing can be pasted.
+    /// A second has passed. `pastedCount` is the length of an unfinished line of input, which is not echoed
+    /// on a terminal, as it contains a code; nil if nothing can be pasted.
     case waiting(secondsLeft: Int64, pastedCount: Int?)
     /// The user has signed in; the code is being redeemed.
     case answered

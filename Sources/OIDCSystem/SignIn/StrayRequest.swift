@@ -11,7 +11,7 @@ public struct StrayRequest: Hashable, Sendable {
         case host(expected: String, found: String?)
         case bodyType(found: String?)
         case mismatch(CallbackMismatch)
-        /// The request is not supported HTTP, for the reason of the parser.
+        /// The HTTP parser rejected the request for this reason.
         case notServed(reason: String)
     }
 
@@ -21,7 +21,7 @@ public struct StrayRequest: Hashable, Sendable {
     let path: String?
     /// Whether the path is the redirect URL's, so the request may have been meant to finish the sign-in.
     public let isCallback: Bool
-    /// Whether a browser asked for a page.
+    /// Whether a browser requested a page.
     var wantsPage = false
 
     /// One line for the log, without query and body, which may contain a code.
@@ -84,8 +84,8 @@ public struct StrayRequest: Hashable, Sendable {
         return shown.isEmpty ? "none" : shown
     }
 
-    /// Returns the page for the request, without values from it. Only callbacks, and browsers that ask for a page,
-    /// get one.
+    /// Returns the page for the request, without values from it. Only a callback, or a browser that requests
+    /// a page, gets an explanation.
     func page(program: String?, _ words: (Hint) -> String) -> HTTPResponse {
         guard isCallback else {
             return wantsPage
@@ -138,7 +138,7 @@ public struct StrayRequest: Hashable, Sendable {
     }
 }
 
-/// The requests that were turned away during a sign-in. Each is reported, and the callbacks are counted.
+/// The requests that were turned away during a sign-in. Each is reported, and callbacks are counted by kind.
 final class StrayRequestLog {
     private let report: (StrayRequest) -> Void
     private var callbacks = 0

@@ -4,14 +4,14 @@ import OIDCCore
 enum AtomicFile {
     static let sizeLimit = 4 << 20
 
-    /// The time that a writer waits for another one of the same file, which takes milliseconds. A signal does
+    /// The longest wait for another writer of the same file, whose write takes milliseconds. A signal does
     /// not end the wait, as received data must be saved.
     static let writersWait = Duration.seconds(10)
 
-    /// The content of a file that could not be removed; readers take it for none.
+    /// The content that overwrites a file that cannot be removed; `read` returns nil for it.
     private static let removedContent = Array("null\n".utf8)
 
-    /// Reads a file; nil if it does not exist. It takes one open, one fstat and one read.
+    /// Returns the content of a file; nil if it does not exist. It takes one open, one fstat and one read.
     static func read(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> [UInt8]? {
         guard let file = try open(name, in: directory) else { return nil }
         let status = try FileFault.checking(try file.status())
@@ -38,10 +38,12 @@ enum AtomicFile {
         }
     }
 
-    /// Replaces a file: temporary file, fsync, rename, fsync of the directory. The temporary file has a fixed
-    /// name and is locked while it is written, so a killed writer leaves at most this one file, which the
-    /// next writer reuses. `content` is called under that lock and may read the current file; nil leaves it
-    /// unchanged. Returns whether the file was written.
+    /// Replaces a file: writes a temporary file, syncs it, renames it, and syncs the directory. Returns
+    /// whether the file was written.
+    ///
+    /// The temporary file has a fixed name and is locked while it is written, so a killed writer leaves at
+    /// most this one file, which the next writer reuses. `content` is called under that lock and may read the
+    /// current file. If it returns nil, the file stays unchanged.
     @discardableResult
     static func write(
         to name: String, temporary: String, in directory: PrivateDirectory, survivesPowerFailure: Bool = true,
@@ -70,8 +72,8 @@ enum AtomicFile {
         return true
     }
 
-    /// Reserves the space for a file: writes so many bytes into the temporary file and removes its name. The bytes
-    /// and the inode are free again when the returned lock is released, even by a killed process.
+    /// Reserves disk space for a file: writes `byteCount` bytes to the temporary file and removes its name.
+    /// The space and the inode are freed when the returned lock is released, even if the process is killed.
     static func reserve(
         temporary: String, in directory: PrivateDirectory, byteCount: Int, survivesPowerFailure: Bool = true
     ) throws(OIDCError) -> FileLock {
@@ -87,8 +89,8 @@ enum AtomicFile {
         }
     }
 
-    /// Removes a file and the temporary file of a killed writer, under the writers' lock if possible, or overwrites them
-    /// if the directory is not writable. Returns false if the file does not exist.
+    /// Removes a file and its temporary file, under the writers' lock if possible; if the directory is not
+    /// writable, overwrites them. Returns false if the file does not exist.
     static func remove(
         _ name: String, temporary: String, in directory: PrivateDirectory
     ) throws(OIDCError) -> Bool {
@@ -110,7 +112,7 @@ enum AtomicFile {
         }
     }
 
-    /// Replaces the content of a file by what readers take for none. Returns whether it did.
+    /// Overwrites a file with `removedContent`. Returns whether that succeeded.
     private static func overwrite(_ name: String, in directory: PrivateDirectory) -> Bool {
         do throws(Errno) {
             let file = try OpenFile(name, in: directory.file, for: .changing)
@@ -125,7 +127,8 @@ enum AtomicFile {
         }
     }
 
-    /// Runs `body` with the locked temporary file; only the lock's holder may rename or remove it. Returns the lock.
+    /// Runs `body` with the locked temporary file and returns the lock. Only the lock's holder may rename or
+    /// remove the file.
     @discardableResult
     private static func withTemporary(
         _ temporary: String, in directory: PrivateDirectory,
@@ -152,7 +155,8 @@ enum FileFault: Error, Hashable, Sendable {
     case tooLarge
     case system(Errno)
 
-    /// Finds the reason why a file could not be opened, such as a link in its place.
+    /// Creates the fault of a file that could not be opened: its kind if it is not a regular file, else the
+    /// error.
     init(opening name: String, in directory: PrivateDirectory, _ error: Errno) {
         let kind = (try? directory.file.status(of: name))?.kind
         self = if let kind, kind != .regular { .kind(kind) } else { .system(error) }

@@ -1,7 +1,7 @@
 import OIDCCore
 
 /// A program `docker-credential-NAME`, which keeps small secrets in the system's keychain. Each run handles
-/// one request: the verb is its argument, the request its input, the answer its output.
+/// one request: the verb is the argument, the request is the input, and the answer is the output.
 struct CredentialHelper: Sendable {
     /// A helper's entry for one URL.
     struct Entry: Hashable, Sendable {
@@ -14,7 +14,7 @@ struct CredentialHelper: Sendable {
     let environment: Variables
     let milliseconds: Int64
     var deadline: MonotonicTime?
-    /// Called with one line if the helper takes long, as its keychain may be locked.
+    /// Called with one line if a run takes long, as the keychain may be locked.
     var onWaiting: @Sendable (String) -> Void = { _ in }
 
     private static let absence = "credentials not found in native keychain"
@@ -94,7 +94,7 @@ struct CredentialHelper: Sendable {
         ASCII.trimmed(text(outcome.output)).hasPrefix(CredentialHelper.absence)
     }
 
-    /// Returns the error of a failed helper, with its reason from the output or the error output.
+    /// Returns the error of a failed helper, with the reason that it printed.
     private func failure(
         _ verb: String, _ outcome: ChildProcess.Outcome, hiding secret: String? = nil
     ) -> OIDCError {
@@ -112,7 +112,7 @@ struct CredentialHelper: Sendable {
 }
 
 extension CredentialHelper.Entry {
-    /// Reads a helper's answer to `get`; nil for any other content.
+    /// Parses a helper's answer to `get`; nil for any other content.
     init?(answer: [UInt8], to serverURL: String) {
         guard let json = try? JSONValue(parsing: answer), let username = json["Username"]?.string,
             let secret = json["Secret"]?.string

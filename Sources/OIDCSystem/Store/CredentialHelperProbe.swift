@@ -7,7 +7,7 @@ extension CredentialHelper {
     /// Checks that the helper stores a secret, returns it and erases it.
     ///
     /// The entry always has the same name, so a killed process leaves at most one entry, which the next probe
-    /// erases. Probes take turns, so none erases the entry of another one.
+    /// erases. Probes take turns, so none erases the entry of another.
     func probe(_ serverURL: String, username: String, in path: String) throws(OIDCError) {
         let directory = try PrivateDirectory.create(path)
         let left = deadline?.milliseconds(from: .now()) ?? .max

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 import Synchronization
 
-/// The files and their keys in the helper.
+/// Access to the encrypted files, and to their keys in the helper.
 extension CredentialHelperStore {
     func header(_ bytes: [UInt8], _ name: String) throws(OIDCError) -> EncryptedSession {
         do {
@@ -25,8 +25,8 @@ extension CredentialHelperStore {
         return session
     }
 
-    /// Decrypts a session. If a known secret does not fit, it is fetched again, as a sign-in may have
-    /// replaced it.
+    /// Decrypts a session. If a secret from memory fails, it is fetched again, as a sign-in may have replaced
+    /// it.
     private func opened(_ stored: EncryptedSession, _ name: String) throws(OIDCError) -> [UInt8] {
         let wasKnown = secrets.withLock { $0[stored.entry] != nil }
         guard let secret = try secret(of: stored.entry) else {
@@ -46,7 +46,8 @@ extension CredentialHelperStore {
         stored.helper == SystemKeychain.keeperName ? "the keychain" : "docker-credential-\(stored.helper)"
     }
 
-    /// Returns the header of a file that may be replaced; nil if it is damaged.
+    /// Returns the parsed file, whose entry is kept; nil if it is damaged or its key is in another helper.
+    /// Throws if the file must not be replaced.
     func replaceable(
         _ bytes: [UInt8], _ key: SessionKey, orDamaged: Bool
     ) throws(OIDCError) -> EncryptedSession? {
@@ -81,12 +82,13 @@ extension CredentialHelperStore {
         return secret
     }
 
-    /// Returns a new entry's name, which is random, as several state directories may share one keychain.
+    /// Returns the name of a new entry. It contains a hash of the directory's path, as several state
+    /// directories may share one keychain.
     func newEntry(_ name: String) -> String {
         "https://oidc.invalid/\(name)/\(FNV1a.digits(directory.path))"
     }
 
-    /// Removes the file and then the key, so the sign-out succeeds even if the helper fails.
+    /// Removes the file and then the key, so the session is gone even if the helper fails.
     func remove(
         _ name: String, checking check: (EncryptedSession) throws(OIDCError) -> Void
     ) throws(OIDCError) {

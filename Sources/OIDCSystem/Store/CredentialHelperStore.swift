@@ -2,20 +2,23 @@ package import OIDCCore
 import OIDCCrypto
 import Synchronization
 
-/// A store of encrypted files, `<name>.sealed`, with their keys in a credential helper (`store=helper:NAME`).
-/// Sessions are saved and removed under their lock, so file and key stay consistent.
+/// A store of encrypted files, `<name>.sealed`, with their keys in a credential helper (`store=helper:NAME`)
+/// or the system's keychain (`store=keychain`). Sessions are saved and removed under their lock, so file and
+/// key stay consistent.
 package final class CredentialHelperStore: SessionStoring {
     let directory: SessionDirectory
     let helper: any SecretKeeping
-    /// The known secrets by entry, so each command calls the helper once.
+    /// The secrets by entry, kept in memory so each command calls the helper once.
     let secrets = Mutex<[String: [UInt8]]>([:])
 
     static let username = "oidc"
 
-    /// Makes a store. The helper gets `environment` without the client's secret. Each run may take
-    /// `milliseconds`, by default a minute, as it may prompt for a passphrase and a thousand processes may
-    /// wait for one gpg-agent. The runs are not serialized, or a hanging helper would cost each process the
-    /// whole limit, one after another.
+    /// Creates a store whose keys are in a credential helper, which gets `environment` without the client's
+    /// secret.
+    ///
+    /// Each run may take `milliseconds`, by default a minute, as it may prompt for a passphrase and a
+    /// thousand processes may wait for one gpg-agent. Runs are not serialized: with a helper that hangs, each
+    /// process would wait for the whole limit, one after another.
     package convenience init(
         name: String, directory path: String, environment: Variables, milliseconds: Int64 = 60_000,
         deadline: MonotonicTime? = nil
@@ -25,7 +28,7 @@ package final class CredentialHelperStore: SessionStoring {
             deadline: deadline, onWaiting: { _ in })
     }
 
-    /// Makes a store that calls `onWaiting` with one line if a run of the helper takes more than a few
+    /// Creates a store that calls `onWaiting` with one line if a run of the helper takes more than a few
     /// seconds.
     package init(
         name: String, directory path: String, environment: Variables, milliseconds: Int64 = 60_000,
@@ -39,7 +42,8 @@ package final class CredentialHelperStore: SessionStoring {
             onWaiting: onWaiting)
     }
 
-    /// Makes a store whose keys are in the system's keychain. `mayPrompt` lets the system ask the user to unlock it.
+    /// Creates a store whose keys are in the system's keychain. `mayPrompt` lets the system ask the user to
+    /// unlock it.
     package init(
         keychainOf environment: Variables, directory path: String, mayPrompt: Bool,
         deadline: MonotonicTime?
@@ -53,7 +57,7 @@ package final class CredentialHelperStore: SessionStoring {
         SystemKeychain(environment: environment, mayPrompt: false, deadline: nil).isAvailable
     }
 
-    /// Returns the store of a sealed session's key; nil if there is no such session.
+    /// Returns the setting `store` that a sealed session was saved with; nil if there is no such session.
     package static func keeper(of key: SessionKey, in directory: String) -> SessionStoreChoice? {
         let sealed = SessionDirectory(path: directory, ending: ".sealed")
         guard let bytes = try? sealed.read(key.fileStem), let stored = try? EncryptedSession(stored: bytes),
@@ -63,7 +67,7 @@ package final class CredentialHelperStore: SessionStoring {
         return try? SessionStoreChoice(setting: "helper:\(stored.helper)")
     }
 
-    /// Throws if the helper or the keychain is not there. It is not started.
+    /// Checks that the helper or the keychain is available, without starting it.
     package func checkKeeper() throws(OIDCError) { try helper.check() }
 
     package var description: String { "\(helper.program) and \(directory.path)" }
@@ -157,8 +161,8 @@ package final class CredentialHelperStore: SessionStoring {
             }, body)
     }
 
-    /// Removes the sessions of sign-ins that were killed before they were stored, with their keys, and returns those that
-    /// can be read.
+    /// Removes the unfinished files of killed sign-ins, with their keys, and returns the sessions that can be
+    /// read.
     package func takeLeftovers(
         of key: SessionKey?, where isMeant: (Session?) -> Bool
     ) throws(OIDCError) -> [Session] {
@@ -190,8 +194,8 @@ package final class CredentialHelperStore: SessionStoring {
         try helper.probe(newEntry("probe"), username: CredentialHelperStore.username, in: directory.path)
     }
 
-    /// Checks that the file could be replaced, and returns what holds the space for it. The helper is not called,
-    /// as a refresh does not change the key.
+    /// Checks that the file could be replaced, and returns an object that holds space for it until released.
+    /// The helper is not called, as a refresh does not change the key.
     package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
         try directory.reserve(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             _ = try replaceable(bytes, key, orDamaged: !key.grant.needsUser)

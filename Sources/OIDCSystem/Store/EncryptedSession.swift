@@ -9,7 +9,7 @@ struct EncryptedSession: Hashable, Sendable {
 
     /// `SessionKey.text`, compared exactly.
     var key: String
-    /// The helper, and the URL of the key's entry.
+    /// The name of the helper that has the key; `entry` is the URL of the key there.
     var helper: String
     var entry: String
     var sealed: [UInt8] = []

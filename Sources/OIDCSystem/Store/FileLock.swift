@@ -9,11 +9,11 @@ public struct LockWait {
     public var onWaiting: () -> Void
     /// The time after which the wait is reported.
     public var noticeAfter: Duration
-    /// Called twice a second and after a signal; true ends the wait with an error of kind `interrupted`. By
-    /// default, a signal does.
+    /// Called twice a second and after a signal; if it returns true, the wait ends with an error of kind
+    /// `interrupted`. The default returns true after a signal.
     public var isCancelled: () -> Bool
 
-    /// Makes a wait with a time limit.
+    /// Creates a wait with a time limit.
     public init(
         limit: Duration, noticeAfter: Duration = .seconds(1), onWaiting: @escaping () -> Void = {},
         isCancelled: (() -> Bool)? = nil
@@ -35,7 +35,7 @@ struct WaitClock {
         notice = start.adding(milliseconds: WaitClock.milliseconds(wait.noticeAfter))
     }
 
-    /// Throws if the wait was canceled or its limit has passed, and reports the wait when that is due.
+    /// Throws if the wait was canceled or its limit has passed; calls `onWaiting` when that is due.
     mutating func check(
         _ wait: LockWait, now: MonotonicTime = .now(), timeout: () -> OIDCError
     ) throws(OIDCError) {
@@ -58,7 +58,7 @@ struct WaitClock {
     }
 }
 
-/// An exclusive lock between processes, on a file of its own. It is held until it is released or its process
+/// An exclusive lock between processes, on a separate file. It is held until it is released or its process
 /// ends.
 final class FileLock: Sendable {
     /// The locked file, which the atomic writer also writes to.
@@ -119,8 +119,8 @@ final class FileLock: Sendable {
         }
     }
 
-    /// Tries to take the lock, once. A file that was renamed or removed between opening and locking is no
-    /// longer the lock.
+    /// Tries once to take the lock. Returns nil if another process holds it, or if the file was renamed or
+    /// removed before it was locked.
     static func take(
         _ file: consuming OpenFile, _ name: String, in directory: PrivateDirectory
     ) throws(FileFault) -> FileLock? {
@@ -147,7 +147,7 @@ final class FileLock: Sendable {
         return current.isSameFile(as: status)
     }
 
-    /// Opens the lock's file, and restores our access if its creator was killed before it had set the mode.
+    /// Opens the lock file. If its creator was killed before it set the mode, sets the mode first.
     static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile {
         do {
             return try OpenFile(name, in: directory.file, for: .creating)
@@ -161,15 +161,15 @@ final class FileLock: Sendable {
     }
 }
 
-/// Waiting in the kernel's queue
+/// The wait in the kernel's queue.
 extension FileLock {
     /// The result of the waiting thread; 0 means that it has the lock.
     private final class Outcome: Sendable {
         let code = Atomic<Int32>(0)
     }
 
-    /// Waits on its own thread for the lock; returns nil if the file is no longer the lock. If the wait ends
-    /// early, the thread keeps the file, and releases the lock when it gets it.
+    /// Waits for the lock on a separate thread; returns nil if the file is no longer the lock. If the wait
+    /// ends early, the thread continues, and releases the lock as soon as it gets it.
     private static func queue(
         _ name: String, in directory: PrivateDirectory, _ noun: String, _ wait: LockWait,
         _ clock: inout WaitClock

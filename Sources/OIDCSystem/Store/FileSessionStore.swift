@@ -4,7 +4,7 @@ public import OIDCCore
 public struct FileSessionStore: SessionStoring {
     private let directory: SessionDirectory
 
-    /// Makes a store in a directory, which is created when it is first needed.
+    /// Creates a store; its directory is created when it is first needed.
     public init(directory path: String) {
         directory = SessionDirectory(path: path, ending: ".json")
     }
@@ -15,7 +15,8 @@ public struct FileSessionStore: SessionStoring {
     /// Returns the path of the session, even if it does not exist.
     public func location(of key: SessionKey) -> String { directory.location(key.fileStem) }
 
-    /// Loads the session; nil if there is none, or if a damaged one is of a grant without a user.
+    /// Loads the session; returns nil if there is none. A damaged one of a grant without a user counts as
+    /// missing.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         try key.readIfWhole { () throws(OIDCError) in
             guard let bytes = try directory.read(key.fileStem) else { return nil }
@@ -31,7 +32,7 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
-    /// Saves the session if `current` is still the one that is stored.
+    /// Saves the session if `current` is still the stored one. Returns whether it did.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
             let found = try session.key.readIfWhole { () throws(OIDCError) in
@@ -78,7 +79,7 @@ public struct FileSessionStore: SessionStoring {
             }, body)
     }
 
-    /// Removes the sessions of sign-ins that were killed before they were stored, and returns those that are whole.
+    /// Removes the unfinished files of killed sign-ins, and returns the sessions that can be read.
     public func takeLeftovers(
         of key: SessionKey?, where isMeant: (Session?) -> Bool
     ) throws(OIDCError) -> [Session] {
@@ -101,7 +102,8 @@ public struct FileSessionStore: SessionStoring {
         }
     }
 
-    /// Checks that the stored session could be replaced, and returns what holds the space for it.
+    /// Checks that the stored session could be replaced, and returns an object that holds space for it until
+    /// released.
     public func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
         try directory.reserve(key.fileStem, survivesPowerFailure: false) { bytes throws(OIDCError) in
             try check(bytes, key, orDamaged: !key.grant.needsUser)

@@ -1,10 +1,13 @@
 import OIDCCore
 
-/// The temporary files of killed writers. Every writer of a session's file uses the same one, so what is left is what was
-/// written last.
+/// The temporary files that killed writers leave. All writers of a session's file use the same one, so a
+/// leftover contains what was written last.
 extension AtomicFile {
-    /// Renames a leftover to the file that it was to replace, if `isSuccessor` says so and it is certainly ours: a regular
-    /// file of this user with mode 0600, not older than the file, and of no writer at work, who renames it himself.
+    /// Completes the write of a killed process: renames its temporary file to `name` if `isSuccessor` returns
+    /// true.
+    ///
+    /// The temporary file must certainly be ours: a regular file of this user with mode 0600, not empty, not
+    /// older than the file it replaces, and not locked by a running writer, which renames it itself.
     static func adopt(
         _ temporary: String, as name: String, in directory: PrivateDirectory,
         if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool
@@ -25,12 +28,12 @@ extension AtomicFile {
             try FileFault.checking(try directory.file.rename(temporary, to: name))
             try FileFault.checking(try directory.file.synchronize())
         } catch {
-            // The next writer reuses it, as any other leftover.
+            // The leftover stays; the next writer reuses it.
         }
     }
 
-    /// Removes a leftover and returns its content, once no writer is at work; nil if `isMeant` refuses it, or if there is
-    /// none.
+    /// Waits for a running writer, then removes the leftover and returns its content. Returns nil if there is
+    /// none, or if `isMeant` returns false for it.
     static func takeLeftover(
         _ temporary: String, in directory: PrivateDirectory, if isMeant: ([UInt8]) -> Bool
     ) throws(OIDCError) -> [UInt8]? {
@@ -55,16 +58,16 @@ extension AtomicFile {
 extension SessionDirectory {
     private static let leftoverEnding = ".tmp"
 
-    /// Puts the leftover of a killed writer in its place if it is the successor of the stored content. Called under the
-    /// session's lock.
+    /// Renames a killed writer's leftover to the session's file if it is the successor of the stored content.
+    /// Called under the session's lock.
     func adoptLeftover(_ name: String, if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool) {
         guard let directory = try? PrivateDirectory.open(path) else { return }
         AtomicFile.adopt(
             name + SessionDirectory.leftoverEnding, as: name + ending, in: directory, if: isSuccessor)
     }
 
-    /// Removes the leftovers of writers that were killed before there was a file, and returns their content. Without a
-    /// name, those of all names.
+    /// Removes the leftovers of writers that were killed before the session's file existed, and returns their
+    /// content. If `name` is nil, removes those of all names.
     func takeLeftovers(
         of name: String?, if isMeant: (_ name: String, _ content: [UInt8]) -> Bool
     ) throws(OIDCError) -> [(name: String, content: [UInt8])] {
@@ -74,7 +77,7 @@ extension SessionDirectory {
         var taken: [(name: String, content: [UInt8])] = []
         for file in files.sorted() where file.hasSuffix(SessionDirectory.leftoverEnding) {
             let stem = String(file.dropLast(SessionDirectory.leftoverEnding.utf8.count))
-            // Beside a session, of this store or another one, it is removed with that.
+            // A leftover beside a session, of this store or another one, is removed with that session.
             guard name == nil || name == stem, !stem.isEmpty, !stem.hasPrefix("."),
                 !files.contains(stem + ".json"), !files.contains(stem + ".sealed"),
                 let content = try AtomicFile.takeLeftover(file, in: directory, if: { isMeant(stem, $0) })
@@ -86,8 +89,9 @@ extension SessionDirectory {
 }
 
 extension Session {
-    /// Whether this session is what a refresh of the other one was to store: of the same sign-in, not older, and with a
-    /// refresh token that may have replaced the other one's, which is then spent.
+    /// Returns whether this session may be the result of a refresh of the other one: both are of the same
+    /// sign-in and have a refresh token, and this one is not older. The other's refresh token may then be
+    /// spent.
     func isRefreshed(from other: Session) -> Bool {
         key == other.key && createdAt == other.createdAt && self != other
             && tokens.refreshToken != nil && other.tokens.refreshToken != nil

@@ -13,7 +13,7 @@ public final class MemorySessionStore: SessionStoring {
 
     private let entries = Mutex<[SessionKey: Entry]>([:])
 
-    /// Makes an empty store.
+    /// Creates an empty store.
     public init() {}
 
     /// The store's name in messages.
@@ -22,7 +22,7 @@ public final class MemorySessionStore: SessionStoring {
     /// Returns the store's name, as sessions have no path.
     public func location(of key: SessionKey) -> String { description }
 
-    /// Loads the session; nil if there is none.
+    /// Loads the session; returns nil if there is none.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         entries.withLock { $0[key]?.session }
     }
@@ -32,7 +32,7 @@ public final class MemorySessionStore: SessionStoring {
         entries.withLock { $0[session.key, default: Entry()].session = session }
     }
 
-    /// Saves the session if `current` is still the one that is stored.
+    /// Saves the session if `current` is still the stored one. Returns whether it did.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         entries.withLock { entries in
             guard entries[session.key]?.session == current else { return false }
@@ -61,7 +61,8 @@ public final class MemorySessionStore: SessionStoring {
         if let key = stored.session?.key { try remove(key) }
     }
 
-    /// Runs `body` while no other thread does so for this key; other processes do not see these sessions.
+    /// Runs `body` while no other thread does so for this key and purpose; other processes do not see these
+    /// sessions.
     public func withLock<Value>(
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
@@ -104,6 +105,6 @@ public final class MemorySessionStore: SessionStoring {
         }
     }
 
-    /// Checks that a session could be saved.
+    /// Does nothing, as a session in memory can always be saved.
     public func probe(_ key: SessionKey) throws(OIDCError) {}
 }

@@ -11,8 +11,8 @@ final class PrivateDirectory: Sendable {
         self.file = file
     }
 
-    /// Opens a directory; nil if it does not exist. Throws for a symbolic link, another owner, or a mode that
-    /// gives others access.
+    /// Opens a directory; returns nil if it does not exist. Throws for a symbolic link, another owner, or a
+    /// mode that gives others access.
     static func open(_ path: String) throws(OIDCError) -> PrivateDirectory? {
         let path = StateDirectories.trimmed(path)
         let directory: PrivateDirectory
@@ -41,7 +41,8 @@ final class PrivateDirectory: Sendable {
         return directory
     }
 
-    /// Opens a directory that others may enter, such as the configuration's; creates it if necessary.
+    /// Opens a directory that others may enter, such as that of the configuration file; creates it if
+    /// necessary.
     static func shared(_ path: String) throws(OIDCError) -> PrivateDirectory {
         do throws(Errno) {
             if (try? FilePath.status(path)) == nil { try makeWithParents(path) }
@@ -72,8 +73,11 @@ final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Whether other users or programs need the directory, and closing it would lock them out: `/tmp`, or one that holds
-    /// files but no sessions, such as root's `/etc`.
+    /// Returns whether other users or programs probably need the directory, so `chmod 700` would lock them
+    /// out.
+    ///
+    /// That is assumed of a directory with the sticky bit, such as `/tmp`, and of one that has files but no
+    /// sessions, such as `/etc`.
     private func isForOthers(_ status: FileStatus) -> Bool {
         guard status.permissions & 0o1000 == 0, let names = try? file.names() else { return true }
         return !names.isEmpty && !names.contains { $0.hasSuffix(".json") || $0 == "resources" }

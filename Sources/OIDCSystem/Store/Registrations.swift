@@ -1,16 +1,17 @@
 package import OIDCCore
 
-/// A client that registered itself at a server (RFC 7591), with what a sign-in needs of it.
+/// A client that registered itself at a server (RFC 7591), as it is stored for sign-ins.
 package struct RegisteredRecord: Hashable, Sendable {
     package var clientID: String
     package var clientSecret: Redacted<String>?
-    /// When the secret expires; nil if it does not.
+    /// The time at which the secret expires; nil if it does not.
     package var secretExpiresAt: Instant?
-    /// The scope that was registered; nil if none was named.
+    /// The scope that was registered; nil if none was.
     package var scope: Scope?
-    /// Settings of the client: its authentication, and the redirect URLs that are registered.
+    /// The client's settings: its authentication method and its registered redirect URLs.
     package var settings: JSONObject
-    /// Whether the server no longer knows it. Sessions of it are still revoked with its secret.
+    /// Whether the server no longer knows the client. Its secret is kept to revoke the sessions that it
+    /// signed in.
     package var isRetired = false
 
     package init(
@@ -49,24 +50,25 @@ package struct RegisteredRecord: Hashable, Sendable {
         return .object(object)
     }
 
-    /// Returns whether a sign-in may use it.
+    /// Returns whether a sign-in may use the client.
     package func isUsable(at now: Instant) -> Bool {
         !isRetired && (secretExpiresAt.map { $0 > now } ?? true)
     }
 
-    /// Returns whether it was registered for a scope.
+    /// Returns whether the client may request a scope: it is part of the registered one, or none was
+    /// registered.
     package func allows(_ scope: Scope) -> Bool { self.scope.map { scope.isSubset(of: $0) } ?? true }
 }
 
-/// The clients that registered themselves: one file for each issuer and redirect URL.
+/// The clients that registered themselves, in one file for each issuer and list of redirect URLs.
 package struct Registrations: Sendable {
     private static let formatVersion: Int64 = 1
-    /// How many clients a file keeps: the newest, and those of earlier sessions.
+    /// The number of clients that a file keeps: the newest one and those of earlier sessions.
     private static let limit = 16
 
     private let directory: SessionDirectory
 
-    /// Uses a directory below the one for sessions.
+    /// Creates access to the files in `registrations` below a state directory.
     package init(state path: String) {
         directory = SessionDirectory(
             path: "\(StateDirectories.trimmed(path))/registrations", ending: ".json",
@@ -84,7 +86,7 @@ package struct Registrations: Sendable {
         return Registrations.clients(bytes, issuer: issuer)
     }
 
-    /// Returns a client by its ID, wherever it is kept.
+    /// Returns the client with an ID, from any file; nil if there is none.
     package func client(_ clientID: String, issuer: String) throws(OIDCError) -> RegisteredRecord? {
         for name in try directory.names() {
             guard let found = try? clients(name, issuer: issuer) else { continue }
@@ -93,7 +95,7 @@ package struct Registrations: Sendable {
         return nil
     }
 
-    /// Adds a client, or replaces the one of its ID.
+    /// Adds a client, or replaces the one with the same ID.
     package func keep(_ client: RegisteredRecord, as name: String, issuer: String) throws(OIDCError) {
         try change(name, issuer) { clients in
             clients.removeAll { $0.clientID == client.clientID }
@@ -102,7 +104,7 @@ package struct Registrations: Sendable {
         }
     }
 
-    /// Notes that the server no longer knows a client, so the next sign-in registers another one.
+    /// Records that the server no longer knows a client, so the next sign-in registers another one.
     package func retire(_ clientID: String, in name: String, issuer: String) throws(OIDCError) {
         try change(name, issuer) { clients in
             guard let index = clients.firstIndex(where: { $0.clientID == clientID && !$0.isRetired }) else {
@@ -134,7 +136,8 @@ package struct Registrations: Sendable {
         }
     }
 
-    /// Reads a file's clients. Those of another issuer are not used: a secret goes only where it came from.
+    /// Parses a file's clients. A file of another issuer has none, as a secret is sent only to the server
+    /// that issued it.
     private static func clients(_ bytes: [UInt8], issuer: String) -> [RegisteredRecord] {
         guard let json = try? JSONValue(parsing: bytes), let found = json["issuer"]?.string,
             ExactText.isSame(found, issuer), let version = json["version"]?.integer, version <= formatVersion

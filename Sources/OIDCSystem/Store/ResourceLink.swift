@@ -1,31 +1,31 @@
 package import OIDCCore
 
-/// What is remembered of a resource: who issues its tokens, and to which client. It leads from a URL to the session
-/// without the network.
+/// A stored link from a resource to its authorization server and client. It finds the session for a URL
+/// without network access.
 package struct ResourceLink: Hashable, Sendable {
-    /// The resource's identifier, as its metadata spells it.
+    /// The resource's identifier, spelled as in its metadata.
     package var resource: String
     /// The URL of the resource's metadata.
     package var metadataURL: String?
-    /// The URL that the link covers, with everything below it, if only that URL says that it is part of the resource.
-    /// Nil for the whole resource.
+    /// The URL that the link is limited to, with everything below it; nil for the whole resource. It is set
+    /// if only that URL claims to be part of the resource, or if a URL above it has a link of its own.
     package var prefix: String?
     package var issuer: String
     package var clientID: String
     package var grant: GrantType
-    /// The scope to request, which a challenge or the metadata named; nil if none did.
+    /// The scope to request, from a challenge or the metadata; nil if neither named one.
     package var scope: Scope?
     package var account: String?
-    /// The profile that the client is from; nil for a registered client or one without a profile.
+    /// The profile that configures the client; nil for a registered client or one without a profile.
     package var profile: String?
-    /// The name of the registration that the client is from.
+    /// The name of the client's file in `Registrations`; nil if the client did not register itself.
     package var registration: String?
-    /// Whether the resource takes only tokens that are bound to a key (RFC 9728 §2).
+    /// Whether the resource accepts only tokens that are bound to a key (RFC 9728 §2).
     package var bindsTokens = false
-    /// Whether the user's settings named the issuer, so a client's secret may go there.
+    /// Whether the user's settings named the issuer, so a client secret may be sent to it.
     package var isIssuerNamed = false
-    /// What options set for the sign-in, and later ones at the same server repeat: the redirect URL, for the same client,
-    /// and whether `resource` is sent.
+    /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
+    /// `resource` is sent and, for the same client, the redirect URL.
     package var settings = JSONObject()
 
     package init(
@@ -41,7 +41,7 @@ package struct ResourceLink: Hashable, Sendable {
         self.account = account
     }
 
-    /// The URL that the token may be sent to, and below which.
+    /// The URL that the token may be sent to, with everything below it.
     package var reach: String { prefix ?? resource }
 
     /// Returns whether the token may be sent to a URL.
@@ -49,20 +49,20 @@ package struct ResourceLink: Hashable, Sendable {
         ResourceIdentifier(resource)?.covers(url) == true && ResourceIdentifier(reach)?.covers(url) == true
     }
 
-    /// Returns whether the link is for exactly a URL, not for one above it.
+    /// Returns whether the link is for exactly this URL, not for one above it.
     package func isFor(_ url: WebURL) -> Bool {
         guard let identifier = ResourceIdentifier(reach) else { return false }
         return covers(url) && identifier.isSamePlace(as: url)
     }
 
-    /// Returns whether one link takes the other's place: a resource has one for each grant and account, and for each URL
-    /// that only speaks for itself.
+    /// Returns whether this link replaces another one. A resource has one link for each grant, account and
+    /// `prefix`.
     package func replaces(_ other: ResourceLink) -> Bool {
         resource == other.resource && prefix == other.prefix && grant == other.grant
             && account == other.account
     }
 
-    /// Returns whether another link of the same kind would be taken before this one for a URL.
+    /// Returns whether, for a URL, another link of the same grant and account is preferred to this one.
     fileprivate func isHidden(by other: ResourceLink, for url: WebURL) -> Bool {
         other.grant == grant && other.account == account && !replaces(other) && other.covers(url)
             && other.reach.utf8.count >= reach.utf8.count
@@ -104,27 +104,27 @@ package struct ResourceLink: Hashable, Sendable {
     }
 }
 
-/// The links of all resources: one file for each origin.
+/// The links of all resources, in one file for each origin.
 package struct ResourceLinks: Sendable {
     private static let formatVersion: Int64 = 1
-    /// How many links an origin may have; the oldest are dropped first.
+    /// The maximum number of links of an origin; the oldest are dropped first.
     private static let limit = 256
 
     private let directory: SessionDirectory
 
-    /// Uses a directory below the one for sessions.
+    /// Creates access to the files in `resources` below a state directory.
     package init(state path: String) {
         directory = SessionDirectory(
             path: "\(StateDirectories.trimmed(path))/resources", ending: ".json", noun: "resource file")
     }
 
-    /// Returns the links of a URL's origin. A file that cannot be understood has none: a sign-in writes it again.
+    /// Returns the links of a URL's origin. A damaged file counts as empty: the next sign-in writes it again.
     package func links(of url: WebURL) throws(OIDCError) -> [ResourceLink] {
         guard let bytes = try directory.read(ResourceLinks.name(url)) else { return [] }
         return ResourceLinks.links(bytes, of: url)
     }
 
-    /// Returns the path of the file of a URL's origin if it cannot be understood; nil if it can, or there is none.
+    /// Returns the path of the file of a URL's origin if it is damaged; nil if it is valid or does not exist.
     package func damagedFile(of url: WebURL) -> String? {
         let name = ResourceLinks.name(url)
         guard let bytes = try? directory.read(name), !ResourceLinks.isReadable(bytes, of: url) else {
@@ -133,7 +133,7 @@ package struct ResourceLinks: Sendable {
         return directory.location(name)
     }
 
-    /// Returns every link, also those without a session.
+    /// Returns every link, even those without a session.
     package func all() throws(OIDCError) -> [ResourceLink] {
         var links: [ResourceLink] = []
         for name in try directory.names() {
@@ -145,12 +145,12 @@ package struct ResourceLinks: Sendable {
         return links
     }
 
-    /// Throws if the links of a URL's origin could not be kept.
+    /// Checks that the links of a URL's origin could be saved.
     package func probe(_ url: WebURL) throws(OIDCError) {
         try directory.reserve(ResourceLinks.name(url)) { _ throws(OIDCError) in }
     }
 
-    /// Keeps a link in place of the one before it.
+    /// Saves a link, and removes the one that it replaces.
     package func keep(_ link: ResourceLink) throws(OIDCError) {
         guard let url = WebURL(link.resource) else { return }
         try change(url) { links in
@@ -161,8 +161,10 @@ package struct ResourceLinks: Sendable {
         }
     }
 
-    /// Keeps a link in place of the one before it, and lets the URL that was signed in to lead to it: a link for exactly
-    /// that URL is removed. One for a URL above it stays, and the new link is for the URL only.
+    /// Saves a link, and makes it the preferred one for `url`, at which the user signed in.
+    ///
+    /// A link for exactly that URL is removed. If a link for a URL above it would be preferred, that link
+    /// stays, and the new one is limited to `url`.
     package func keep(_ link: ResourceLink, leadingFrom url: WebURL) throws(OIDCError) {
         var link = link
         if try links(of: url).contains(where: { link.isHidden(by: $0, for: url) && !$0.isFor(url) }) {
@@ -196,7 +198,7 @@ package struct ResourceLinks: Sendable {
         }
     }
 
-    /// Reads a file's links. A link of another origin is not used: it would send a token there.
+    /// Parses a file's links. A link of another origin is ignored, as a token would be sent there.
     private static func links(_ bytes: [UInt8], of url: WebURL) -> [ResourceLink] {
         guard isReadable(bytes, of: url), let json = try? JSONValue(parsing: bytes) else { return [] }
         return (json["resources"]?.array ?? []).compactMap { ResourceLink($0) }.filter {
@@ -216,7 +218,7 @@ package struct ResourceLinks: Sendable {
     }
 }
 
-/// Names of files that depend only on a key: `<readable part>-<64-bit hash of the key>`.
+/// File names that depend only on a key: `<readable part>-<64-bit hash of the key>`.
 enum RecordName {
     static func of(_ key: [String], readable: String) -> String {
         let kept = readable.utf8.prefix(100).map { byte -> UInt8 in

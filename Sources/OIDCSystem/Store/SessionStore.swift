@@ -8,16 +8,16 @@ public protocol SessionStoring: Sendable {
     /// Returns the path or name of the session, even if it does not exist.
     func location(of key: SessionKey) -> String
 
-    /// Loads the session; nil if there is none. Throws if the entry is damaged or belongs to another key; a damaged
-    /// one of a grant without a user is as good as none.
+    /// Loads the session; returns nil if there is none. Throws if the entry is damaged or belongs to another
+    /// key, but a damaged one of a grant without a user counts as missing.
     func load(_ key: SessionKey) throws(OIDCError) -> Session?
 
-    /// Saves the session. It replaces one with the same key, and a damaged one if `replacingDamaged` is true,
-    /// as after a sign-in; never one of another key or a newer version.
+    /// Saves the session. It replaces the one with the same key, and, if `replacingDamaged` is true (as after
+    /// a sign-in), a damaged one; never one of another key or a newer version.
     func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError)
 
-    /// Saves a session that replaces `current`, or a missing one. Returns false without a change if the
-    /// stored session is another one by now, as the user signed in or out meanwhile.
+    /// Saves a session if `current` is still the stored one, or if there is none and `current` is nil.
+    /// Returns false if not, as the user signed in or out meanwhile.
     func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool
 
     /// Removes the session, even a damaged one; it need not exist.
@@ -29,9 +29,10 @@ public protocol SessionStoring: Sendable {
     /// Removes an entry that `all` listed.
     func remove(_ stored: StoredSession) throws(OIDCError)
 
-    /// Removes the unfinished files of sign-ins that were killed while they wrote a session, and returns the sessions
-    /// that can be read. Only those of `key` (nil: any key) for which `isMeant` returns true are removed; it is called
-    /// with nil for a session that cannot be read.
+    /// Removes the unfinished files of killed sign-ins, and returns the sessions that can be read.
+    ///
+    /// Only files of `key`, or of any key if that is nil, are removed, and only if `isMeant` returns true. It
+    /// gets the session, or nil if that cannot be read.
     func takeLeftovers(
         of key: SessionKey?, where isMeant: (Session?) -> Bool
     ) throws(OIDCError) -> [Session]
@@ -41,8 +42,8 @@ public protocol SessionStoring: Sendable {
         _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value
 
-    /// Runs `body` while no other process replaces the tokens of this key. While it waits, a store may call
-    /// `settled`, and return its value as soon as there is one.
+    /// Runs `body` while no other process replaces the tokens of this key. A store may call `settled` while
+    /// it waits, and return its value instead of running `body`.
     func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
         _ body: () throws(OIDCError) -> Value
@@ -51,16 +52,18 @@ public protocol SessionStoring: Sendable {
     /// Returns the last failure that was stored for the key; nil if there is none.
     func failure(of key: SessionKey) -> SharedFailure?
 
-    /// Stores a failure for other processes, or removes the stored one; best effort. With `id`, only if the
-    /// stored failure has it.
+    /// Stores a failure for other processes, or removes the stored one if `failure` is nil; errors are
+    /// ignored. If `id` is not nil, a failure is stored only in place of the one with this ID.
     func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?)
 
-    /// Throws if a session could not be saved; called before the user signs in.
+    /// Checks that a session could be saved; called before the user signs in.
     func probe(_ key: SessionKey) throws(OIDCError)
 
-    /// Throws if the stored session could not be replaced; called before a single-use refresh token is redeemed, as
-    /// its successor would be lost. The returned object holds space for the successor until it is released, so a
-    /// disk that fills during the request does no harm.
+    /// Checks that the stored session could be replaced; called before a single-use refresh token is
+    /// redeemed, as its successor would be lost.
+    ///
+    /// The returned object holds space for the successor until it is released, so a disk that fills up during
+    /// the request does no harm.
     func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject?
 }
 
@@ -72,7 +75,7 @@ extension SessionStoring {
         try withLock(key, for: .tokens, wait, body)
     }
 
-    /// Runs `body` under the lock; a store whose waiting processes take their turns need not ask `settled`.
+    /// Runs `body` under the lock without calling `settled`, as waiting processes take turns.
     public func withLock<Value>(
         _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
         _ body: () throws(OIDCError) -> Value
@@ -80,7 +83,7 @@ extension SessionStoring {
         try withLock(key, for: .tokens, wait, body)
     }
 
-    /// Returns nothing, as a session in memory is stored at once.
+    /// Returns nothing, as only a store of files has leftovers.
     public func takeLeftovers(
         of key: SessionKey?, where isMeant: (Session?) -> Bool
     ) throws(OIDCError) -> [Session] { [] }
@@ -94,12 +97,12 @@ extension SessionStoring {
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {}
 }
 
-/// The purpose of a session's lock. Locks for different purposes do not exclude each other: tokens can be refreshed
-/// and read while the user is signing in again.
+/// The purpose of a session's lock. Locks for different purposes do not exclude each other: tokens can be
+/// refreshed and read while the user is signing in again.
 public enum LockPurpose: Hashable, Sendable {
-    /// Replacing the session's tokens; held during one request.
+    /// A replacement of the session's tokens; the lock is held during one request.
     case tokens
-    /// Signing in; held for as long as the user takes.
+    /// A sign-in; the lock is held for as long as the user takes.
     case signIn
 }
 
@@ -112,7 +115,7 @@ public struct StoredSession: Sendable {
     /// The session, or the error of a damaged entry.
     public let content: Result<Session, OIDCError>
 
-    /// Makes an entry.
+    /// Creates an entry.
     public init(name: String, location: String, content: Result<Session, OIDCError>) {
         self.name = name
         self.location = location

@@ -30,7 +30,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
         }
     }
 
-    /// Whether sessions are sealed, and their keys kept elsewhere.
+    /// Whether sessions are encrypted files with their keys in a keychain.
     package var seals: Bool {
         switch self {
         case .keychain, .helper: true
@@ -38,7 +38,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
         }
     }
 
-    /// The setting; without its password, if it has one.
+    /// The setting, without a password.
     package var setting: String {
         switch self {
         case .file: "file"
@@ -49,13 +49,14 @@ package enum SessionStoreChoice: Hashable, Sendable {
         }
     }
 
-    /// Returns the setting without a password, to show; nil if it is not known to hold none.
+    /// Returns the setting without its password, to show it; nil for a URL that cannot be parsed.
     package static func redacted(_ setting: String) -> String? {
         guard SharedStoreURL.isMeant(by: setting) else { return setting }
         return (try? SharedStoreURL(setting))?.redacted
     }
 
-    /// Returns whether the setting holds a password, or could with a mistake in it.
+    /// Returns whether the setting contains a password. A URL that cannot be parsed does if it contains an
+    /// `@`.
     package static func holdsPassword(_ setting: String) -> Bool {
         guard SharedStoreURL.isMeant(by: setting) else { return false }
         return (try? SharedStoreURL(setting)).map { $0.password != nil } ?? setting.contains("@")

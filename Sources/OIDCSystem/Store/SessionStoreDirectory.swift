@@ -15,7 +15,8 @@ struct SessionDirectory: Sendable {
 
     func location(_ name: String) -> String { "\(path == "/" ? "" : path)/\(name)\(ending)" }
 
-    /// Reads a session's file, without lock or scan, as fetching a fresh token must be fast.
+    /// Returns the content of a file; nil if there is none. It takes no lock and lists no files, as returning
+    /// a fresh token must be fast.
     func read(_ name: String) throws(OIDCError) -> [UInt8]? {
         guard let directory = try PrivateDirectory.open(path) else { return nil }
         return try read(name, in: directory)
@@ -29,8 +30,10 @@ struct SessionDirectory: Sendable {
         }
     }
 
-    /// Replaces a session's file by the result of `content`, which gets the current content, or nil if there
-    /// is no file. It can throw, or return nil for no change. Returns whether the file was written.
+    /// Replaces a file with what `content` returns. Returns whether it was written.
+    ///
+    /// `content` gets the current bytes, or nil if there is no file. It may throw, or return nil to leave the
+    /// file unchanged.
     @discardableResult
     func replace(
         _ name: String, with content: ([UInt8]?) throws(OIDCError) -> [UInt8]?
@@ -42,7 +45,8 @@ struct SessionDirectory: Sendable {
         }
     }
 
-    /// Throws if `replace` would. Returns what holds the space for it; leaves nothing behind except the directory.
+    /// Checks that `replace` would succeed, and returns an object that holds space for the new content until
+    /// released. Leaves nothing behind except the directory.
     @discardableResult
     func reserve(
         _ name: String, survivesPowerFailure: Bool = true,
@@ -57,8 +61,8 @@ struct SessionDirectory: Sendable {
             survivesPowerFailure: survivesPowerFailure)
     }
 
-    /// Removes a file, unless it is readable and `check` throws for its content. Returns false if there is
-    /// none.
+    /// Removes a file, unless `check` throws for its content; an unreadable file is removed unchecked.
+    /// Returns false if there is no file.
     @discardableResult
     func remove(
         _ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void
@@ -69,7 +73,8 @@ struct SessionDirectory: Sendable {
         return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
     }
 
-    /// Reads a file; one that is too large for a session is returned as empty, as both are damaged.
+    /// Returns the content of a file; nil if there is none. A file that is too large is returned as empty, as
+    /// both count as damaged.
     private func existing(_ name: String, in directory: PrivateDirectory) throws(OIDCError) -> [UInt8]? {
         do {
             return try AtomicFile.read(name + ending, in: directory)
@@ -107,8 +112,8 @@ struct SessionDirectory: Sendable {
         StoredSession(name: name, location: location(name), content: content)
     }
 
-    /// Runs `body` while holding `<name>.lock`, or `<name>.sign-in.lock`. The holder of the former first adopts what a
-    /// killed refresh left, if `isSuccessor` says so.
+    /// Runs `body` while holding `<name>.lock`, or `<name>.sign-in.lock` for a sign-in. The holder of the
+    /// former first completes the write of a killed refresh, if `isSuccessor` returns true for it.
     func withLock<Value>(
         _ name: String, for purpose: LockPurpose, _ wait: LockWait,
         adoptingIf isSuccessor: ((_ stored: [UInt8], _ leftover: [UInt8]) -> Bool)? = nil,

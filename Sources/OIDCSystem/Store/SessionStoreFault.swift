@@ -14,7 +14,7 @@ enum SessionFault: Hashable, Sendable {
         }
     }
 
-    /// Returns the fault of a file whose key is missing or another session's.
+    /// Returns the fault of a file that has no key, or another session's.
     static func ofUnmatched(_ bytes: [UInt8]) -> SessionFault {
         let key = (try? JSONValue(parsing: bytes))?["key"]?.string
         return key == nil ? SessionFault(.member("key")) : .otherKey
@@ -39,7 +39,7 @@ enum SessionFault: Hashable, Sendable {
 }
 
 extension SessionKey {
-    /// Returns the session that `read` finds. A damaged one of a grant without a user counts as missing, since the next
+    /// Returns the result of `read`, but nil for a damaged session of a grant without a user, as the next
     /// token replaces it.
     func readIfWhole(_ read: () throws(OIDCError) -> Session?) throws(OIDCError) -> Session? {
         do throws(OIDCError) {
@@ -52,12 +52,12 @@ extension SessionKey {
 }
 
 extension OIDCError {
-    /// Makes an error of kind `failed` about the store.
+    /// Returns an error of kind `failed` about the store.
     static func store(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.failed, message, hint: hint, stage: .store)
     }
 
-    /// Makes an error about a failed file operation; `subject` names the file.
+    /// Returns the error of a failed file operation; `subject` names the file.
     static func store(_ subject: String, _ error: Errno) -> OIDCError {
         if let hint = error.shortageHint { return .store("\(subject): \(error)", hint: hint) }
         if error.isFull {

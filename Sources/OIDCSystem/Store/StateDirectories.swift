@@ -1,8 +1,10 @@
 import OIDCCore
 
 /// The directories of sessions, cache and configuration, from the environment (XDG Base Directory
-/// Specification). The home directory is not guessed, and relative paths of XDG variables are ignored, as that
-/// specification wants; those of our own variables are relative to the working directory.
+/// Specification).
+///
+/// The home directory is not guessed. Relative paths in XDG variables are ignored, as that specification
+/// requires; those in our own variables are relative to the working directory.
 package struct StateDirectories: Hashable, Sendable {
     /// The directory of sessions: `$OIDC_STATE_DIR`, `$XDG_STATE_HOME/oidc` or `~/.local/state/oidc`.
     package let state: String?
@@ -13,7 +15,7 @@ package struct StateDirectories: Hashable, Sendable {
     /// `~/.config/oidc/config.json`.
     package let configuration: String?
 
-    /// Reads variables, where an empty value counts as unset.
+    /// Creates the directories from variables; an empty value counts as unset.
     package init(variable: (String) -> String?) {
         func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
         func absolute(_ name: String) -> String? {
@@ -22,7 +24,8 @@ package struct StateDirectories: Hashable, Sendable {
         func base(_ name: String, _ inHome: String) -> String? {
             absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
         }
-        /// A shell expands `~/` in an assignment; files of units and jobs do not.
+        /// Returns a path with `~/` expanded. A shell does that in an assignment; unit files and job files do
+        /// not.
         func expanded(_ name: String) -> String? {
             value(name).map { path in
                 guard path.hasPrefix("~/"), let home = absolute("HOME") else { return path }
@@ -52,7 +55,7 @@ package struct StateDirectories: Hashable, Sendable {
         return directory == "/" ? "/\(name)" : "\(directory)/\(name)"
     }
 
-    /// Returns a path without final slashes, with which the system would follow a symbolic link.
+    /// Returns a path without final slashes, as the system follows a symbolic link before a slash.
     static func trimmed(_ path: String) -> String {
         var bytes = Array(path.utf8)[...]
         while bytes.count > 1, bytes.last == .slash { bytes.removeLast() }

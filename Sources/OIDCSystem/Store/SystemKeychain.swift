@@ -1,30 +1,30 @@
 import CKeychain
 import OIDCCore
 
-/// A place for small secrets: a credential helper or the system's keychain.
+/// A keeper of small secrets: a credential helper or the system's keychain.
 protocol SecretKeeping: Sendable {
     /// The name in the headers of sealed sessions.
     var name: String { get }
     /// The name in messages.
     var program: String { get }
 
-    /// Throws if the place is not there.
+    /// Checks that the keeper is available, without starting it.
     func check() throws(OIDCError)
     func store(_ entry: CredentialHelper.Entry) throws(OIDCError)
     /// Returns an entry; nil if there is none.
     func get(_ serverURL: String) throws(OIDCError) -> CredentialHelper.Entry?
     /// Erases an entry; a missing one is not an error.
     func erase(_ serverURL: String) throws(OIDCError)
-    /// Checks that a secret could be stored. Called before the user signs in.
+    /// Checks that a secret could be stored; called before the user signs in.
     func probe(_ serverURL: String, username: String, in path: String) throws(OIDCError)
 }
 
 extension CredentialHelper: SecretKeeping {}
 
-/// The system's keychain: the Secret Service through libsecret on Linux, Keychain Services on macOS. The key of each
-/// session is one item, with a label that users recognize.
+/// The system's keychain: the Secret Service through libsecret on Linux, Keychain Services on macOS. The key
+/// of each session is one item, with a label that users recognize.
 struct SystemKeychain: SecretKeeping {
-    /// Not the name of a helper, as it holds a space.
+    /// The keychain's name in sealed sessions. It contains a space, so no helper has the same name.
     static let keeperName = "system keychain"
 
     let environment: Variables
@@ -76,7 +76,7 @@ struct SystemKeychain: SecretKeeping {
         var problem: String
     }
 
-    /// Calls the keychain, until a signal comes or the deadline passes.
+    /// Calls the keychain; a signal or the deadline cancels the call.
     private func call(
         _ body: (_ canceller: UnsafeMutableRawPointer?, _ problem: UnsafeMutablePointer<CChar>, _ size: Int)
             -> Int32
@@ -106,7 +106,7 @@ struct SystemKeychain: SecretKeeping {
         return outcome.map { $0.result == OIDC_KEYCHAIN_OK || $0.result == OIDC_KEYCHAIN_LOCKED } ?? false
     }
 
-    /// Ends a call that takes too long.
+    /// A watch that cancels a call that takes too long.
     ///
     /// Unchecked, as GLib's cancellables may be used from any thread.
     private final class Watch: @unchecked Sendable {
@@ -119,7 +119,8 @@ struct SystemKeychain: SecretKeeping {
         }
     }
 
-    /// Throws if no session bus is there: libsecret would start one of its own, with an empty keychain.
+    /// Checks that a D-Bus session bus exists; without one, libsecret would start its own, with an empty
+    /// keychain.
     func check() throws(OIDCError) {
         guard !Platform.isDarwin, environment["DBUS_SESSION_BUS_ADDRESS", default: ""].isEmpty else { return }
         let path = environment["XDG_RUNTIME_DIR"].map { "\($0)/bus" }

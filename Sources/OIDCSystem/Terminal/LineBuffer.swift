@@ -54,7 +54,7 @@ struct LineBuffer: Sendable {
         line.append(byte)
     }
 
-    /// Erases the last character, of any number of bytes.
+    /// Erases the last character, with all its bytes.
     private mutating func erase() {
         while let last = line.popLast(), UTF8.isContinuation(last) {}
     }

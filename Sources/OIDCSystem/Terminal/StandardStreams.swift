@@ -10,7 +10,7 @@ package enum StandardOutput {
         try write(Array(text.utf8))
     }
 
-    /// The number of bytes that a pipe with room accepts without blocking (PIPE_BUF on Linux).
+    /// The number of bytes that a pipe accepts without blocking once it is ready (PIPE_BUF on Linux).
     private static let portion = 4_096
 
     /// Writes all bytes; waits for a slow reader, or until a signal comes.

@@ -48,7 +48,7 @@ package enum Terminal {
         "●": "*", "✓": "*",
     ]
 
-    /// Returns whether the terminal is one of those known to show links (OSC 8), as others may print parts of them.
+    /// Returns whether the terminal is known to show links (OSC 8); others may print parts of them.
     package static func showsLinks(
         _ descriptor: FileDescriptor = .standardError, environment: Variables
     ) -> Bool {
@@ -60,8 +60,9 @@ package enum Terminal {
     ]
     private static let linkingPrograms: Set<String> = ["iTerm.app", "WezTerm", "ghostty", "vscode"]
 
-    /// tmux and screen are taken for terminals without links, as it depends on their version and on the terminal
-    /// outside. VTE, of GNOME Terminal and others, has them from 0.50 on.
+    /// Returns whether the variables name a terminal that shows links. For tmux and screen, that depends on
+    /// their version and on the outer terminal, so they count as terminals without; VTE, as in GNOME
+    /// Terminal, shows links since 0.50.
     private static func knowsLinks(_ environment: Variables) -> Bool {
         func value(_ name: String) -> String { environment[name, default: ""] }
         let term = value("TERM")
@@ -94,7 +95,8 @@ package struct TerminalStatusLine: Sendable {
         isShown = Terminal.usesColor(descriptor, environment: environment)
     }
 
-    /// Replaces the text, cut to the width of the terminal. In the background it would overwrite the shell's line.
+    /// Replaces the text, cut to the width of the terminal. In the background, shows nothing, as it would
+    /// overwrite the shell's line.
     package mutating func show(_ text: String) {
         guard isShown, oidc_is_foreground(descriptor.rawValue) != 0 else { return }
         let width = max(1, (Terminal.width(descriptor) ?? 80) - 1)

@@ -1,8 +1,9 @@
 import CPlatform
 
-/// Lines that the user pastes or a program sends, read without blocking. A terminal's own line editing cuts
-/// lines at 4,095 bytes, which is too short for some redirected URLs. On a terminal, lines are therefore
-/// edited here, without echo, as pasted URLs contain a code.
+/// Lines that the user pastes or a program sends, read without blocking.
+///
+/// A terminal's own line editing cuts lines at 4,095 bytes, which is too short for some redirected URLs. On a
+/// terminal, lines are therefore edited here, without echo, as pasted URLs contain a code.
 package struct TerminalInput: Sendable {
     package enum Event: Hashable, Sendable {
         /// A line without its line end; invalid UTF-8 is replaced.
@@ -17,7 +18,7 @@ package struct TerminalInput: Sendable {
     private var lines: LineBuffer
     private var isAtEnd = false
 
-    /// Starts to read. On a terminal, line editing is taken over until `release` or the end of the input.
+    /// Starts reading. On a terminal, takes over line editing until `release` or the end of the input.
     package init(_ source: FileDescriptor = .standardInput, lineLimit: Int = 65_536) {
         self.source = source
         isTerminal = source.isTerminal
@@ -32,8 +33,9 @@ package struct TerminalInput: Sendable {
     }
 
     /// Returns the descriptor to wait for; nil at the end of the input, and while another program is in the
-    /// terminal's foreground, as reading would stop this process. Takes over line editing again, which a shell that
-    /// stopped this process has set for itself.
+    /// terminal's foreground, as reading would stop this process.
+    ///
+    /// Takes over line editing again, as a shell that stopped this process has changed it.
     package func descriptor() -> Int32? {
         guard !isAtEnd else { return nil }
         guard !isTerminal || oidc_take_lines(source.rawValue) == 0 else { return nil }

@@ -1,15 +1,15 @@
 package import OIDCCore
 
-/// A question to the user at the terminal, answered with one line. Uses nothing but lines, so it works on every
-/// terminal.
+/// A question to the user at the terminal, answered with one line. It needs no escape sequences, so it works
+/// on every terminal.
 package enum TerminalQuestion {
-    /// Whether a user can be asked.
+    /// Whether stdin and stderr are terminals, so the user can be prompted.
     package static var isPossible: Bool {
         FileDescriptor.standardInput.isTerminal && FileDescriptor.standardError.isTerminal
     }
 
-    /// Asks and returns the answer without spaces around it, or nil at the end of the input. The terminal does the
-    /// editing. A hidden answer is not shown while it is typed.
+    /// Asks and returns the answer without surrounding spaces; nil at the end of the input. A hidden answer
+    /// is not shown while it is typed.
     package static func ask(_ prompt: String, isHidden: Bool = false) throws(OIDCError) -> String? {
         try isHidden ? hiddenLine(prompt) : visibleLine(prompt)
     }
@@ -29,7 +29,7 @@ package enum TerminalQuestion {
     }
 
     private static func hiddenLine(_ prompt: String) throws(OIDCError) -> String? {
-        // Before the prompt, so nothing typed after it is shown.
+        // Turns echo off before the prompt, so nothing typed after it is shown.
         var input = TerminalInput()
         StandardError.write(prompt)
         defer {

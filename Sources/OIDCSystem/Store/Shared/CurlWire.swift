@@ -1,7 +1,7 @@
 import CLibcurl
 import OIDCCore
 
-/// A TLS connection of libcurl, which verifies the server as for https.
+/// A TLS connection through libcurl, which verifies the server as it does for https.
 ///
 /// Unchecked, because only one thread at a time uses a connection.
 final class CurlWire: Wire, @unchecked Sendable {
@@ -77,7 +77,7 @@ final class CurlWire: Wire, @unchecked Sendable {
             errorText.deallocate()
             switch code {
             case 28: throw .slow
-            // Not resolved or refused: another server may answer.
+            // The host was not resolved, or the connection was refused: another server may answer.
             case 6, 7: throw .broken(CurlFailure.meaning(of: code))
             default: throw .other(failure(result).error)
             }

@@ -1,17 +1,18 @@
 import OIDCCore
 import Synchronization
 
-/// Calls of etcd's JSON gateway: the endpoints are tried in turn, and a user signs in when that is needed.
+/// Calls to etcd's JSON gateway. The endpoints are tried in turn, and the URL's user is signed in when
+/// necessary.
 final class EtcdCalls: Sendable {
     private let url: SharedStoreURL
     private let transport: any HTTPTransport
     private struct State {
-        /// The endpoint that answered last.
+        /// The index of the endpoint to call; a failure moves on to the next one.
         var index = 0
         var token: Redacted<String>?
     }
     private let state = Mutex(State())
-    /// The milliseconds that an election may take.
+    /// The longest time to wait for the election of a leader, in milliseconds.
     private let election: Int64
 
     init(_ url: SharedStoreURL, _ transport: any HTTPTransport, election: Int64) {
@@ -46,7 +47,7 @@ final class EtcdCalls: Sendable {
         var isElecting = false
         while true {
             if attempts == max(1, url.hosts.count) {
-                // Without a leader no server answers, until the others have elected one.
+                // Without a leader, no server answers until a new one is elected.
                 guard isElecting, MonotonicTime.now() < patience else { break }
                 Poll.sleep(until: .now().adding(milliseconds: 200))
                 try Interruption.throwIfPending()
@@ -58,7 +59,7 @@ final class EtcdCalls: Sendable {
                 let answer = try read(response)
                 return (answer, HTTPDate.instant(response.headers["Date"] ?? ""))
             } catch {
-                // Tokens of etcd last five minutes, and end when a server restarts.
+                // A token of etcd expires after five minutes, and when a server restarts.
                 if error.oauthError == EtcdCalls.badToken, url.user != nil, !hasSignedIn {
                     hasSignedIn = true
                     try signIn()
@@ -124,7 +125,7 @@ final class EtcdCalls: Sendable {
         }
     }
 
-    /// The call that signs in, without a token that may have expired.
+    /// The path of the call that signs in. It is sent without the token, which may have expired.
     private static let authentication = "auth/authenticate"
     private static let badToken = "invalid auth token"
     private static let noLeader = "no leader"

@@ -1,7 +1,7 @@
 package import OIDCCore
 import Synchronization
 
-/// Leases
+/// Leases in etcd.
 extension EtcdEngine {
     package func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
         let bytes = Array(owner.utf8)

@@ -1,8 +1,8 @@
 package import OIDCCore
 import Synchronization
 
-/// A shared store in etcd 3.4 or later, through its JSON gateway. A write compares the revision of the key; a lease is
-/// a key that etcd removes with its own lease.
+/// A shared store in etcd 3.4 or later, through its JSON gateway. A write compares the revision of the key; a
+/// lease is a key that is attached to a lease of etcd, which removes both when it expires.
 package final class EtcdEngine: SharedEngine {
     package let url: SharedStoreURL
     let calls: EtcdCalls
@@ -16,13 +16,13 @@ package final class EtcdEngine: SharedEngine {
 
     package convenience init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
         var configuration = configuration
-        // A server that hangs leaves time for the next one.
+        // The time limit is divided, so a server that hangs leaves time for the next one.
         let share = configuration.httpTimeout.milliseconds / max(1, url.hosts.count)
         configuration.httpTimeout = .milliseconds(max(1_000, share))
         self.init(url, CurlTransport(configuration))
     }
 
-    /// `election`: the milliseconds that the servers may take to elect a leader.
+    /// Creates an engine. `election` is the time in milliseconds that the servers may take to elect a leader.
     package init(_ url: SharedStoreURL, _ transport: any HTTPTransport, election: Int64 = 5_000) {
         self.url = url
         self.transport = transport
@@ -58,14 +58,14 @@ package final class EtcdEngine: SharedEngine {
         return entries
     }
 
-    /// Sends a call about keys. Each real answer has the revision of the whole store.
+    /// Sends a call about keys. An answer without the revision of the whole store is not etcd's.
     func sendAboutKeys(_ path: String, _ body: JSONValue) throws(OIDCError) -> JSONValue {
         let answer = try calls.send("kv/\(path)", body)
         guard EtcdEngine.number(answer["header"]?["revision"]) != nil else { throw EtcdCalls.nonsense }
         return answer
     }
 
-    /// Reads a 64-bit number, which the gateway writes as a string.
+    /// Parses a 64-bit number, which the gateway writes as a string.
     static func number(_ value: JSONValue?) -> Int64? {
         value?.string.flatMap { Int64($0) } ?? value?.integer
     }
@@ -87,7 +87,8 @@ package final class EtcdEngine: SharedEngine {
         return try swap(comparison, .object(put), finding: bytes)
     }
 
-    /// Puts a value if the comparison holds. Otherwise, the answer to the same call may have been lost.
+    /// Puts a value if the comparison holds. Also returns true if the value is stored already, as the answer
+    /// to the same call may have been lost.
     func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError)
         -> Bool
     {

@@ -1,7 +1,7 @@
 package import OIDCCore
 
 extension EtcdEngine {
-    /// Checks version, leader, alarms and clock, and that every endpoint answers.
+    /// Checks the version, leader, alarms and clock, and that every endpoint answers.
     package func health(now: Instant) throws(OIDCError) -> [HealthReport] {
         var reports = try ownHealth(now: now)
         for host in url.hosts where url.hosts.count > 1 {
@@ -30,7 +30,7 @@ extension EtcdEngine {
                 "etcd \(DisplayText.clean(version.isEmpty ? "of an unknown version" : version))",
                 warning: isOld ? "use etcd 3.4 or later" : nil)
         ]
-        // The leader's identifier may not fit a signed number.
+        // Compared as a string, as the leader's ID may not fit a signed number.
         if ["0", ""].contains(status["leader"]?.string ?? "") {
             reports.append(
                 HealthReport("has no leader", warning: "check the cluster: etcdctl endpoint status"))

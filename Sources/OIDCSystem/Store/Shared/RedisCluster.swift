@@ -3,13 +3,15 @@ import OIDCCore
 /// The masters of a Redis cluster.
 struct RedisCluster: Equatable {
     var masters: [SharedStoreURL.Host]
-    /// How many of the 16,384 slots they serve.
+    /// The number of slots that they serve, of 16,384.
     var slots: Int64
 
     static let allSlots: Int64 = 16_384
 
-    /// Reads the answer to `CLUSTER SLOTS`: a row has the first and the last slot, the master and its replicas, each
-    /// with host and port. A server that does not know its own name leaves it out. Nil if it is another answer.
+    /// Parses the answer to `CLUSTER SLOTS`; nil for any other answer. Each row has the first slot, the last
+    /// slot, the master and its replicas; each server has a host and a port.
+    ///
+    /// A server that does not know its own name leaves it out; `asked` is used instead.
     init?(slots reply: RedisReply, asked: String) {
         guard let rows = reply.array else { return nil }
         masters = []
@@ -30,7 +32,7 @@ struct RedisCluster: Equatable {
     }
 }
 
-/// The meaning of Redis's errors
+/// The meaning of Redis's errors.
 enum RedisRefusal {
     static func error(_ text: String, _ server: String) -> OIDCError {
         let words = DisplayText.clean(text, limit: 200)

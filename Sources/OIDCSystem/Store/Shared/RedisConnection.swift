@@ -1,7 +1,7 @@
 import OIDCCore
 import Synchronization
 
-/// A connection to a Redis server: sends commands and reads their replies in order.
+/// A connection to a Redis server, which sends commands and reads their replies in order.
 final class RedisConnection: Sendable {
     private let wire: any Wire
     private let parser = Mutex(RedisParser())

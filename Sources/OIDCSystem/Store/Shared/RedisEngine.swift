@@ -1,10 +1,11 @@
 package import OIDCCore
 
-/// A shared store in Redis 6 or later, or Valkey. A write compares the whole value, which is unique as each record has
-/// a random nonce; a lease is a key with an owner that the server removes in time.
+/// A shared store in Redis 6 or later, or Valkey. A write compares the whole value, which is unique as each
+/// record has a random nonce; a lease is a key with its owner as the value, which the server removes when it
+/// expires.
 ///
-/// Plain connections need no library, so a fresh token costs one round trip, and another one for AUTH or SELECT; TLS
-/// uses a connection of libcurl, with the settings of https.
+/// Plain connections need no library, so a fresh token costs one round trip, and another one for AUTH or
+/// SELECT. TLS uses a connection of libcurl, with the settings of https.
 package final class RedisEngine: SharedEngine {
     package let url: SharedStoreURL
     private let configuration: CurlConfiguration
@@ -16,7 +17,7 @@ package final class RedisEngine: SharedEngine {
         link = RedisLink(url, configuration)
     }
 
-    /// The engine of one server only.
+    /// Creates an engine for one server, with the settings of another engine.
     private convenience init(_ host: SharedStoreURL.Host, of other: RedisEngine) {
         var url = other.url
         url.hosts = [host]
@@ -89,14 +90,14 @@ package final class RedisEngine: SharedEngine {
         } while cursor != "0"
     }
 
-    /// The masters of a cluster, and the number of slots that they serve.
+    /// The masters of a cluster.
     struct Masters {
         var engines: [RedisEngine]
-        /// Nil if the server is not part of a cluster.
+        /// The number of slots that the masters serve; nil if the server is not part of a cluster.
         var slots: Int64?
     }
 
-    /// Asks the server for its cluster's masters. Outside a cluster, that is the server itself.
+    /// Returns the masters of the server's cluster, or the server itself if it is not part of one.
     func masters() throws(OIDCError) -> Masters {
         guard try info("cluster")["cluster_enabled"] == "1" else { return Masters(engines: [self]) }
         let reply = try send(RedisCommand("CLUSTER", "SLOTS"))
@@ -104,10 +105,10 @@ package final class RedisEngine: SharedEngine {
         return Masters(engines: found.masters.map { RedisEngine($0, of: self) }, slots: found.slots)
     }
 
-    /// The engine of each server in the setting.
+    /// One engine for each server in the URL.
     var listed: [RedisEngine] { url.hosts.map { RedisEngine($0, of: self) } }
 
-    /// Reads a section of `INFO`, or all of it.
+    /// Returns the fields of a section of `INFO`.
     func info(_ section: String = "default") throws(OIDCError) -> [String: String] {
         RedisHealth.fields(try send(RedisCommand("INFO", section)).text ?? "")
     }

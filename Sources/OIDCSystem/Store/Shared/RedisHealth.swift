@@ -1,7 +1,8 @@
 package import OIDCCore
 
 extension RedisEngine {
-    /// Checks version, clock, persistence and eviction: of each master, in a cluster.
+    /// Checks the version, clock, persistence and eviction policy of each master, and that every server in
+    /// the URL can be reached.
     package func health(now: Instant) throws(OIDCError) -> [HealthReport] {
         let masters = try masters()
         var found: [(report: HealthReport, servers: [String])] = []
@@ -40,7 +41,7 @@ extension RedisEngine {
         return reports
     }
 
-    /// Checks that each server of the list can be reached.
+    /// Returns a report about each server in the URL that cannot be reached.
     private func unreachable() -> [HealthReport] {
         guard url.hosts.count > 1 else { return [] }
         return listed.compactMap { server in
@@ -50,7 +51,7 @@ extension RedisEngine {
     }
 }
 
-/// The reading of `INFO`
+/// Reports about the fields of `INFO`.
 enum RedisHealth {
     static func cluster(masters: Int, slots: Int64) -> HealthReport {
         let isWhole = slots == RedisCluster.allSlots

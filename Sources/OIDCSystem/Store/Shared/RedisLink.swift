@@ -9,10 +9,10 @@ final class RedisLink: Sendable {
 
     private struct State {
         var connections: [SharedStoreURL.Host: RedisConnection] = [:]
-        /// The server that is used: one of the list, or one that a sentinel or a redirect named.
+        /// The current server: one of the list, or one that a sentinel or a redirect named.
         var target: SharedStoreURL.Host?
         var asksFirst = false
-        /// The host of the list that is used.
+        /// The index of the server of the list to use; a failure moves on to the next one.
         var index = 0
 
         /// Closes the connections: what broke one may have broken the others.
@@ -34,7 +34,8 @@ final class RedisLink: Sendable {
     /// The server that answered last.
     var target: SharedStoreURL.Host? { state.withLock { $0.target } }
 
-    /// Sends a command and returns its reply. Every command can be repeated, so one that got no reply is sent again.
+    /// Sends a command and returns its reply. Every command can be repeated, so one that got no reply is sent
+    /// again.
     func send(_ command: RedisCommand) throws(OIDCError) -> RedisReply {
         let end = deadline
         let result = state.withLock { state in
@@ -60,7 +61,7 @@ final class RedisLink: Sendable {
         let hosts = max(1, url.hosts.count)
         while true {
             attempts += 1
-            // A server that hangs leaves time for the next one.
+            // The time is divided, so a server that hangs leaves time for the next one.
             let end =
                 attempts < hosts
                 ? min(deadline, .now().adding(milliseconds: Int64(timeout.milliseconds / hosts))) : deadline
@@ -86,8 +87,8 @@ final class RedisLink: Sendable {
             }
             guard case .error(let text) = reply else { return reply }
             if attempts < 6, redirect(text, &state) { continue }
-            // A server that became a replica, is still loading its data, or does not know yet who leads. Redis 6 wraps the
-            // errors of scripts in others.
+            // The server became a replica, is loading its data, or does not know the new master yet. READONLY
+            // may be inside the text, as Redis 6 wraps the errors of scripts in others.
             if attempts <= url.hosts.count,
                 text.includes("READONLY")
                     || ["MASTERDOWN", "LOADING", "CLUSTERDOWN"].contains(where: text.hasPrefix)
@@ -111,7 +112,7 @@ final class RedisLink: Sendable {
             connection = open
         } else {
             connection = try open(target, until: deadline)
-            // Nothing is sent as another user, or to another database, than those of the URL.
+            // If AUTH or SELECT fails, the command is not sent: it would use another user or database.
             let replies = greeting.isEmpty ? [] : try connection.send(greeting, until: deadline)
             if let refusal = replies.first(where: { if case .error = $0 { true } else { false } }) {
                 state.drop()
@@ -125,11 +126,11 @@ final class RedisLink: Sendable {
         return replies.last ?? .null
     }
 
-    /// Returns the server of the list whose turn it is, or the master that this sentinel names.
+    /// Returns the current server of the list, or the master that it names if it is a sentinel.
     private func listed(_ state: State, until deadline: MonotonicTime) throws(WireFault)
         -> SharedStoreURL.Host
     {
-        // A socket has no host.
+        // The URL of a socket has no host.
         guard !url.hosts.isEmpty else { return SharedStoreURL.Host(name: "", port: 0) }
         let host = url.hosts[state.index % url.hosts.count]
         guard let master = url.master else { return host }
@@ -140,7 +141,7 @@ final class RedisLink: Sendable {
     private var greeting: [RedisCommand] {
         var commands: [RedisCommand] = []
         if url.user != nil || url.password != nil {
-            // A user may have no password.
+            // AUTH needs a password; that of a user without one is empty.
             let words = [url.user, url.password?.revealed ?? ""].compactMap { $0 }
             commands.append(RedisCommand(["AUTH"] + words))
         }
@@ -160,7 +161,7 @@ final class RedisLink: Sendable {
                 ? RedisConnection(try CurlWire.connect(host, configuration, until: end))
                 : RedisConnection(try SocketWire.connect(host, until: end))
         } catch {
-            // There may be time for the next server.
+            // Reported as broken, not as slow, as there may be time for the next server.
             guard case .slow = error, MonotonicTime.now() < deadline else { throw error }
             throw .broken(
                 url.isSecure
@@ -181,7 +182,7 @@ final class RedisLink: Sendable {
         }
     }
 
-    /// Follows a cluster's redirect: `MOVED 3999 127.0.0.1:6381`. Returns false for any other error.
+    /// Follows a cluster's redirect, such as `MOVED 3999 127.0.0.1:6381`. Returns false for any other error.
     private func redirect(_ text: String, _ state: inout State) -> Bool {
         let words = text.split(separator: " ")
         guard words.count == 3, words[0] == "MOVED" || words[0] == "ASK",

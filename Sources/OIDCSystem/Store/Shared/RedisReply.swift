@@ -26,14 +26,14 @@ enum RedisReply: Hashable, Sendable {
     var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
 }
 
-/// A reader of replies, of bounded size.
+/// A parser of replies, with limits on their size.
 struct RedisParser {
     private var bytes: [UInt8] = []
     private var position = 0
 
     private static let lineLimit = 65_536
     private static let bytesLimit = 4 << 20
-    /// The largest value of a Redis server (proto-max-bulk-len). A longer one is not Redis's.
+    /// The largest value of a Redis server (proto-max-bulk-len); a reply with a longer one is not from Redis.
     private static let redisLimit = 512 << 20
     private static let arrayLimit = 100_000
     private static let depthLimit = 8
@@ -96,7 +96,7 @@ struct RedisParser {
     private func line(_ index: inout Int) throws(RedisReply.Nonsense) -> ArraySlice<UInt8>? {
         guard let end = bytes[index...].firstIndex(of: .carriageReturn), end + 1 < bytes.count else {
             guard bytes.count - index <= RedisParser.lineLimit else { throw RedisReply.Nonsense() }
-            // An HTTP server would never send the rest of a reply.
+            // Another protocol fails at once: an HTTP server would never send the rest of a reply.
             if index < bytes.count, !"+-:$*".utf8.contains(bytes[index]) { throw RedisReply.Nonsense() }
             return nil
         }
@@ -111,7 +111,7 @@ struct RedisParser {
     }
 }
 
-/// A command of Redis: its words.
+/// A Redis command, as a list of words.
 struct RedisCommand: Sendable {
     var words: [[UInt8]]
 

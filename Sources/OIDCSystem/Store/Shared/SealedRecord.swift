@@ -1,8 +1,9 @@
 import OIDCCore
 import OIDCCrypto
 
-/// A record of a shared store: a readable header and the sealed content. The header is authenticated, so neither the
-/// server nor anybody without the key can move a record to another session or give it another version.
+/// A record of a shared store: a readable header and the sealed content. The header is authenticated, so
+/// nobody without the key, not even the server, can move a record to another session or give it another
+/// version.
 struct SealedRecord: Sendable {
     static let formatVersion: Int64 = 1
 
@@ -11,7 +12,7 @@ struct SealedRecord: Sendable {
     /// `SessionKey.text`, which names issuer and client; compared exactly.
     var key: String
     var content: Content
-    /// Grows with each write.
+    /// The version, which grows with each write.
     var version: Int64
     /// The identifier of the key that sealed it.
     var keyID: String

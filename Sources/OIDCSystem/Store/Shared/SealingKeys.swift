@@ -1,10 +1,11 @@
 package import OIDCCore
 import OIDCCrypto
 
-/// The keys of a shared store. The first one seals; all of them open, so keys can be rotated machine by machine.
+/// The keys of a shared store. The first one seals; all of them open, so keys can be rotated machine by
+/// machine.
 package struct SealingKeys: Sendable {
     struct Key: Sendable {
-        /// Twelve hexadecimal digits of the key's hash, which stand in each record.
+        /// Twelve hexadecimal digits of the key's hash, which each record contains.
         let id: String
         let secret: Redacted<[UInt8]>
 
@@ -26,7 +27,7 @@ package struct SealingKeys: Sendable {
     let sealing: Key
     private let opening: Key?
 
-    /// Reads the keys: 32 bytes, or one or two lines of base64. `source` names the setting in errors.
+    /// Parses the keys: 32 bytes, or one or two lines of base64. `source` names the setting in errors.
     package init(_ bytes: [UInt8], source: String) throws(OIDCError) {
         var keys: [Key] = []
         for secret in try SealingKeys.secrets(bytes, source) { keys.append(try Key(secret)) }
@@ -37,10 +38,10 @@ package struct SealingKeys: Sendable {
         opening = keys.count > 1 ? keys[1] : nil
     }
 
-    /// Returns a new key as one line.
+    /// Returns a new key as one line of base64url.
     package static func newKey() -> String { Base64URL.encode(Random.bytes(byteCount)) }
 
-    /// The identifiers, the sealing key's first.
+    /// The identifiers of the keys, starting with that of the sealing key.
     var ids: [String] { [sealing.id] + (opening.map { [$0.id] } ?? []) }
 
     /// Returns the key with an identifier; nil if there is none.

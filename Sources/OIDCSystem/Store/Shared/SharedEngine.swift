@@ -1,16 +1,20 @@
 package import OIDCCore
 
-/// A key-value server that several machines share, such as Redis or etcd. Each call is atomic, and can be repeated if
-/// its answer was lost. Times are measured by the server, so the machines' clocks do not matter.
+/// A key-value server that several machines share, such as Redis or etcd. Each call is atomic, and can be
+/// repeated if its answer was lost.
+///
+/// The server measures all times, so the machines' clocks do not matter.
 package protocol SharedEngine: Sendable {
     /// The server's URL without password.
     var description: String { get }
 
-    /// Reads a value; nil if there is none.
+    /// Reads a value; returns nil if there is none.
     func read(_ name: String) throws(OIDCError) -> SharedValue?
 
-    /// Writes a value if the stored one is still `current`, or if there still is none. Returns whether it did.
-    /// The server removes the value after `lifetime`.
+    /// Writes a value if `current` is still the stored one, or if there is none and `current` is nil. Returns
+    /// whether it did.
+    ///
+    /// The server removes the value after `lifetime`, or never if that is nil.
     func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
     ) throws(OIDCError) -> Bool
@@ -24,7 +28,7 @@ package protocol SharedEngine: Sendable {
     /// Gives a lease to its owner until `duration` has passed. Returns false if another owner has it.
     func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool
 
-    /// Extends a lease to `duration` from now. Returns false if the owner does not have it any more. Fails if the
+    /// Extends a lease to `duration` from now; returns false if the owner no longer has it. Throws if the
     /// server would not accept a write.
     func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool
 
@@ -38,8 +42,8 @@ package protocol SharedEngine: Sendable {
 /// A value and its revision.
 package struct SharedValue: Hashable, Sendable {
     package var bytes: [UInt8]
-    /// Distinguishes this value from others of the same name; 0 if the server compares the bytes, which are unique as
-    /// each record has a random nonce.
+    /// A number that distinguishes this value from others of the same name. It is 0 if the server compares
+    /// the bytes, which are unique as each record has a random nonce.
     package var revision: Int64
 
     package init(bytes: [UInt8], revision: Int64 = 0) {
@@ -51,7 +55,7 @@ package struct SharedValue: Hashable, Sendable {
 /// One result of `SharedEngine.health`.
 package struct HealthReport: Hashable, Sendable {
     package var text: String
-    /// What to do about it; nil if all is well.
+    /// The advice if something is wrong; nil otherwise.
     package var warning: String?
 
     package init(_ text: String, warning: String? = nil) {
@@ -59,7 +63,7 @@ package struct HealthReport: Hashable, Sendable {
         self.warning = warning
     }
 
-    /// The report about the difference between the server's clock and ours.
+    /// Returns the report about the difference between the server's clock and ours.
     static func clock(differingBy seconds: Int64) -> HealthReport {
         let isClose = (-5...5).contains(seconds)
         return HealthReport(
@@ -67,13 +71,13 @@ package struct HealthReport: Hashable, Sendable {
             warning: isClose ? nil : "set the clock of this machine or of the server")
     }
 
-    /// A server of the list does not answer, but another one does.
+    /// Returns the report about a server in the URL that does not answer, although another one does.
     static func unreachable(_ error: OIDCError) -> HealthReport {
         HealthReport(
             error.message, warning: "start this server, or remove it from the store's URL")
     }
 
-    /// The report about a connection without TLS.
+    /// Returns the report about a connection without TLS.
     static func unencrypted(secureScheme scheme: String) -> HealthReport {
         HealthReport(
             "the connection is not encrypted: sessions are sealed, the password is not",
@@ -82,14 +86,14 @@ package struct HealthReport: Hashable, Sendable {
 }
 
 extension OIDCError {
-    /// Makes an error about a shared store that cannot be used now.
+    /// Returns the error about a shared store that cannot be used now.
     static func sharedStore(_ server: String, _ message: String) -> OIDCError {
         OIDCError(
             .unreachable, "store: \(DisplayText.clean(server)): \(message)", hint: .tryAgain(seconds: nil),
             stage: .store)
     }
 
-    /// Makes an error about a shared store that refuses us.
+    /// Returns the error about a shared store that refuses us.
     static func sharedStoreRefusal(_ server: String, _ message: String, hint: Hint) -> OIDCError {
         OIDCError(
             .usage, "store: \(DisplayText.clean(server)): \(message)", hint: hint, stage: .store)

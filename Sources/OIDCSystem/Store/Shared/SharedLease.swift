@@ -2,11 +2,13 @@ import OIDCCore
 import OIDCCrypto
 import Synchronization
 
-/// How long leases last, by the server's clock.
+/// The durations of leases, by the server's clock.
 package struct LeaseTimes: Sendable {
-    /// While nothing is lost if two processes go on: a holder that was killed delays the others by this much.
+    /// The duration until a refresh token is presented. Nothing is lost yet if two processes continue, and a
+    /// holder that was killed delays the others by this time.
     package var acquired: Duration
-    /// While a single-use refresh token is presented: a holder that is stopped for less keeps its session.
+    /// The duration once a single-use refresh token is presented. A holder that is stopped for less time
+    /// keeps its session.
     package var presenting: Duration
 
     package init(acquired: Duration = .seconds(10), presenting: Duration = .seconds(60)) {
@@ -15,19 +17,19 @@ package struct LeaseTimes: Sendable {
     }
 }
 
-/// What a shared store waits with: real threads and clocks, or those of a simulation.
+/// The clock, pauses, threads and random numbers of a shared store; a simulation replaces them.
 package struct LeaseRuntime: Sendable {
     package var now: @Sendable () -> MonotonicTime = { .now() }
-    /// Sleeps, or returns early after a signal.
+    /// A function that sleeps, or returns early after a signal.
     package var sleep: @Sendable (_ milliseconds: Int64) -> Void = {
         Poll.sleep(until: .now().adding(milliseconds: $0))
     }
-    /// Calls `body` regularly until the returned closure is called.
+    /// A function that calls `body` every `milliseconds` until the returned closure is called.
     package var renew:
         @Sendable (_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void = {
             RenewalThread.start($0, $1)
         }
-    /// Returns a random number below the bound.
+    /// A function that returns a random number below the bound.
     package var random: @Sendable (Int64) -> Int64 = { Int64.random(in: 0..<max(1, $0)) }
 
     package init() {}
@@ -56,7 +58,7 @@ final class SharedLease: Sendable {
     var isLost: Bool { state.withLock { $0.isLost } }
     /// Whether a refresh token may have been presented.
     var isPresenting: Bool { state.withLock { $0.isPresenting } }
-    /// How often the lease is extended.
+    /// The time between extensions of the lease, in milliseconds.
     var period: Int64 { times.acquired.wholeMilliseconds / 3 }
 
     func acquire() throws(OIDCError) -> Bool {
@@ -65,12 +67,12 @@ final class SharedLease: Sendable {
 
     /// Extends the lease before a single-use refresh token is presented. Throws if another process took over.
     func present(now: @Sendable () -> MonotonicTime) throws(OIDCError) {
-        // A renewal that is under way repeats itself with the longer time.
+        // A concurrent `renew` extends the lease again, by the longer time.
         state.withLock { $0.isPresenting = true }
         for _ in 0..<SharedLease.presentLimit {
             let start = now()
             guard try engine.extend(name, owner: owner, to: times.presenting) else { throw lost() }
-            // If the answer took long, as this process was stopped, the lease may have ended since.
+            // If this process was stopped before it got the answer, the lease may have expired since.
             guard now().milliseconds(from: start) < times.acquired.wholeMilliseconds else { continue }
             return
         }
@@ -79,14 +81,15 @@ final class SharedLease: Sendable {
 
     private static let presentLimit = 3
 
-    /// Notes that another process took over, and returns the error.
+    /// Records that another process took over, and returns the error.
     func lost() -> OIDCError {
         state.withLock { $0.isLost = true }
         return .sharedStore(
             engine.description, "another process took over the refresh while this one was stopped")
     }
 
-    /// Extends the lease while the request runs. A failure is harmless: the record's version guards the write.
+    /// Extends the lease while the request runs. A failure is harmless: the record's version guards the
+    /// write.
     func renew() {
         var wasPresenting: Bool
         repeat {
@@ -118,7 +121,7 @@ enum RenewalThread {
 }
 
 extension Duration {
-    /// The whole milliseconds, at most those of a century.
+    /// The whole milliseconds, from 0 to those of a century.
     var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         return min(max(0, seconds), 3_155_760_000) * 1_000 + attoseconds / 1_000_000_000_000_000

@@ -2,9 +2,9 @@ import OIDCCore
 import OIDCCrypto
 import Synchronization
 
-/// The versions of records that a process has seen, by whichever of its stores.
+/// The newest versions of records that a process has seen, in any of its stores.
 package final class SharedVersions: Sendable {
-    /// What this process has seen.
+    /// The versions that this process has seen.
     package static let ofProcess = SharedVersions()
     private let newest = Mutex<[String: Int64]>([:])
 
@@ -18,7 +18,8 @@ package final class SharedVersions: Sendable {
     }
 }
 
-/// The records of a shared store: seals and opens them, and remembers the versions that this process has seen.
+/// Access to the records of a shared store, which are sealed and opened here. The versions that this process
+/// has seen are remembered.
 final class SharedRecords: Sendable {
     let engine: any SharedEngine
     let now: @Sendable () -> Instant
@@ -38,10 +39,10 @@ final class SharedRecords: Sendable {
 
     /// A session as it is stored.
     struct Stored {
-        /// Nil if the record cannot be read: it is too large, or not a string.
+        /// The stored value; nil if the record cannot be read, as it is too large or not a string.
         var value: SharedValue?
         var version: Int64
-        /// Nil if the record is damaged and may be replaced.
+        /// The session; nil if the record is damaged and may be replaced.
         var session: Session?
     }
 
@@ -60,7 +61,8 @@ final class SharedRecords: Sendable {
         "\(engine.description), record \(SharedRecords.name(.session, stem))"
     }
 
-    /// Reads a session. With `orDamaged`, a damaged record is returned without its session.
+    /// Reads a session; returns nil if there is none. If `orDamaged` is true, a damaged record is returned
+    /// without its session.
     func session(_ key: SessionKey, orDamaged: Bool = false) throws(OIDCError) -> Stored? {
         let value: SharedValue?
         do throws(OIDCError) {
@@ -77,7 +79,7 @@ final class SharedRecords: Sendable {
             let (record, plain) = try opened(value.bytes, .session, key.fileStem)
             guard ExactText.isSame(record.key, key.text) else { throw fault(.otherKey, key.fileStem) }
             let session = try parsed(plain, record, key.fileStem)
-            // A sign-in replaces an older record too.
+            // A sign-in also replaces a record that is too old.
             if !orDamaged { try checkVersion(record.version, key.fileStem) }
             return Stored(value: value, version: record.version, session: session)
         } catch {
@@ -86,7 +88,7 @@ final class SharedRecords: Sendable {
         }
     }
 
-    /// Opens a record that was listed, whatever its key is.
+    /// Reads a listed session by the stem of its name; returns nil if it no longer exists.
     func listed(_ stem: String) throws(OIDCError) -> Session? {
         guard let value = try engine.read(SharedRecords.name(.session, stem)) else { return nil }
         let (record, plain) = try opened(value.bytes, .session, stem)
@@ -95,12 +97,12 @@ final class SharedRecords: Sendable {
         return session
     }
 
-    /// Writes a session if the stored one is still `current`. Returns whether it did.
+    /// Writes a session if `current` is still the stored one. Returns whether it did.
     func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool
     {
         let stem = session.key.fileStem
         let before = max(current?.version ?? 0, versions[location(stem)])
-        // At least the time, so versions also grow across a sign-out.
+        // The version is at least the current time, so it also grows across a sign-out.
         let version = max(before + 1, now().secondsSinceEpoch)
         let record = try SealedRecord(
             sealing: session.json.bytes, .session, of: session.key, version: version, with: try keys().sealing
@@ -116,7 +118,7 @@ final class SharedRecords: Sendable {
         return true
     }
 
-    /// Reads the shared failure; nil if there is none that can be used.
+    /// Returns the shared failure; nil if there is none or it cannot be read.
     func failure(_ key: SessionKey) -> (value: SharedValue, failure: SharedFailure)? {
         guard let value = try? engine.read(SharedRecords.name(.failure, key.fileStem)),
             let (record, plain) = try? opened(value.bytes, .failure, key.fileStem),
@@ -170,8 +172,8 @@ final class SharedRecords: Sendable {
         return session
     }
 
-    /// Refuses a record that is older than one that this process has seen: the server lost data, a copy that lags took
-    /// over, or somebody put an old record back.
+    /// Throws if a record is older than one that this process has seen: the server lost data, an outdated
+    /// replica took over, or somebody restored an old record.
     private func checkVersion(_ version: Int64, _ stem: String) throws(OIDCError) {
         let newest = versions[location(stem)]
         guard version >= newest else {
@@ -193,7 +195,7 @@ final class SharedRecords: Sendable {
 }
 
 extension SessionFault {
-    /// The error about a record of a shared store.
+    /// Returns the error about a record of a shared store.
     fileprivate func recordError(_ location: String) -> OIDCError {
         let subject = "the session in \(DisplayText.clean(location))"
         switch self {

@@ -1,7 +1,7 @@
 package import OIDCCore
 import Synchronization
 
-/// Leases
+/// Locks, which are leases on the server.
 extension SharedSessionStore {
     func lease(_ key: SessionKey) -> SharedLease? {
         memory.withLock { $0.leases[Lock(key: key, purpose: .tokens)] }
@@ -42,7 +42,7 @@ extension SharedSessionStore {
             do throws(OIDCError) {
                 return try body()
             } catch {
-                // Nothing was sent: the next turn finds what the other process stored.
+                // Nothing was sent: the next attempt finds what the other process stored.
                 guard lease.isLost else { throw error }
                 try clock.check(wait, now: runtime.now()) { error }
                 runtime.sleep(8 + runtime.random(8))
@@ -50,14 +50,15 @@ extension SharedSessionStore {
         }
     }
 
-    /// Waits for the lease. Returns a value if `settled` has one before.
+    /// Waits for the lease and returns nil once it is acquired. If `settled` returns a value before that,
+    /// returns this value.
     private func acquire<Value>(
         _ lease: SharedLease, _ lock: Lock, _ wait: LockWait, _ clock: inout WaitClock,
         unless settled: () throws(OIDCError) -> Value?
     ) throws(OIDCError) -> Value? {
         var pause: Int64 = 8
         while true {
-            // Threads of this process take turns without asking the server.
+            // Threads of this process take turns without requests to the server.
             let isOurs = memory.withLock { memory in
                 guard memory.leases[lock] == nil else { return false }
                 memory.leases[lock] = lease
@@ -78,7 +79,7 @@ extension SharedSessionStore {
                     "the session's lease in \(description) was not free within \(wait.limit.components.seconds) "
                         + "seconds: another machine holds it", hint: "try again")
             }
-            // Machines that started together must not keep asking together.
+            // The pause is random, so machines that started together do not keep polling together.
             runtime.sleep(pause / 2 + runtime.random(pause))
             pause = min(pause * 2, 250)
         }

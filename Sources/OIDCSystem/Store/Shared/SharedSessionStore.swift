@@ -1,14 +1,15 @@
 package import OIDCCore
 import Synchronization
 
-/// A store on a server that several machines share. Sessions are sealed, so the server sees no token; a lease lets one
-/// machine refresh at a time, and each write is a compare-and-set on the record's version, so a holder that lost its
-/// lease cannot overwrite a newer session.
+/// A store on a server that several machines share. Sessions are sealed, so the server sees no token.
+///
+/// A lease lets one machine refresh at a time. Each write is a compare-and-set on the record, so a holder
+/// that lost its lease cannot overwrite a newer session.
 package final class SharedSessionStore: SessionStoring {
     private let records: SharedRecords
     let times: LeaseTimes
     let runtime: LeaseRuntime
-    /// Whether a fresh token that was read once is used until it expires, in this process.
+    /// Whether this process keeps a copy of a session in memory, and uses it until its token expires.
     private let keepsCopies: Bool
 
     struct Lock: Hashable {
@@ -19,7 +20,7 @@ package final class SharedSessionStore: SessionStoring {
     struct Memory {
         var leases: [Lock: SharedLease] = [:]
         var copies: [SessionKey: Session] = [:]
-        /// The number of threads that wait for or hold a lease.
+        /// The number of threads of this process that wait for a session's lease or hold it.
         var refreshing: [SessionKey: Int] = [:]
     }
     let memory = Mutex(Memory())
@@ -44,7 +45,7 @@ package final class SharedSessionStore: SessionStoring {
 
     package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         if let copy = copy(of: key) { return copy }
-        // A damaged record of a machine's token is replaced by a new grant.
+        // A damaged record of a grant without a user counts as missing; the next token replaces it.
         let session = try records.session(key, orDamaged: !key.grant.needsUser)?.session
         remember(session, key)
         return session
@@ -80,7 +81,8 @@ package final class SharedSessionStore: SessionStoring {
             let stored = try records.session(session.key, orDamaged: isMachine)
             // The answer to our own write may have been lost.
             if let found = stored?.session, found == session { return true }
-            // A token that nobody signed in for is removed by the server when it expires.
+            // The server removes the session of a grant without a user when it expires, so a missing one may
+            // be replaced.
             guard isMachine && stored?.session == nil || stored?.session == current else { return false }
             if try records.write(session, replacing: stored, lifetime: lifetime(of: session)) { return true }
         }
@@ -114,7 +116,7 @@ package final class SharedSessionStore: SessionStoring {
     }
 
     package func remove(_ stored: StoredSession) throws(OIDCError) {
-        // A record that this key does not open may be another fleet's.
+        // Throws for a record that cannot be opened: machines with another key may have written it.
         remember(nil, try stored.content.get().key)
         try engine.remove(SharedRecords.name(.session, stored.name))
         try engine.remove(SharedRecords.name(.failure, stored.name))
@@ -146,7 +148,7 @@ package final class SharedSessionStore: SessionStoring {
         let lease = SharedLease("lease/\(key.fileStem)\(SharedSessionStore.probe)", engine, times)
         guard try lease.acquire() else { return }
         defer { lease.release() }
-        // The server may allow leases, but not records.
+        // The server may permit leases, but not records.
         let name = SharedRecords.name(.session, key.fileStem + SharedSessionStore.probe)
         _ = try engine.write(
             name, Array("probe".utf8), replacing: try engine.read(name), lifetime: times.acquired)
@@ -157,7 +159,7 @@ package final class SharedSessionStore: SessionStoring {
 
     package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
         guard let lease = lease(key) else { return nil }
-        // Writes the record as it is, so a server that refuses the next write does so before the request.
+        // Writes the record unchanged, so a server that refuses writes does so before the request.
         if let stored = try records.session(key), let session = stored.session,
             try !records.write(session, replacing: stored, lifetime: lifetime(of: session))
         {
@@ -174,10 +176,11 @@ package final class SharedSessionStore: SessionStoring {
         return reports
     }
 
-    /// Throws if the key cannot be read.
+    /// Checks that the keys can be read.
     package func checkKeys() throws(OIDCError) { _ = try records.keys() }
 
-    /// How long the server keeps a record: until its tokens expire, if nobody signed in for them.
+    /// Returns how long the server keeps the record: until its last token expires. Nil, without a limit, if a
+    /// user signed in, if there is a refresh token, or if a token does not expire.
     private func lifetime(of session: Session) -> Duration? {
         guard !session.key.grant.needsUser, session.tokens.refreshToken == nil else { return nil }
         let ends = [session.tokens.access.expiresAt] + session.derived.map(\.access.expiresAt)

@@ -12,7 +12,7 @@ package struct SharedStoreURL: Hashable, Sendable {
         package var text: String { name.utf8.contains(.colon) ? "[\(name)]:\(port)" : "\(name):\(port)" }
         package var isLoopback: Bool { name == "localhost" || name == "::1" || name.hasPrefix("127.") }
 
-        /// Whether a byte may stand in a host's name or address.
+        /// Returns whether a byte may occur in a host name or an IP address.
         static func allows(_ byte: UInt8) -> Bool {
             ASCII.isAlphanumeric(byte) || "-._:".utf8.contains(byte)
         }
@@ -30,7 +30,7 @@ package struct SharedStoreURL: Hashable, Sendable {
     package var database = 0
     /// The name of the master that Redis Sentinel watches; the hosts are then sentinels.
     package var master: String?
-    /// The prefix of names in etcd, without slash at its ends.
+    /// The prefix of names in etcd, without the final slash.
     package var prefix = "oidc"
 
     private static let schemes: [(scheme: String, engine: Engine, isSecure: Bool)] = [
@@ -162,7 +162,7 @@ package struct SharedStoreURL: Hashable, Sendable {
         }
     }
 
-    /// Decodes % escapes; nil for a bad one, or for a control character.
+    /// Decodes % escapes; returns nil for an invalid one or a control character.
     private static func decoded(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]
@@ -221,7 +221,7 @@ extension SharedStoreURL {
 }
 
 extension SharedStoreURL {
-    /// Returns the engine that the URL names. Nothing is connected yet.
+    /// Returns the engine that the URL names, without connecting it.
     package func connect(_ configuration: CurlConfiguration) -> any SharedEngine {
         switch engine {
         case .redis: RedisEngine(self, configuration)
