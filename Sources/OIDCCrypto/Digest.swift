@@ -19,7 +19,7 @@ public enum Digest {
         try SystemCryptography.hash(bytes, algorithm)
     }
 
-    /// The version of the library that computes them; nil if it cannot be loaded.
+    /// The version of the cryptographic library; nil if it cannot be loaded or has none.
     package static var libraryVersion: String? { SystemCryptography.libraryVersion }
 
     /// Returns an HMAC (RFC 2104). Compare it with `equalInConstantTime`.

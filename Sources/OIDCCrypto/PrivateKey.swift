@@ -9,7 +9,8 @@ public struct PrivateKey: Sendable {
     public let publicKey: PublicKey
     private let handle: PrivateKeyHandle
 
-    /// Reads PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never prompts.
+    /// Parses PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never prompts for the
+    /// passphrase.
     public init(pem: [UInt8], passphrase: [UInt8]?) throws(CryptoError) {
         try self.init(PrivateKeyHandle(pem: pem, passphrase: passphrase))
     }

@@ -11,8 +11,8 @@ public struct PublicKey: Hashable, Sendable {
     /// The public numbers.
     public let parameters: Parameters
 
-    /// Checks and makes a key. Throws for RSA keys under 2048 bits, points that are not on their curve, and
-    /// Ed25519 points of small order.
+    /// Creates a key from its numbers. Throws for RSA keys under 2048 bits, points that are not on their
+    /// curve, and Ed25519 points of small order.
     public init(_ parameters: Parameters) throws(CryptoError) {
         switch parameters {
         case .rsa(let modulus, let exponent):
@@ -54,7 +54,7 @@ public struct PublicKey: Hashable, Sendable {
         }
     }
 
-    /// Returns whether a signature was verified; throws for an algorithm of another key type.
+    /// Returns whether a signature is valid; throws for an algorithm of another key type.
     public func isValidSignature(
         _ signature: [UInt8], for message: [UInt8], _ algorithm: SignatureAlgorithm
     ) throws(CryptoError) -> Bool {

@@ -1,6 +1,6 @@
 extension OIDCError {
     /// The broken rule, for programs that distinguish errors. `member` is the name on the wire; `expected`
-    /// and `found` are fit for a terminal, as in the message.
+    /// and `found` are safe to print, as in the message.
     public enum Cause: Hashable, Sendable {
         /// A member of an answer, or a claim of a token, is missing or has a wrong value.
         case mismatch(member: String, expected: String, found: String)
@@ -14,8 +14,8 @@ extension OIDCError {
         return nil
     }
 
-    /// Makes an error whose message is rendered from its cause: `id_token: aud: expected "app", found
-    /// "other"`.
+    /// Creates an error. Its message, unless given, describes the cause: `id_token: aud: expected "app",
+    /// found "other"`.
     package init(
         _ kind: Kind, _ stage: Stage, _ cause: Cause, message: String? = nil, hint: Hint? = nil
     ) {
@@ -32,7 +32,7 @@ extension OIDCError.Cause {
         }
     }
 
-    /// Returns the cause with all text from outside replaced.
+    /// Returns the cause with each of its strings replaced.
     func replacingText(_ replace: (String) -> String) -> OIDCError.Cause {
         guard case .mismatch(let member, let expected, let found) = self else { return self }
         return .mismatch(member: replace(member), expected: replace(expected), found: replace(found))
@@ -47,7 +47,7 @@ extension OIDCError.Cause {
         }
     }
 
-    /// Reads the stored form; nil for any other JSON.
+    /// Parses the stored form; returns nil for any other JSON.
     init?(stored json: JSONValue) {
         if json.string == "signature" {
             self = .signature

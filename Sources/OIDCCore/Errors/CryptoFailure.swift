@@ -1,8 +1,8 @@
 public import OIDCCrypto
 
 extension OIDCError {
-    /// Turns a cryptography error into one that says whether a key has to be fixed, a library is missing, or
-    /// this program is at fault. `subject` names the setting or file with the key.
+    /// Creates an error from a cryptography error: about a bad key, a missing library or a failure of this
+    /// program. `subject` names the setting or file with the key.
     public init(_ error: CryptoError, subject: String? = nil, stage: Stage? = nil) {
         let prefix = subject.map { "\($0): " } ?? ""
         switch error {
@@ -27,15 +27,15 @@ extension OIDCError {
 }
 
 extension Hint {
-    /// Returns the hint about a library that cannot be loaded: to install it, unless the loader says that it had no memory
-    /// for it. The loader gives nothing but its text (glibc 2.31 to 2.42).
+    /// Returns the hint about a library that cannot be loaded: `install`, or to free memory if the loader had
+    /// too little. Only the loader's text distinguishes the two (glibc 2.31 to 2.42).
     package static func loading(_ problem: String, install: Hint) -> Hint {
         let isShort = ["failed to map", "annot allocate", "cannot map"].contains { problem.includes($0) }
         return isShort ? "end other programs, or raise the limit (ulimit -v)" : install
     }
 }
 
-/// The operations of `OIDCCrypto`, with errors made for users.
+/// The hash functions of `OIDCCrypto`, with `OIDCError` as their error.
 enum Cryptography {
     static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(OIDCError) -> [UInt8] {
         do { return try Digest.hash(bytes, algorithm) } catch { throw OIDCError(error) }

@@ -1,7 +1,7 @@
-/// Text from outside, made fit for a terminal (CWE-150).
+/// Untrusted text, made safe to print to a terminal (CWE-150).
 package enum DisplayText {
-    /// Returns the text without control, escape, bidirectional and other invisible characters, with spaces
-    /// for line ends and tabs. A text longer than the limit is cut and ends in `…` within it.
+    /// Returns the text without control, escape, bidirectional and other invisible characters; line ends and
+    /// tabs become spaces. A text longer than the limit is cut, and then its last character is `…`.
     package static func clean(_ text: some StringProtocol, limit: Int = 300) -> String {
         var cleaned = String.UnicodeScalarView()
         var count = 0
@@ -17,7 +17,7 @@ package enum DisplayText {
         return String(cleaned)
     }
 
-    /// Returns a text of several lines, of any length, without the characters that `clean` removes.
+    /// Returns a text of any length with each of its lines cleaned.
     package static func lines(_ text: String) -> String {
         // Split by scalars, as CR LF is a single character.
         text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
@@ -50,7 +50,7 @@ package enum DisplayText {
         }
     }
 
-    /// Returns the character to show in place of one from outside; nil if it is left out.
+    /// Returns the character to print in place of this one; nil to leave it out.
     private static func kept(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
         switch scalar.value {
         case 0x09, 0x0A, 0x0D, 0x2028, 0x2029: return " "
@@ -61,7 +61,7 @@ package enum DisplayText {
     }
 }
 
-/// Strings as single words of a shell, for hints that users paste.
+/// Quoting of shell words, for hints that users paste.
 package enum ShellWord {
     /// Returns the string without control characters, in single quotes if a shell would read it otherwise.
     package static func quoted(_ text: String) -> String {

@@ -1,8 +1,7 @@
-/// Expected and found values, shown with their difference visible.
+/// Expected and found values, printed with their difference visible.
 extension DisplayText {
-    /// Returns both sides of a mismatch, fit for a terminal. If they look alike, characters that are not
-    /// plain ASCII are written as `\u{…}`; if they differ beyond the limit, they are shown from the
-    /// difference on.
+    /// Returns both values of a mismatch, safe to print. If they look alike, all but visible ASCII is written
+    /// as `\u{…}`; if they differ only beyond the limit, each starts shortly before the difference.
     package static func sides(
         expected: String, found: String, limit: Int = 300
     ) -> (expected: String, found: String) {
@@ -50,15 +49,15 @@ extension DisplayText {
         return result
     }
 
-    /// The number of characters up to which longer texts are compared and escaped.
+    /// The number of characters of a text that are compared or escaped.
     private static let comparedLength = 4_096
 
     private static func skeleton(_ text: String) -> String {
         clean(text, limit: comparedLength).split(separator: " ").joined(separator: " ")
     }
 
-    /// Returns both sides, cut to the limit; if they differ only beyond it, without most of their common
-    /// beginning.
+    /// Returns both values, cut to the limit. If they differ only beyond it, each starts shortly before the
+    /// difference.
     private static func fromDifference(
         _ expected: String, _ found: String, limit: Int
     ) -> (expected: String, found: String) {

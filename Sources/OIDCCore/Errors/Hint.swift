@@ -17,8 +17,8 @@ public enum Hint: Hashable, Sendable {
     case allowAlgorithm(String)
     /// A check of the file path in this setting.
     case checkPath(of: String)
-    /// Trusting the certificate's authority; `setting` is the one that named the trusted authorities, if
-    /// there was one.
+    /// Trusting the certificate's authority; `setting` is the setting that names the trusted authorities, if
+    /// one is used.
     case trustAuthority(setting: String?)
     /// The values to compare with the client's registration if the browser does not return from the provider.
     indirect case checkRegistration(redirectURL: String, clientID: String)
@@ -105,7 +105,7 @@ public enum Hint: Hashable, Sendable {
 }
 
 extension Hint {
-    /// Returns the hint with all text from outside replaced.
+    /// Returns the hint with its text, scope, issuer, URL or client ID replaced.
     func replacingText(_ replace: (String) -> String) -> Hint {
         switch self {
         case .text(let text): .text(replace(text))
@@ -121,7 +121,7 @@ extension Hint {
 }
 
 extension Hint: ExpressibleByStringInterpolation {
-    /// Makes a hint from a sentence.
+    /// Creates a hint from a sentence.
     public init(stringLiteral text: String) {
         self = .text(text)
     }

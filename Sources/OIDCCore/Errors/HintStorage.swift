@@ -28,7 +28,7 @@ extension Hint {
         return .object(object)
     }
 
-    /// Reads the stored form; nil for any other JSON, or for a code of a later version.
+    /// Parses the stored form; returns nil for any other JSON, or for a code of a later version.
     package init?(stored json: JSONValue) {
         if let text = json.string {
             self = .text(text)

@@ -24,7 +24,7 @@ extension Hint: CustomStringConvertible {
 }
 
 extension Hint.Setting: CustomStringConvertible {
-    /// The hint in plain English, without the name of any option, setting or command.
+    /// The setting in plain English, without the name of any option or command.
     public var description: String {
         switch self {
         case .pushedAuthorization: "pushed authorization requests"
@@ -40,7 +40,7 @@ extension Hint.Setting: CustomStringConvertible {
 }
 
 extension Hint.Advice: CustomStringConvertible {
-    /// The hint in plain English, without the name of any option, setting or command.
+    /// The advice in plain English, without the name of any option, setting or command.
     public var description: String {
         switch self {
         case .signInAndAllow: "sign in again, and allow the access"

@@ -29,12 +29,12 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     public var stage: Stage?
     /// The provider's error code, if it sent one (RFC 6749 §5.2).
     public var oauthError: String?
-    /// The number of seconds that the provider asked to wait (RFC 9110 §10.2.3).
+    /// Seconds to wait before trying again, if the provider sent them (RFC 9110 §10.2.3).
     public var retryAfter: Int?
     /// The broken rule, if the error is about the protocol.
     public var cause: Cause?
 
-    /// Makes an error from its parts.
+    /// Creates an error from its parts.
     public init(
         _ kind: Kind, _ message: String, hint: Hint? = nil, stage: Stage? = nil, oauthError: String? = nil,
         retryAfter: Int? = nil, cause: Cause? = nil
@@ -51,11 +51,11 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The message and the hint in one line, without the name of any option, setting or command.
     public var description: String { Warning(message, hint: hint).description }
 
-    /// Whether the provider ended the session: only its `invalid_grant` on a refresh does, never a network
-    /// failure.
+    /// Whether the provider ended the session by answering `invalid_grant` to a refresh. A network failure
+    /// never ends it.
     public var endsSession: Bool { kind == .loginRequired && oauthError == "invalid_grant" }
 
-    /// Makes an error about a provider's answer that violates a rule.
+    /// Returns an error about a provider's answer that violates a rule.
     public static func protocolViolation(
         _ stage: Stage, _ member: String, expected: String, found: String, hint: Hint? = nil
     ) -> OIDCError {
@@ -65,7 +65,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
             hint: hint)
     }
 
-    /// Makes an error about a token, issuer or callback that could not be verified.
+    /// Returns an error about a token, issuer or callback that could not be verified.
     package static func untrusted(
         _ stage: Stage, _ member: String, expected: String, found: String, hint: Hint? = nil
     ) -> OIDCError {
@@ -73,12 +73,12 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
             .untrusted, stage, .mismatch(member: member, expected: expected, found: found), hint: hint)
     }
 
-    /// Makes an error about a value that could not be verified.
+    /// Returns an error about a value that could not be verified.
     public static func untrusted(_ stage: Stage, _ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.untrusted, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 
-    /// Makes an error about the caller's own input.
+    /// Returns an error about the caller's own input.
     public static func usage(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.usage, message, hint: hint, stage: nil)
     }
@@ -89,7 +89,7 @@ public struct Stage: Hashable, Sendable, RawRepresentable, CustomStringConvertib
     /// The name in messages.
     public let rawValue: String
 
-    /// Names a step.
+    /// Creates a step from its name.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -140,13 +140,13 @@ public struct Warning: Hashable, Sendable, ExpressibleByStringInterpolation, Cus
     /// The next step for the user.
     public var hint: Hint?
 
-    /// Makes a warning from one line.
+    /// Creates a warning from one line.
     public init(_ message: String, hint: Hint? = nil) {
         self.message = message
         self.hint = hint
     }
 
-    /// Makes a warning from one line.
+    /// Creates a warning from one line.
     public init(stringLiteral message: String) {
         self.init(message)
     }

@@ -1,12 +1,12 @@
-/// The secrets of a request. If an error text repeats one of them, in any encoding, whole or in parts, it
-/// must not appear on a terminal or in a log.
+/// The secrets of a request. They are removed from error texts, whole or in part and in any encoding, before
+/// these are printed or logged.
 package struct WithheldSecrets: Sendable {
     private var secrets: [[UInt8]]
-    /// The length up to which texts are searched and shown. Providers choose the length of texts and secrets,
-    /// and searching long ones takes time.
+    /// The bytes of a text that are searched and shown; the rest is cut off. Providers choose the length of
+    /// texts and secrets, and long ones take time to search.
     private static let shownByteCount = 8_192
     private static let comparedByteCount = 65_536
-    /// The length from which a part of a secret counts as a leak.
+    /// The shortest part of a longer secret that counts as a leak, in bytes.
     private static let pieceByteCount = 16
 
     package init(_ secrets: [String] = []) {
@@ -95,7 +95,7 @@ private struct PlainText {
         return bytes != old.bytes
     }
 
-    /// Returns the next bytes with one layer of escaping removed, and their length in the source.
+    /// Returns the next bytes with one layer of escaping removed, and the number of bytes that they replace.
     private func escape(at index: Int) -> ([UInt8], Int) {
         switch bytes[index] {
         case .plus: return ([.space], 1)
@@ -129,7 +129,7 @@ private struct PlainText {
             && !(range.upperBound < bytes.count && goesOn(bytes[range.upperBound]))
     }
 
-    /// Returns the source with a placeholder for each run of these bytes.
+    /// Returns the source with a placeholder for each run of bytes to leave out.
     func text(withoutBytes isLeftOut: [Bool]) -> String {
         var result: [UInt8] = []
         var written = 0
@@ -162,7 +162,7 @@ extension OIDCError {
 }
 
 extension EndpointCall {
-    /// Makes a call whose errors contain none of the request's secrets.
+    /// Creates a call whose errors contain none of the request's secrets.
     package init(
         _ request: HTTPRequest, stage: Stage, withholding secrets: @escaping () -> WithheldSecrets,
         reading read: @escaping (HTTPResponse) throws(OIDCError) -> Value
@@ -183,8 +183,8 @@ extension Client {
         "token", "secret", "assertion", "password", "passphrase", "credential", "api_key", "apikey",
     ]
 
-    /// Returns whether the value of a parameter, including the user's own ones, is a secret, such as a token,
-    /// but not a token's type.
+    /// Returns whether a parameter, including one that the user added, holds a secret such as a token. A
+    /// token's type is not a secret.
     private static func isConfidential(_ name: String) -> Bool {
         guard !confidential.contains(name) else { return true }
         let words = ASCII.lowercased(name)
@@ -192,7 +192,7 @@ extension Client {
             && confidentialParts.contains { words.includes($0) }
     }
 
-    /// Returns the error that an answer to a request of this client means.
+    /// Returns the error for a failed request of this client.
     func failure(
         _ response: HTTPResponse, to request: HTTPRequest, stage: Stage,
         hint: (String?) -> Hint? = OAuthErrorResponse.hint

@@ -24,8 +24,11 @@ extension SignInFlow {
             now: environment.now(), random: environment.random)
     }
 
-    /// Checks the tokens. There was no authorization request, so there is no nonce. RFC 8628 defines no ID token, and
-    /// django-allauth and django-oauth-toolkit send none (tried 2026-11): UserInfo then says who signed in.
+    /// Checks the tokens and makes a session of them. There was no authorization request, so there is no
+    /// nonce.
+    ///
+    /// RFC 8628 defines no ID token, and django-allauth and django-oauth-toolkit send none (tried 2026-11);
+    /// UserInfo then identifies the user.
     package func outcome(of issued: TokenEndpoint.Issued) throws(OIDCError) -> Outcome {
         try accepted(issued) { (tokens) throws(OIDCError) in
             let lacksIDToken = tokens.idToken == nil && request.scope.contains("openid")
@@ -38,7 +41,8 @@ extension SignInFlow {
         }
     }
 
-    /// Takes the user's identity from UserInfo. A failure does not cost the sign-in, which the user has approved.
+    /// Sets the user's identity from UserInfo. A failure does not end the sign-in, as the user has approved
+    /// it.
     private func identify(_ outcome: inout Outcome) {
         let reason: String
         do throws(OIDCError) {

@@ -1,11 +1,12 @@
-/// Access to a resource for a user who is signed in at their own provider, which the resource's authorization server
-/// trusts: the provider exchanges the user's session for an assertion about the user (ID-JAG), which that server
-/// takes in exchange for an access token (draft-ietf-oauth-identity-assertion-authz-grant-04, 2026-05). The
-/// assertion is never stored.
+/// Access to a resource through the session at the user's own provider, which the resource's authorization
+/// server trusts (draft-ietf-oauth-identity-assertion-authz-grant-04, 2026-05).
+///
+/// The user's provider exchanges a token of the session for an assertion about the user (ID-JAG), and that
+/// server exchanges the assertion for an access token. The assertion is never stored.
 package struct IdentityAssertion: Sendable {
     /// The issuer of the resource's authorization server.
     package let audience: String
-    /// The resource identifier, as its metadata spells it.
+    /// The resource's identifier, spelled as in its metadata.
     package let resources: [String]
     package let scope: Scope?
 
@@ -20,20 +21,20 @@ package struct IdentityAssertion: Sendable {
         package let token: Redacted<String>
         package let type: TokenTypeIdentifier
 
-        /// The session's ID token.
+        /// Creates a subject from the session's ID token.
         package static func idToken(_ token: Redacted<String>) -> Subject {
             Subject(token: token, type: .idToken)
         }
 
-        /// The session's refresh token, which stays valid.
+        /// Creates a subject from the session's refresh token, which stays valid.
         package static func refreshToken(_ token: Redacted<String>) -> Subject {
             Subject(token: token, type: .refreshToken)
         }
     }
 
-    /// Obtains the tokens for the resource: from `provider`, the token endpoint of the user's own provider, an
-    /// assertion, and for this, from `server`, the token endpoint of the resource's authorization server, an access
-    /// token. `own` is how the user's own provider is reached, if that differs.
+    /// Requests an assertion from `provider`, the token endpoint of the user's own provider, and exchanges it
+    /// for an access token at `server`, that of the resource's authorization server. `own` is the environment
+    /// for `provider`, if it differs.
     package func issue(
         for subject: Subject, from provider: TokenEndpoint, at server: TokenEndpoint,
         _ environment: ProviderEnvironment, own: ProviderEnvironment? = nil
@@ -45,8 +46,8 @@ package struct IdentityAssertion: Sendable {
             over: environment.transport, now: environment.now(), random: environment.random)
     }
 
-    /// Obtains the assertion at the token endpoint of the user's own provider, and checks that it is one, for this
-    /// server, this client there and this resource.
+    /// Requests an assertion from the user's own provider, and checks that it is for this server, client and
+    /// resource.
     package func assertion(
         for subject: Subject, from provider: TokenEndpoint, client clientID: String,
         _ environment: ProviderEnvironment
@@ -85,8 +86,8 @@ package struct IdentityAssertion: Sendable {
         return tokens.access.token
     }
 
-    /// Checks what the assertion says, without its signature, which is the server's to verify. Anything else, such as the
-    /// user's ID token handed back, must not be sent there.
+    /// Checks the assertion's type and claims; the server verifies its signature. Any other token, such as
+    /// the user's ID token, must not be sent to that server.
     private func check(_ assertion: Redacted<String>, client clientID: String) throws(OIDCError) {
         guard let parsed = try? JWS(compact: assertion.revealed), let claims = parsed.claims else {
             throw .protocolViolation(
@@ -104,7 +105,7 @@ package struct IdentityAssertion: Sendable {
 
     private static let type = "oauth-id-jag+jwt"
 
-    /// Checks that a claim, a string or an array of strings, names nothing but what was requested.
+    /// Checks that a claim, a string or an array of strings, names only what was requested.
     private func match(
         _ name: String, _ value: JSONValue?, _ expected: [String], isRequired: Bool
     ) throws(OIDCError) {

@@ -1,4 +1,4 @@
-/// Fetches what a provider publishes, metadata and keys, and remembers it as long as it may.
+/// The metadata and keys that a provider publishes, fetched and cached.
 package struct ProviderDocuments: Sendable {
     package let environment: ProviderEnvironment
     package let allowsInsecureHTTP: Bool
@@ -8,7 +8,7 @@ package struct ProviderDocuments: Sendable {
         self.allowsInsecureHTTP = allowsInsecureHTTP
     }
 
-    /// Returns the metadata of an issuer, from the well-known URLs or from the one that is given.
+    /// Returns an issuer's metadata, from `metadataURL` or else from the well-known URLs.
     package func metadata(
         issuer: String, at metadataURL: WebURL? = nil
     ) throws(OIDCError) -> ProviderMetadata {
@@ -25,8 +25,8 @@ package struct ProviderDocuments: Sendable {
         return try metadata(issuer: issuer, at: [metadataURL], notFound: notFound)
     }
 
-    /// Returns the first metadata that holds. A document that is cached from any of the URLs comes before every
-    /// request, so a provider whose first URL has nothing is not asked again either.
+    /// Returns the first valid metadata. The cache is searched for all URLs before any is requested, so a
+    /// first URL without metadata is not requested each time.
     package func metadata(
         issuer: String, at urls: [WebURL], notFound: OIDCError
     ) throws(OIDCError) -> ProviderMetadata {
@@ -36,7 +36,7 @@ package struct ProviderDocuments: Sendable {
         return try document(calls, search: MetadataSearch(), notFound: notFound).document
     }
 
-    /// Returns the first document that holds, and its URL. Cached documents are not read if `refetching`.
+    /// Returns the first valid document and its URL. `refetching` ignores cached documents.
     func document<Document>(
         _ calls: [EndpointCall<Document?>], search: MetadataSearch, notFound: OIDCError,
         refetching: Bool = false
@@ -62,13 +62,14 @@ package struct ProviderDocuments: Sendable {
     }
 }
 
-/// A provider's key set (RFC 7517 §5): from the cache first, and fetched again once if that is not enough.
+/// A provider's key set (RFC 7517 §5), cached. If no cached key verifies a signature, the set is fetched
+/// again, once.
 package struct PublishedKeys: KeySource {
     let url: WebURL
     let environment: ProviderEnvironment
 
-    /// True: cached keys may be older than the signature, and so may keys that were just fetched, if the provider
-    /// changed them at that moment.
+    /// Always true: cached keys may be older than the signature. So may keys that were just fetched, if the
+    /// provider changed them at that moment.
     package var mayBeStale: Bool { true }
 
     package func keys(refetching: Bool) throws(OIDCError) -> JWKSet {

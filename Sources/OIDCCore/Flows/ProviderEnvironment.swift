@@ -16,14 +16,14 @@ package struct ProviderEnvironment: Sendable {
     }
 }
 
-/// Keeps metadata and key sets for as long as their answers allow (RFC 9111 §4.2).
+/// A cache of metadata and key sets, which keeps them for as long as their answers allow (RFC 9111 §4.2).
 package protocol DocumentCache: Sendable {
     func lookup(_ url: WebURL, at now: Instant) -> [UInt8]?
     func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant)
     func forget(_ url: WebURL)
 }
 
-/// Keeps nothing.
+/// A cache that keeps nothing.
 package struct NoCache: DocumentCache {
     package init() {}
     package func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? { nil }

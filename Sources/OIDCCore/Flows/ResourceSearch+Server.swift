@@ -1,8 +1,10 @@
-/// The authorization server of a resource.
+/// The search for the authorization server of a resource.
 extension ResourceSearch {
-    /// Returns the metadata of the first authorization server that works and that `hasClient` holds for; without such
-    /// a client, the first that works; if none does, reports the first failure. An issuer that is named must be one of the
-    /// resource's. `forSignIn`: whether a user will sign in there, which requires PKCE.
+    /// Returns the metadata of the first working server for which `hasClient` returns true, or else of the
+    /// first working one. If none works, throws the first failure.
+    ///
+    /// If `issuer` is given, it must be one of the resource's. `forSignIn` means that a user will sign in at
+    /// the server, which requires PKCE.
     package func authorizationServer(
         of resource: ProtectedResourceMetadata, issuer: String? = nil, forSignIn: Bool = true,
         refetching: Bool = false, hasClient: (ProviderMetadata) throws(OIDCError) -> Bool = { _ in true }
@@ -83,7 +85,7 @@ extension ResourceSearch {
         }
     }
 
-    /// The hint for what only the resource or its server can set right.
+    /// The hint about a fault that only the resource or its server can fix.
     package static let faultHint: Hint =
         "this is a fault of the resource or of its authorization server: report it to whoever runs them"
 }
@@ -97,8 +99,9 @@ extension ProtectedResourceMetadata {
 }
 
 extension ProviderMetadata {
-    /// Returns where the metadata of a resource's authorization server may be, in the order of the MCP authorization
-    /// specification: RFC 8414 with the path inserted, OpenID Connect with the path inserted, then appended.
+    /// Returns the URLs that may have the metadata of a resource's authorization server, in the order of the
+    /// MCP authorization specification: RFC 8414 with the path inserted, OpenID Connect with the path
+    /// inserted, then appended.
     package static func resourceServerURLs(
         issuer: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> [WebURL] {
@@ -111,8 +114,9 @@ extension ProviderMetadata {
         return paths.compactMap { url.replacingPath($0) }
     }
 
-    /// Checks what a resource's authorization server must have: the issuer that the resource names, exactly, no
-    /// URL on this machine unless the resource is on it too, and S256 (MCP authorization, 2026-07-28).
+    /// Checks the metadata of a resource's authorization server (MCP authorization, 2026-07-28): exactly the
+    /// issuer that the resource names, no URL on this machine unless the resource is on it too, and S256 for
+    /// a sign-in.
     func check(asServerOf resource: WebURL, issuer expected: String, forSignIn: Bool) throws(OIDCError) {
         guard let issuer, ExactText.isSame(issuer, expected) else {
             let sides = DisplayText.sides(expected: expected, found: issuer ?? "none")

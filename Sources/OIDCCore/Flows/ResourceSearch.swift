@@ -1,5 +1,6 @@
-/// Finds out who protects a URL: the metadata of the resource (RFC 9728), then those of the first of its authorization
-/// servers that works (RFC 8414). Nothing that the resource says is trusted beyond its own origin.
+/// A search for the authorization server that protects a URL: the metadata of the resource (RFC 9728), then
+/// that of the first of its authorization servers that works (RFC 8414). The resource is trusted only about
+/// its own origin.
 package struct ResourceSearch: Sendable {
     /// The URL that the user named.
     package let url: WebURL
@@ -8,18 +9,18 @@ package struct ResourceSearch: Sendable {
     /// A resource that was found.
     package struct Found: Sendable {
         package let metadata: ProtectedResourceMetadata
-        /// Where the metadata came from.
+        /// The URL that the metadata was fetched from.
         package let metadataURL: WebURL
-        /// The URL that the metadata covers, with everything below it: the one that was asked, if the resource's own
-        /// metadata does not say the same. Nil for the whole resource.
+        /// The URL that the metadata covers, with everything below it; nil if it covers the whole resource.
+        /// It is the requested URL, unless the resource's own metadata says the same as this one.
         package let prefix: WebURL?
-        /// Whether the resource's challenge named that URL.
+        /// Whether the resource's challenge named the metadata's URL.
         package let isNamedByChallenge: Bool
-        /// The demand of the resource; empty if it was not asked.
+        /// The resource's challenge; empty if there was none.
         package let challenge: ResourceChallenge
     }
 
-    /// Checks that the URL may be asked: https, or http on loopback.
+    /// Creates a search. Refuses plain http, except on loopback or if it is allowed.
     package init(
         _ url: WebURL, environment: ProviderEnvironment, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) {
@@ -32,8 +33,8 @@ package struct ResourceSearch: Sendable {
         documents = ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
-    /// Requests the URL without a token. Returns nil if the answer cannot be used, such as a redirect to another origin:
-    /// only a challenge in it would have mattered.
+    /// Requests the URL without a token. Returns nil if the answer cannot be used, such as a redirect to
+    /// another origin, as only its challenge would matter.
     package func probe() throws(OIDCError) -> HTTPResponse? {
         do throws(OIDCError) {
             var request = HTTPRequest.json(url)
@@ -45,9 +46,11 @@ package struct ResourceSearch: Sendable {
         }
     }
 
-    /// Finds the resource's metadata: where the challenge of a 401 or 403 says, else where an earlier search found it,
-    /// else at the well-known URLs. Any other answer counts as none. With `refetching`, cached documents are not read,
-    /// as after a 401 for a token that was issued according to them.
+    /// Finds the resource's metadata: at the URL in the challenge of a 401 or 403, or else at `earlier`,
+    /// where an earlier search found it, or else at the well-known URLs.
+    ///
+    /// Other answers count as having no challenge. `refetching` ignores cached documents, as after a 401 for
+    /// a token that was obtained through them.
     package func find(
         after response: HTTPResponse? = nil, or earlier: WebURL? = nil, refetching: Bool = false
     ) throws(OIDCError) -> Found {
@@ -92,9 +95,11 @@ package struct ResourceSearch: Sendable {
             isNamedByChallenge: isNamed, challenge: challenge)
     }
 
-    /// Returns the URL that a document covers; nil for its whole resource. Whoever controls one path of an origin could
-    /// otherwise decide where the users of the others sign in, so a resource above the URL must say the same of itself
-    /// (RFC 9728 §3.3).
+    /// Returns the URL to which a document is limited; nil if it covers its whole resource.
+    ///
+    /// A document for more than the URL counts only if the resource's own metadata says the same (RFC 9728
+    /// §3.3). Otherwise, whoever controls one path of an origin could decide where the users of its other
+    /// paths sign in.
     private func prefix(
         of metadata: ProtectedResourceMetadata, from place: WebURL, refetching: Bool
     ) throws(OIDCError) -> WebURL? {
@@ -147,7 +152,7 @@ package struct ResourceSearch: Sendable {
         return try checkPlace(text)
     }
 
-    /// Checks that metadata is on the resource's origin. Anywhere else, somebody else would decide where the user
+    /// Checks that the metadata is on the resource's origin, as no other origin may decide where the user
     /// signs in.
     @discardableResult
     private func checkPlace(_ text: String) throws(OIDCError) -> WebURL {

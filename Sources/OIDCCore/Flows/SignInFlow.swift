@@ -1,7 +1,7 @@
 import OIDCCrypto
 
-/// A sign-in by a user, in a browser or on another device: how it starts, and what its tokens must show before they
-/// become a session.
+/// A sign-in by a user, in a browser or on another device: its requests, and the checks of its tokens before
+/// they become a session.
 package struct SignInFlow: Sendable {
     package let environment: ProviderEnvironment
     package let metadata: ProviderMetadata
@@ -10,26 +10,26 @@ package struct SignInFlow: Sendable {
     package var request: AuthorizationRequest
     package let key: SessionKey
     package var pushing: Pushing
-    /// Seconds that clocks may differ by.
+    /// The difference between clocks that is accepted, in seconds.
     package var leeway: Int64
     /// The issuer of the tenant that the session belongs to; see `pin(to:)`.
     package var pinnedIssuer: String?
-    /// Whether an ID token must come if `openid` was requested.
+    /// Whether an ID token is required if `openid` was requested.
     package var requiresIDToken = true
-    /// Whether UserInfo is asked for a name that the ID token lacks: only for a person who is about to read it, as it is
-    /// one more request.
+    /// Whether UserInfo is requested for a name that the ID token lacks. This costs one more request, so it
+    /// is set only if the name will be shown to the user.
     package var asksForName = false
     /// The `iss` of the authorization response.
     var answeringIssuer: String?
 
-    /// Whether the request is pushed to the provider first (RFC 9126).
+    /// The choice of pushing the request to the provider first (RFC 9126).
     package enum Pushing: String, Sendable {
         case auto
         case require
         case off
     }
 
-    /// What a sign-in ends with.
+    /// The result of a sign-in.
     package struct Outcome: Sendable {
         package var session: Session
         /// The claims of the validated ID token; nil for plain OAuth 2.0.
@@ -50,7 +50,7 @@ package struct SignInFlow: Sendable {
         self.leeway = leeway
     }
 
-    /// Draws state, nonce and verifier, pushes the request if that is wanted, and returns the URL to open.
+    /// Generates state, nonce and verifier, pushes the request if required, and returns the URL to open.
     package func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL)
     {
         try tokenEndpoint.check(resources: request.resources)
@@ -67,7 +67,8 @@ package struct SignInFlow: Sendable {
         return (pending, pushed.url)
     }
 
-    /// Whether to push the request. If the metadata require it, a plain one would be refused (RFC 9126 §5).
+    /// Whether to push the request. If the metadata requires it, the provider would refuse a plain one (RFC
+    /// 9126 §5).
     private var isPushed: Bool {
         switch pushing {
         case .auto: metadata.requirePushedAuthorizationRequests
@@ -105,8 +106,8 @@ package struct SignInFlow: Sendable {
         }
     }
 
-    /// Makes a session of the tokens of a sign-in. The ID token is required if `openid` was requested from a known
-    /// issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
+    /// Makes a session of the tokens of a sign-in. The ID token is required if `openid` was requested from a
+    /// known issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
     func outcome(
         _ tokens: TokenSet, nonce: String?, maxAge: Int64?, requiresIDToken: Bool = true
     ) throws(OIDCError) -> Outcome {
@@ -176,8 +177,8 @@ package struct SignInFlow: Sendable {
 }
 
 extension ProviderMetadata {
-    /// The client's secret if ID tokens are signed with it (OIDC Core §10.1): only if every algorithm listed is
-    /// HMAC. A provider may list HMAC for some of its clients, as Keycloak does.
+    /// Returns the client's secret if ID tokens are signed with it (OIDC Core §10.1), which is so only if
+    /// every listed algorithm is HMAC. A provider may list HMAC for some of its clients, as Keycloak does.
     func sharedSecret(of client: Client) -> Redacted<String>? {
         signsWithSharedSecret ? client.authentication.secret : nil
     }

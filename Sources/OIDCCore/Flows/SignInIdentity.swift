@@ -1,7 +1,7 @@
-/// Who signed in, at which tenant of a provider with many.
+/// The user's name and claims, and the tenant of a multi-tenant provider.
 extension SignInFlow {
-    /// Binds the sign-in to the tenant of an earlier one of the same session, if its ID token named one: a session
-    /// never passes from one tenant to another unnoticed.
+    /// Binds the sign-in to the tenant of the session's earlier sign-in, if that had a known user. A session
+    /// never changes its tenant unnoticed.
     package mutating func pin(to earlier: @autoclosure () -> Session?) {
         guard metadata.issuer.flatMap({ IssuerTemplate($0) }) != nil, let earlier = earlier(),
             earlier.subject != nil
@@ -9,8 +9,9 @@ extension SignInFlow {
         pinnedIssuer = earlier.endpoints.issuer
     }
 
-    /// Returns the issuer that the session keeps: of a template, the tenant's own, which every later ID token of the
-    /// session must name. Refuses another tenant than that of the redirect (RFC 9207) or of the earlier sign-in.
+    /// Returns the issuer of the session; for a multi-tenant provider the tenant's, which every later ID
+    /// token must name. Refuses another tenant than that of the redirect (RFC 9207) or of the earlier
+    /// sign-in.
     func issuer(of idToken: IDToken?) throws(OIDCError) -> String? {
         guard let issuer = metadata.issuer, let template = IssuerTemplate(issuer) else {
             return metadata.issuer
@@ -30,8 +31,8 @@ extension SignInFlow {
         return idToken?.issuer ?? issuer
     }
 
-    /// Returns the user's name from UserInfo, for providers whose ID tokens have a `sub` and nothing else; nil if
-    /// it is unavailable, which is not an error. A token for other resources is not sent there.
+    /// Returns the user's name from UserInfo, for providers whose ID tokens have a `sub` and nothing else;
+    /// nil if it is unavailable, which is not an error. A token for other resources is not sent there.
     func nameFromUserInfo(_ session: Session) -> String? {
         guard request.scope.contains("profile") || request.scope.contains("email"),
             request.resources.isEmpty, let claims = try? userInfo(session)

@@ -3,7 +3,7 @@ package struct TokenDemand: Hashable, Sendable {
     /// The wanted scope; nil or empty means the session's own.
     package var scope: Scope?
     package var resources: [String]
-    /// Seconds that the token must still be valid, unless half its lifetime is less.
+    /// The seconds for which the token must remain valid, but no more than half its lifetime.
     package var minimumValidity: Int64
 
     package init(scope: Scope? = nil, resources: [String] = [], minimumValidity: Int64 = 60) {
@@ -13,18 +13,18 @@ package struct TokenDemand: Hashable, Sendable {
     }
 }
 
-/// Where the token for a demand comes from.
+/// The source of the token for a demand.
 package enum TokenSource: Hashable, Sendable {
     /// The session's own access token.
     case own
     /// A separate, narrower token, obtained with the session's refresh token (RFC 6749 §6, RFC 8707 §2.2).
     case derived(scope: Scope?, resources: [String])
-    /// More than was granted: only a new sign-in can give it.
+    /// A scope that was not granted; only a new sign-in can add it.
     case wider(Scope)
 }
 
 extension TokenSource {
-    /// Names a derived token's scope and resources; nil for the session's own token.
+    /// The scope and resources of a derived token, as text; nil for the other sources.
     var text: String? {
         guard case .derived(let scope, let resources) = self else { return nil }
         return (["scope=\(scope?.text ?? "")"] + resources.sorted().map { "resource=\($0)" })
@@ -40,12 +40,14 @@ extension Session {
             return wantsOwnResources ? .own : .derived(scope: nil, resources: demand.resources)
         }
         guard let granted = grantedScope, granted.missing(from: scope).isEmpty else { return .wider(scope) }
-        // GitHub issues no refresh token, so no narrower token can be requested: the session's own covers the scope.
+        // GitHub issues no refresh token, so no narrower token can be requested: the session's own covers the
+        // scope.
         if wantsOwnResources, tokens.refreshToken == nil, key.grant.needsUser { return .own }
         return .derived(scope: scope, resources: wantsOwnResources ? [] : demand.resources)
     }
 
-    /// Returns what to say if the session's own token stands in for one of a narrower scope.
+    /// Returns the warning if the session's own token is used in place of one with a narrower scope; nil
+    /// otherwise.
     package func warning(for demand: TokenDemand) -> Warning? {
         guard let scope = demand.scope, !scope.isEmpty, scope != requestedScope, let granted = grantedScope,
             scope != granted, tokens.refreshToken == nil, source(for: demand) == .own
@@ -55,7 +57,7 @@ extension Session {
                 + "for \(DisplayText.quoted(granted.text))")
     }
 
-    /// The access token that answers the demand as it stands, fresh or not.
+    /// Returns the stored access token of a source, fresh or not.
     package func accessToken(from source: TokenSource) -> AccessToken? {
         switch source {
         case .own: hasAccessToken ? tokens.access : nil
@@ -65,12 +67,12 @@ extension Session {
         }
     }
 
-    /// How many derived tokens a session keeps, and how many characters they may have together: far less than
-    /// what is read from a store, so a session that was written can always be read.
+    /// The most derived tokens in a session, and the most characters of all together. This is far below the
+    /// limit for reading a store, so a session that was written can always be read.
     private static let derivedLimit = (count: 64, characters: 1 << 20)
 
-    /// Keeps a derived token in place of the one before it. Expired ones are dropped, then the oldest until the
-    /// rest is within the limits.
+    /// Stores a derived token in place of an earlier one for the same scope and resources. Expired ones are
+    /// removed, then the oldest, until the rest is within the limits.
     public mutating func keep(_ access: AccessToken, scope: Scope?, resources: [String]) {
         let now = access.obtainedAt
         derived.removeAll {
@@ -88,7 +90,7 @@ extension Session {
 }
 
 extension Session.DerivedToken {
-    /// About what it takes in a file.
+    /// The approximate length of the token in a stored session.
     fileprivate var characterCount: Int {
         access.token.revealed.utf8.count + resources.reduce(0) { $0 + $1.utf8.count }
             + (requestedScope?.text.utf8.count ?? 0) + (access.scope?.text.utf8.count ?? 0) + 200

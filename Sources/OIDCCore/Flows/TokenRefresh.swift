@@ -1,14 +1,16 @@
 import OIDCCrypto
 
-/// Replaces a session's tokens by its refresh token (RFC 6749 §6), in two steps: the request, whose answer holds
-/// the successor of the refresh token, and the checks of everything else. The successor is stored between the
-/// two, so no fault of a clock, a key set or a claim can cost the session.
+/// A refresh of a session's tokens (RFC 6749 §6), in two steps: the request, whose answer has the next
+/// refresh token, and the checks of everything else.
+///
+/// The next refresh token is stored between the two, so no fault of a clock, a key set or a claim can end the
+/// session.
 package struct TokenRefresh: Sendable {
     package let environment: ProviderEnvironment
     /// The session's own token endpoint.
     package let tokenEndpoint: TokenEndpoint
     package var leeway: Int64
-    /// The algorithms of the metadata, if it is known; nil allows every asymmetric algorithm.
+    /// The ID token algorithms in the metadata; nil if they are unknown, which allows every asymmetric one.
     package var allowedAlgorithms: [String]?
 
     package init(
@@ -21,21 +23,21 @@ package struct TokenRefresh: Sendable {
         self.allowedAlgorithms = allowedAlgorithms
     }
 
-    /// What the token endpoint answered, before anything but the refresh token was looked at.
+    /// The answer of the token endpoint, before its tokens are checked.
     package struct Answer: Sendable {
-        /// The session as it was, with the refresh token to use from now on. Save it first.
+        /// The session with the next refresh token and otherwise unchanged. Save it first.
         package let successor: Session
         let source: TokenSource
         let tokens: Result<TokenSet, OIDCError>
     }
 
-    /// The session with its new tokens, to be saved whatever `access` is. `access` is the requested
-    /// token, or the reason why there is none.
+    /// The session with its new tokens, and `access`, the requested token or the reason why there is none.
+    /// The session must be saved in both cases.
     package struct Outcome: Sendable {
         package var session: Session
         package var access: Result<AccessToken, OIDCError>
         package var warnings: [Warning]
-        /// Why a new ID token was left out; nil if there was none, or it is in the session.
+        /// The reason why a new ID token is not used; nil if there was none, or it is in the session.
         package var idTokenFailure: OIDCError?
 
         package init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
@@ -45,7 +47,7 @@ package struct TokenRefresh: Sendable {
         }
     }
 
-    /// Presents the refresh token, once.
+    /// Sends the refresh token, once.
     package func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
         guard let refreshToken = session.tokens.refreshToken else { throw TokenRefresh.impossible }
         let issued = try tokenEndpoint.issue(
@@ -53,14 +55,15 @@ package struct TokenRefresh: Sendable {
                 refreshToken, scope: source.request.scope, resources: try resources(session, source)),
             over: environment.transport,
             now: environment.now(), random: environment.random)
-        // Without a successor the session stays as it was, and the error is the request's.
+        // If there is no new refresh token to save, an error in the answer fails the request.
         if issued.refreshToken == nil { _ = try issued.tokens.get() }
         var successor = session
         successor.tokens.refreshToken = issued.refreshToken ?? refreshToken
         return Answer(successor: successor, source: source, tokens: issued.tokens)
     }
 
-    /// Returns the resources to name (RFC 8707 §2.2): those of the token that is wanted, else those of the sign-in.
+    /// Returns the resources for the request (RFC 8707 §2.2): those of the wanted token, or else those of the
+    /// sign-in.
     private func resources(_ session: Session, _ source: TokenSource) throws(OIDCError) -> [String] {
         let others = source.request.resources
         guard !others.isEmpty else { return session.sendsResources == true ? session.requestedResources : [] }
@@ -77,7 +80,7 @@ package struct TokenRefresh: Sendable {
         .loginRequired, "the session has no refresh token", hint: .signIn,
         stage: .token)
 
-    /// Checks the answer. An error means that nothing of it but the refresh token may be used.
+    /// Checks the answer. After an error, only its refresh token may be used.
     package func check(_ answer: Answer) throws(OIDCError) -> Outcome {
         let tokens = try answer.tokens.get()
         var refreshed = answer.successor
@@ -107,20 +110,21 @@ package struct TokenRefresh: Sendable {
         return outcome
     }
 
-    /// Both steps, for a caller that has nowhere to store the successor.
+    /// Performs both steps, for a caller that does not store the next refresh token in between.
     package func refresh(_ session: Session, for source: TokenSource) throws(OIDCError) -> Outcome {
         try check(request(session, for: source))
     }
 
-    /// Checks that a new ID token has the same issuer, subject and audience (OpenID Connect Core §12.2). If its
-    /// keys are out of reach, the session keeps the ID token that it has, and the reason is returned.
+    /// Checks that a new ID token has the same issuer, subject and audience (OpenID Connect Core §12.2), and
+    /// stores it in the session. If its keys cannot be fetched, the session keeps its earlier one, and the
+    /// error is returned.
     private func adoptIDToken(
         of tokens: TokenSet, into session: inout Session
     ) throws(OIDCError) -> OIDCError? {
         guard let compact = tokens.idToken?.revealed, let issuer = session.endpoints.issuer,
             let keys = session.endpoints.keys
         else { return nil }
-        // A sign-in by a device code may have come without an ID token: the first one says who it was.
+        // A device sign-in may have had no ID token; a subject from UserInfo must match then.
         let previous =
             session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }.map(IDTokenRules.Previous.init)
             ?? session.subject.map { IDTokenRules.Previous(issuer: issuer, subject: $0) }
@@ -142,8 +146,8 @@ package struct TokenRefresh: Sendable {
         }
     }
 
-    /// Returns the client's secret if the allowed algorithms are HMAC or, if none are named, if the ID token of the
-    /// sign-in was signed with it (OpenID Connect Core §10.1).
+    /// Returns the client's secret if the allowed algorithms are all HMAC or, if they are unknown, if the
+    /// session's ID token was signed with HMAC (OpenID Connect Core §10.1).
     private func sharedSecret(_ idToken: Redacted<String>?) -> Redacted<String>? {
         if let allowedAlgorithms {
             return SignatureAlgorithm.areSymmetric(allowedAlgorithms)
@@ -155,8 +159,8 @@ package struct TokenRefresh: Sendable {
         return tokenEndpoint.client.authentication.secret
     }
 
-    /// Refuses a token for another audience. A token of another scope is handed out, but never kept under the
-    /// scope that was requested.
+    /// Stores a derived token and returns it, but refuses one for another audience. One of another scope is
+    /// returned and never stored under the requested scope.
     private func keepDerived(
         _ access: AccessToken, _ source: TokenSource, in session: inout Session, warnings: inout [Warning]
     ) throws(OIDCError) -> AccessToken {

@@ -21,8 +21,8 @@ package struct AuthenticationChallenge: Hashable, Sendable {
 
     package func isScheme(_ name: String) -> Bool { ASCII.isSameIgnoringCase(scheme, name) }
 
-    /// The value of a parameter; nil for one that is repeated, as a name must occur only once (RFC 9110 §11.2) and
-    /// readers would differ in which one counts.
+    /// The value of a parameter; nil if it is missing or repeated. A name must occur only once (RFC 9110
+    /// §11.2), and parsers differ in which value they take.
     package subscript(name: String) -> String? {
         let values = parameters.filter { ASCII.isSameIgnoringCase($0.name, name) }
         return values.count == 1 ? values[0].value : nil
@@ -104,7 +104,6 @@ struct ChallengeParser {
     }
 }
 
-/// A reader of one element.
 private struct ElementReader {
     var rest: ArraySlice<UInt8>
 
@@ -164,12 +163,12 @@ private struct ElementReader {
 
 /// A resource's demand for a stronger or more recent sign-in (RFC 9470 §3).
 package struct StepUp: Hashable, Sendable {
-    /// The requested authentication contexts; nil if they contain characters that are unsafe in a line to
-    /// copy.
+    /// The requested authentication contexts; nil if they contain characters that are unsafe in a command to
+    /// paste.
     package let acrValues: String?
     package let maxAge: Int64?
 
-    /// Reads the demand from challenges; nil if there is none.
+    /// Parses the demand from challenges; returns nil if there is none.
     package init?(_ challenges: [AuthenticationChallenge]) {
         guard let asked = challenges.first(where: { $0.error == "insufficient_user_authentication" }) else {
             return nil

@@ -3,7 +3,7 @@ public struct HTTPMethod: Hashable, Sendable, CustomStringConvertible {
     /// The name, in upper case.
     public let name: String
 
-    /// Names a method.
+    /// Creates a method from its name.
     public init(_ name: String) {
         self.name = name
     }
@@ -39,7 +39,7 @@ public struct HTTPHeaders: Hashable, Sendable {
     /// The fields in their order.
     public private(set) var fields: [Field] = []
 
-    /// Makes headers from names and values.
+    /// Creates headers from names and values.
     public init(_ fields: [(String, String)] = []) {
         self.fields = fields.map { Field(name: $0.0, value: $0.1) }
     }
@@ -80,10 +80,10 @@ public struct HTTPRequest: Hashable, Sendable {
     /// request is sent, neither a signal nor a cancellation ends the wait, as losing the answer would lose
     /// the session.
     public var redeemsSingleUseSecret = false
-    /// Whether the status and the headers suffice, so the body need not end: a stream may never do.
+    /// Whether the status and the headers suffice, as the body of a stream may never end.
     package var needsOnlyHead = false
 
-    /// Makes a message from its parts.
+    /// Creates a request from its parts.
     public init(
         _ method: HTTPMethod, _ url: WebURL, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [],
         usesClientCertificate: Bool = false
@@ -95,12 +95,13 @@ public struct HTTPRequest: Hashable, Sendable {
         self.usesClientCertificate = usesClientCertificate
     }
 
-    /// Makes a GET that asks for JSON.
+    /// Returns a GET request for JSON.
     public static func json(_ url: WebURL) -> HTTPRequest {
         HTTPRequest(.get, url, headers: HTTPHeaders([("Accept", "application/json")]))
     }
 
-    /// Makes a POST of a form that asks for JSON; GitHub's token endpoint answers form-encoded otherwise.
+    /// Returns a POST request that sends a form and accepts JSON. GitHub's token endpoint answers
+    /// form-encoded otherwise.
     public static func form(_ url: WebURL, _ pairs: [FormEncoding.Pair]) -> HTTPRequest {
         HTTPRequest(
             .post, url,
@@ -122,7 +123,7 @@ public struct HTTPResponse: Hashable, Sendable {
     /// The time of arrival by our clock, which replaces a missing `Date` (RFC 9110 §6.6.1).
     public var receivedAt: Instant?
 
-    /// Makes a message from its parts.
+    /// Creates an answer from its parts.
     public init(
         status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [], receivedAt: Instant? = nil
     ) {
@@ -132,7 +133,8 @@ public struct HTTPResponse: Hashable, Sendable {
         self.receivedAt = receivedAt
     }
 
-    /// Why the body is incomplete. Only answers that may contain a new refresh token are returned incomplete.
+    /// The reason why the body is incomplete; nil if it is complete. Only answers that may contain a new
+    /// refresh token are returned incomplete.
     package var failure: OIDCError?
 
     /// Whether the status is 2xx.

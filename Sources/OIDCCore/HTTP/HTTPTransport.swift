@@ -22,7 +22,7 @@ public struct EndpointCall<Value> {
     /// The function that reads the answer.
     public let read: (HTTPResponse) throws(OIDCError) -> Value
 
-    /// Makes a call from a request and the function that reads its answer.
+    /// Creates a call from a request and the function that reads its answer.
     public init(
         _ request: HTTPRequest, stage: Stage, read: @escaping (HTTPResponse) throws(OIDCError) -> Value
     ) {

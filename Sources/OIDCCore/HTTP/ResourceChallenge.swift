@@ -1,17 +1,18 @@
-/// What a resource demands in a 401 or 403 (RFC 6750 §3, RFC 9728 §5.1, RFC 9470 §3).
+/// The challenge of a resource in a 401 or 403 (RFC 6750 §3, RFC 9728 §5.1, RFC 9470 §3).
 package struct ResourceChallenge: Hashable, Sendable {
-    /// Where the resource's metadata is, as the challenge spells it.
+    /// The URL of the resource's metadata, as the challenge spells it.
     package let metadataURL: String?
-    /// The scope that is needed; its tokens are well formed.
+    /// The required scope, with well-formed tokens only.
     package let scope: Scope?
     /// The error code.
     package let error: String?
     /// The demand for a stronger or more recent sign-in.
     package let stepUp: StepUp?
-    /// Whether the resource takes only tokens that are bound to a key (RFC 9449 §7.1): it challenges with DPoP alone.
+    /// Whether the resource accepts only tokens that are bound to a key (RFC 9449 §7.1), as all its
+    /// challenges are DPoP.
     package let requiresDPoP: Bool
 
-    /// The largest scope that a challenge may ask for, as it becomes a part of a URL.
+    /// The longest scope that a challenge may request, in bytes, as it becomes part of a URL.
     package static let maximumScopeByteCount = 4_096
 
     package init(
@@ -25,7 +26,7 @@ package struct ResourceChallenge: Hashable, Sendable {
         self.stepUp = stepUp
     }
 
-    /// Reads the challenges of Bearer and DPoP; an answer without them demands nothing.
+    /// Parses the Bearer and DPoP challenges of an answer. If there are none, the result is empty.
     package init(_ response: HTTPResponse) throws(OIDCError) {
         let challenges = response.challenges.filter { $0.isScheme("Bearer") || $0.isScheme("DPoP") }
         for challenge in challenges {
@@ -42,7 +43,8 @@ package struct ResourceChallenge: Hashable, Sendable {
         }
     }
 
-    /// Checks a scope that a resource asks for (RFC 6749 §3.3): it is shown, and sent to the authorization server.
+    /// Checks the characters and the length of a scope that a resource requests (RFC 6749 §3.3), as it is
+    /// printed and sent to the authorization server.
     static func checked(_ scope: Scope) throws(OIDCError) -> Scope {
         guard scope.isWellFormed, scope.text.utf8.count <= maximumScopeByteCount else {
             throw .protocolViolation(

@@ -17,7 +17,7 @@ public struct IDToken: Hashable, Sendable {
     /// The time of the user's authentication (`auth_time`).
     public let authenticatedAt: Instant?
 
-    /// The user's name or email, fit for a terminal.
+    /// The user's name or email, safe to print.
     public var displayName: String? { IDToken.displayName(in: claims) }
 
     /// Returns the user's name or email from the claims of an ID token or UserInfo.
@@ -28,14 +28,14 @@ public struct IDToken: Hashable, Sendable {
             .first { !$0.isEmpty }
     }
 
-    /// Reads a token that was validated before it was stored, without verifying it again; nil if it is
-    /// damaged.
+    /// Parses a token that was validated before it was stored, without verifying it again; returns nil if it
+    /// is damaged.
     public static func stored(_ compact: String) -> IDToken? {
         guard let token = try? JWS(compact: compact), let members = token.claims else { return nil }
         return try? IDToken(compact, TokenClaims(members: members, stage: .idToken))
     }
 
-    /// Reads the claims that §2 requires.
+    /// Parses the claims that OIDC Core §2 requires.
     init(_ compact: String, _ claims: TokenClaims) throws(OIDCError) {
         self.compact = compact
         self.claims = claims.members

@@ -11,7 +11,7 @@ public struct IDTokenRules: Sendable {
         /// `nonce` of the sign-in.
         public var nonce: String?
 
-        /// Makes rules from the values of the sign-in.
+        /// Creates rules from the values of the sign-in.
         public init(issuer: String, subject: String, audience: [String]? = nil, nonce: String? = nil) {
             self.issuer = issuer
             self.subject = subject
@@ -19,7 +19,7 @@ public struct IDTokenRules: Sendable {
             self.nonce = nonce
         }
 
-        /// Makes rules from an earlier token.
+        /// Creates rules from an earlier token.
         public init(_ token: IDToken) {
             self.init(
                 issuer: token.issuer, subject: token.subject, audience: token.audience,
@@ -37,7 +37,7 @@ public struct IDTokenRules: Sendable {
     public var accessToken: String?
     /// The request's `max_age` in seconds, which makes a recent `auth_time` required.
     public var maxAge: Int64?
-    /// The number of seconds that clocks may differ by.
+    /// The accepted difference between clocks, in seconds.
     public var leeway: Int64
     /// The allowed algorithms (`id_token_signing_alg_values_supported`); nil allows every known asymmetric
     /// one.
@@ -47,7 +47,7 @@ public struct IDTokenRules: Sendable {
     /// The values of the sign-in's ID token, on a refresh.
     public var previous: Previous?
 
-    /// Makes rules; nil values are not checked.
+    /// Creates rules; nil values are not checked.
     public init(
         issuer: String, clientID: String, nonce: String? = nil, accessToken: String? = nil,
         maxAge: Int64? = nil, leeway: Int64 = 60, allowedAlgorithms: [String]? = nil,

@@ -3,7 +3,7 @@ package import OIDCCrypto
 /// A JSON Web Key (RFC 7517): its public numbers or its secret, and its permitted use.
 package struct JSONWebKey: Hashable, Sendable {
     package enum Material: Hashable, Sendable {
-        /// The numbers as they were written. Whether they are a valid key is checked when it is used.
+        /// The numbers as they were written. They are checked only when the key is used.
         case asymmetric(PublicKey.Parameters)
         case symmetric(Redacted<[UInt8]>)
     }
@@ -40,7 +40,7 @@ package struct JSONWebKey: Hashable, Sendable {
         issuer = nil
     }
 
-    /// Reads one key of a set; private and unknown members and certificates are ignored.
+    /// Parses one key of a set; private and unknown members and certificates are ignored.
     package init(_ json: JSONValue) throws(Unusable) {
         guard let members = json.object else { throw Unusable(reason: "it is not an object") }
         let reader = MemberReader(members: members)
@@ -113,7 +113,6 @@ extension JSONWebKey.Unusable {
     }
 }
 
-/// A reader of typed members.
 private struct MemberReader {
     let members: JSONObject
 

@@ -20,7 +20,7 @@ public struct JWKSet: Hashable, Sendable {
     package let keys: [JSONWebKey]
     let skipped: [Skipped]
 
-    /// Makes a set without keys.
+    /// Creates a set without keys.
     public init() {
         self.init(keys: [])
     }
@@ -34,7 +34,7 @@ public struct JWKSet: Hashable, Sendable {
         self.skipped = skipped
     }
 
-    /// Reads a key set, or a single key.
+    /// Parses a key set, or a single key.
     public init(parsing bytes: [UInt8]) throws(Malformed) {
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch {
@@ -43,7 +43,7 @@ public struct JWKSet: Hashable, Sendable {
         try self.init(json)
     }
 
-    /// Reads a key set (RFC 7517 §5); keys of unknown kinds are skipped.
+    /// Parses a key set (RFC 7517 §5), or a single key; keys of unknown kinds are skipped.
     public init(_ json: JSONValue) throws(Malformed) {
         guard let members = json.object else {
             throw Malformed(reason: "expected an object, found \(json.typeName)")
@@ -70,8 +70,8 @@ public struct JWKSet: Hashable, Sendable {
         self.skipped = skipped
     }
 
-    /// Returns the set without the keys of other issuers. Entra ID publishes one set for all its tenants, in which
-    /// a key may name the issuer that it signs for, or a template (`IssuerTemplate`).
+    /// Returns the set without the keys of other issuers. Entra ID publishes one set for all its tenants, in
+    /// which a key may name the issuer that it signs for, or a template (`IssuerTemplate`).
     package func of(_ issuer: String?) -> JWKSet {
         let others = keys.filter { !$0.mayBe(of: issuer) }
         guard !others.isEmpty else { return self }
@@ -102,7 +102,7 @@ public struct JWKSet: Hashable, Sendable {
     /// The key set as JSON, for publication.
     public var json: JSONValue { ["keys": .array(keys.map(\.json))] }
 
-    /// Fetches a provider's keys (OIDC Discovery §3, `jwks_uri`).
+    /// Returns the request for a provider's keys (OIDC Discovery §3, `jwks_uri`).
     public static func call(_ url: WebURL) -> EndpointCall<JWKSet> {
         EndpointCall(.json(url), stage: .keys) { response throws(OIDCError) in
             guard response.isSuccess else {
@@ -125,7 +125,7 @@ extension JSONWebKey {
         return ExactText.isSame(own, issuer) || IssuerTemplate(own)?.tenant(of: issuer) != nil
     }
 
-    /// Returns why this key must not verify a signature of `algorithm`; nil if it may.
+    /// Returns the reason why this key must not verify a signature of `algorithm`; nil if it may.
     func misfit(_ algorithm: SignatureAlgorithm, allowsSymmetric: Bool) -> String? {
         if let use, use != "sig" { return "use is \(DisplayText.quoted(use, limit: 60))" }
         if let operations, !operations.contains("verify") { return "key_ops has no \"verify\"" }

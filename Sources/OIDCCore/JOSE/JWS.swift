@@ -88,8 +88,8 @@ package struct JWS: Sendable {
 }
 
 extension SignatureAlgorithm {
-    /// Reads an `alg`. RFC 9864 §2.2 renames EdDSA with Ed25519; the older name means the same here, as no
-    /// other curve is supported.
+    /// Parses an `alg`. `Ed25519` (RFC 9864 §2.2) means the same as the older `EdDSA` here, as no other curve
+    /// is supported.
     init?(joseName name: String) {
         self.init(rawValue: name == "Ed25519" ? "EdDSA" : name)
     }

@@ -13,8 +13,8 @@ public struct JWTSigner: Sendable {
     public let keyID: String?
     private let key: Key
 
-    /// Makes a signer with a private key. The algorithm is the first of `supported` that fits the key, or
-    /// else the key's usual one; for RSA that is RS256.
+    /// Creates a signer with a private key. If `algorithm` is nil, the first algorithm of the key that
+    /// `supported` lists is used; if both are nil, the key's first one, which is RS256 for RSA.
     public init(
         _ key: PrivateKey, algorithm: SignatureAlgorithm? = nil, supported: [String]? = nil,
         keyID: String? = nil
@@ -33,7 +33,7 @@ public struct JWTSigner: Sendable {
         self.key = .privateKey(key)
     }
 
-    /// Makes a signer that uses HMAC with a shared secret (RFC 7518 §3.2).
+    /// Creates a signer that uses HMAC with a shared secret (RFC 7518 §3.2).
     public init(
         secret: Redacted<String>, algorithm: SignatureAlgorithm = .hs256, keyID: String? = nil
     ) throws(OIDCError) {

@@ -14,7 +14,7 @@ public struct FixedKeys: KeySource, Sendable {
     /// The keys.
     public let set: JWKSet
 
-    /// Makes a source of a fixed key set.
+    /// Creates a source of a fixed key set.
     public init(_ set: JWKSet) {
         self.set = set
     }

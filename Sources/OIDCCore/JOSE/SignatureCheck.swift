@@ -8,8 +8,9 @@ package enum SignatureCheck: Hashable, Sendable {
 
 extension JWS {
     /// Verifies the signature (RFC 7515 §5.2) with the keys of a set that fit `alg`, `kid` and their own use.
-    /// Keys and URLs in the token itself (`jwk`, `jku`, `x5c`, `x5u`) are ignored (RFC 8725 §3.10). If
-    /// `allowedAlgorithms` is nil, all known ones are allowed; `none` never is.
+    /// If `allowedAlgorithms` is nil, all known ones are allowed; `none` never is.
+    ///
+    /// Keys and URLs in the token itself (`jwk`, `jku`, `x5c`, `x5u`) are ignored (RFC 8725 §3.10).
     package func verify(
         keys: JWKSet, allowsSymmetric: Bool = false, allowedAlgorithms: [String]? = nil
     ) throws(OIDCError) -> SignatureCheck {
@@ -65,7 +66,7 @@ extension JWS {
     /// thousands.
     static let candidateLimit = 64
 
-    /// Tries the candidates, as several keys may share a `kid` or have none.
+    /// Verifies the signature with each candidate in turn, as several keys may share a `kid` or have none.
     func verify(
         _ algorithm: SignatureAlgorithm, keys: JWKSet, allowsSymmetric: Bool
     ) throws(OIDCError) -> SignatureCheck {
@@ -95,7 +96,7 @@ extension JWS {
         "\"\(DisplayText.distinct(text, from: expected, limit: 60))\""
     }
 
-    /// Returns the result that no key fits, with the reasons why candidates were not used.
+    /// Returns the message that no key fits, with the reasons why keys were not used.
     private func noKey(
         _ algorithm: SignatureAlgorithm, _ keys: JWKSet, reasons: [String], allowsSymmetric: Bool
     ) -> String {
@@ -121,7 +122,7 @@ extension JSONWebKey {
     }
 
     /// Verifies a signature with this key, which fits the algorithm. A key that the library refuses is
-    /// unusable; only a missing library is an error.
+    /// unusable; only a library that cannot be loaded is an error.
     func attempt(_ token: JWS, _ algorithm: SignatureAlgorithm) throws(OIDCError) -> Attempt {
         do throws(CryptoError) {
             switch material {

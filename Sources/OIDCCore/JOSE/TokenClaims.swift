@@ -7,7 +7,7 @@ struct TokenClaims {
         .untrusted(stage, name, expected: expected, found: found, hint: hint)
     }
 
-    /// Makes an error about a claim with an unexpected value; `note` follows the expected value.
+    /// Returns an error about a claim with an unexpected value; `note` follows the expected value.
     func mismatch(_ name: String, expected: String, note: String = "") -> OIDCError {
         if let text = members[name]?.string {
             let sides = DisplayText.sides(expected: expected, found: text, limit: 120)
@@ -60,7 +60,7 @@ struct TokenClaims {
         return texts
     }
 
-    /// Checks `iss`; if the issuer is a template, it is filled with the token's own `tid`.
+    /// Checks `iss`. If the expected issuer is a template, the token's own `tid` completes it.
     func checkIssuer(_ issuer: String) throws(OIDCError) {
         let issuer = try IssuerTemplate(issuer).map(filled) ?? issuer
         guard let found = try string("iss"), ExactText.isSame(found, issuer) else {

@@ -1,6 +1,6 @@
 /// The reason why a string is not JSON, with its position.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The error.
+    /// The error, without its position.
     public let reason: String
     /// The byte offset of the error.
     public let offset: Int

@@ -1,4 +1,4 @@
-/// An object of which only the ranges of its values are known, to parse a few values out of many.
+/// The names of an object's members and the ranges of their values, for parsing only a few of the values.
 package struct JSONOutline {
     package struct Member {
         package let name: String
@@ -7,13 +7,14 @@ package struct JSONOutline {
 
     /// The members of the document.
     package let members: [Member]
-    /// The members of the one object that was outlined too; nil if there is none.
+    /// The members of the expanded object; nil if there is none.
     package let inner: [Member]?
-    /// Whether a value may have a member of one of the names that were sought.
+    /// Whether a skipped value may contain a member with one of the sought names.
     package let mayHoldName: Bool
 
-    /// Outlines a document and the object in its member `name`. Of the values, only the quotes and brackets are checked.
-    /// `sought` are names to look for in the objects that are skipped.
+    /// Parses the outline of a document and of the object in its member `name`, and looks for the names in
+    /// `sought` inside skipped values. Inside skipped objects and arrays, only strings and brackets are
+    /// checked.
     package init(of bytes: [UInt8], expanding name: String, seeking sought: [String]) throws(JSONError) {
         var outcome: Result<JSONOutline, JSONError> = .success(
             JSONOutline(members: [], inner: nil, mayHoldName: false))
@@ -30,7 +31,7 @@ package struct JSONOutline {
     }
 }
 
-/// Reads names and skips values.
+/// A reader of names that skips values.
 private struct JSONOutlineReader {
     var parser: JSONParser
     let sought: [[UInt8]]
@@ -86,7 +87,7 @@ private struct JSONOutlineReader {
         return !skipEnd(.rightBrace)
     }
 
-    /// Skips the end of an empty object or array.
+    /// Skips the end of an empty object or array; returns false if it is not empty.
     private mutating func skipEnd(_ end: UInt8) -> Bool {
         parser.skipBlanks()
         guard parser.current == end else { return false }
@@ -94,7 +95,7 @@ private struct JSONOutlineReader {
         return true
     }
 
-    /// Skips a value. Inside an object or array, only quotes and brackets are looked at.
+    /// Skips a value. Inside an object or array, only strings and brackets are checked.
     private mutating func skipValue(depth: Int) throws(JSONError) {
         switch parser.current {
         case .quote: parser.index = try endOfString(from: parser.index)
@@ -138,7 +139,7 @@ private struct JSONOutlineReader {
         parser.index = index
     }
 
-    /// Returns the index after a string that starts at `start`, and notes whether it may be a name that is sought.
+    /// Returns the index after a string that starts at `start`, and records whether it may be a sought name.
     private mutating func endOfString(from start: Int) throws(JSONError) -> Int {
         let bytes = parser.bytes
         var index = start + 1
@@ -168,7 +169,8 @@ private struct JSONOutlineReader {
         sought.contains { $0.count == range.count && parser.bytes[range].elementsEqual($0) }
     }
 
-    /// Skips bytes eight at a time as long as none of them is a quote, a backslash or a control character.
+    /// Returns the index of the first quote, backslash or control character, or the end. Eight bytes are
+    /// searched at a time.
     private static func afterPlainBytes(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         let raw = UnsafeRawBufferPointer(bytes)
         let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
@@ -179,7 +181,7 @@ private struct JSONOutlineReader {
             let hits =
                 ((quotes &- ones) & ~quotes | (escapes &- ones) & ~escapes | (word &- ones &* 0x20) & ~word)
                 & highs
-            // Borrows make false hits only above a true one.
+            // The subtraction can borrow and make false hits, but only in bytes after a true one.
             guard hits == 0 else { return index &+ hits.trailingZeroBitCount / 8 }
             index &+= 8
         }

@@ -48,26 +48,26 @@ public enum JSONValue: Hashable, Sendable {
 extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// Makes a string.
+    /// Creates a string.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// Makes a number.
+    /// Creates a number.
     public init(integerLiteral value: Int64) { self = .number(JSONNumber(value)) }
-    /// Makes a boolean.
+    /// Creates a boolean.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// Makes an array.
+    /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-    /// Makes an object. A later member replaces an earlier one with the same name.
+    /// Creates an object. A later member replaces an earlier one with the same name.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         var object = JSONObject()
         for (name, value) in elements { object[name] = value }
         self = .object(object)
     }
 
-    /// Makes a number.
+    /// Creates a number.
     public init(_ number: Int64) { self = .number(JSONNumber(number)) }
 
-    /// Makes a string, or null for nil.
+    /// Creates a string, or null for nil.
     public init(_ text: String?) { self = text.map { .string($0) } ?? .null }
 }
 
@@ -76,10 +76,10 @@ public struct JSONNumber: Hashable, Sendable {
     /// The number as it was written.
     public let text: String
 
-    /// Makes a number.
+    /// Creates a number.
     public init(_ value: Int64) { text = String(value) }
 
-    /// Makes a number from text that was already checked against the grammar of RFC 8259 §6.
+    /// Creates a number from text that was already checked against the grammar of RFC 8259 §6.
     init(validated text: String) { self.text = text }
 
     /// The value if it is whole and fits 64 bits, in any notation (`3600`, `3600.0`, `3.6e3`).
@@ -112,10 +112,10 @@ public struct JSONObject: Hashable, Sendable {
     /// The members in their order.
     public private(set) var members: [Member] = []
 
-    /// Makes an empty object.
+    /// Creates an empty object.
     public init() {}
 
-    /// Makes an object from members that were already checked for duplicates.
+    /// Creates an object from members that were already checked for duplicates.
     init(unique members: [Member]) { self.members = members }
 
     /// Whether the object has no members.

@@ -1,17 +1,17 @@
-/// A request for the user's consent (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1): the code flow, always with PKCE,
-/// `state` and `nonce`.
+/// An authorization request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1) for a code, always with PKCE and
+/// `state`, and with a `nonce` unless `sendsNonce` is false.
 public struct AuthorizationRequest: Sendable {
-    /// The client that asks.
+    /// The client that sends the request.
     public var client: Client
-    /// A URL on loopback, an https URL, or one with a private-use scheme (RFC 8252 §7).
+    /// The redirect URI: a URL on loopback, an https URL, or one with a private-use scheme (RFC 8252 §7).
     public var redirectURI: String
     /// The scope to request.
     public var scope: Scope
     /// `audience`, which some providers read in place of resources.
     public var audience: String?
-    /// RFC 8707.
+    /// The resource indicators (RFC 8707).
     public var resources: [String] = []
-    /// How the answer is sent; nil leaves it to the provider.
+    /// The way the answer is sent; nil leaves the choice to the provider.
     public var responseMode: ResponseMode?
     /// `prompt` (OpenID Connect Core §3.1.2.1).
     public var prompt: String?
@@ -26,32 +26,33 @@ public struct AuthorizationRequest: Sendable {
     public var acrValues: String?
     /// Languages for the provider's pages, separated by spaces.
     public var uiLocales: String?
-    /// RFC 9396: an array.
+    /// `authorization_details`, an array (RFC 9396).
     public var authorizationDetails: JSONValue?
-    /// RFC 9449 §10: the thumbprint of the key that the code shall be bound to.
+    /// `dpop_jkt`: the thumbprint of the key to which the code is bound (RFC 9449 §10).
     public var dpopThumbprint: String?
-    /// False for providers whose ID tokens never have a `nonce`; PKCE alone then ties the answer to the request.
+    /// Whether a `nonce` is sent. Some providers' ID tokens never have one; PKCE alone then ties the answer
+    /// to the request.
     public var sendsNonce = true
-    /// Whether an error answer without the `iss` that the metadata promises is rejected unread (RFC 9207 §2.4), as a
-    /// sign-in to a resource demands (MCP authorization, 2026-07-28).
+    /// Whether an error answer without the `iss` that the metadata promises is rejected unread (RFC 9207
+    /// §2.4). A sign-in to a resource requires this (MCP authorization, 2026-07-28).
     package var rejectsErrorsWithoutIssuer = false
-    /// Parameters of the provider's own; none can replace one of the protocol.
+    /// Parameters that only this provider defines; none can replace one of the protocol.
     public var extraParameters: [FormEncoding.Pair] = []
 
-    /// Makes a request with a scope and nothing else.
+    /// Creates a request with a scope and no optional parameters.
     public init(client: Client, redirectURI: String, scope: Scope) {
         self.client = client
         self.redirectURI = redirectURI
         self.scope = scope
     }
 
-    /// How the answer comes back (OAuth 2.0 Multiple Response Types §2.1, Form Post §2).
+    /// The way the answer is sent (OAuth 2.0 Multiple Response Types §2.1, Form Post §2).
     public enum ResponseMode: String, Sendable, CaseIterable {
         case query
         case formPost = "form_post"
     }
 
-    /// Draws fresh `state`, `nonce` and verifier, and makes the URL to open. Nothing has been sent yet.
+    /// Generates `state`, `nonce` and verifier, and returns the sign-in with the URL to open. Sends nothing.
     public func begin(
         _ metadata: ProviderMetadata, random: (Int) -> [UInt8], isPushed: Bool = false
     ) throws(OIDCError) -> PendingAuthorization {
@@ -80,11 +81,11 @@ public struct AuthorizationRequest: Sendable {
         return pending
     }
 
-    /// The longest URL that every browser takes.
+    /// The longest URL that every browser accepts, in bytes.
     static let maximumByteCount = 65_536
 
-    /// Keeps the endpoint's own query (RFC 6749 §3.1), and refuses one that repeats a parameter of ours. A pushed
-    /// request may be of any length: its parameters are not in the URL.
+    /// Returns the endpoint's URL with the parameters after its own query (RFC 6749 §3.1), which must not
+    /// contain one of them. A pushed request may have any length, as its parameters are not in the URL.
     static func url(
         _ endpoint: WebURL, _ parameters: [FormEncoding.Pair], isPushed: Bool = false
     ) throws(OIDCError) -> WebURL {
@@ -103,7 +104,8 @@ public struct AuthorizationRequest: Sendable {
         return url
     }
 
-    /// Returns the prompt to send. A parameter of the configuration and what the metadata list come before the default.
+    /// Returns the prompt to send. The default, `consent` for `offline_access`, is used only if no extra
+    /// parameter sets a prompt and the metadata does not exclude it.
     private func effectivePrompt(_ metadata: ProviderMetadata) -> String? {
         guard prompt == nil, promptsForOfflineAccess, scope.contains("offline_access") else { return prompt }
         let isListed = metadata.promptValuesSupported?.contains("consent") ?? true

@@ -20,10 +20,10 @@ extension AuthorizationRequest {
     }
 }
 
-/// Where the answer goes (RFC 6749 §3.1.2, RFC 8252 §7).
+/// The URI that receives the answer (RFC 6749 §3.1.2, RFC 8252 §7).
 package enum RedirectURI {
-    /// Checks for an absolute URI without a fragment. Plain http is for loopback only, as the URI transports the
-    /// code; schemes that a browser itself runs or shows are refused.
+    /// Checks that a URI is absolute and has no fragment. Plain http is allowed on loopback only, as the URI
+    /// carries the code; schemes that browsers run or show themselves, such as `javascript`, are refused.
     package static func check(_ text: String, setting: String = "redirect_uri") throws(OIDCError) {
         let isPlain = text.utf8.allSatisfy { ASCII.isVisible($0) && !"\"<>\\^`{|}".utf8.contains($0) }
         let scheme = text.prefix { $0 != ":" }
@@ -55,7 +55,7 @@ package enum RedirectURI {
     }
 }
 
-/// What a token is for (RFC 8707 §2).
+/// The identifier of the resource that a token is for (RFC 8707 §2).
 package enum ResourceIndicator {
     package static func check(_ text: String) throws(OIDCError) {
         let scheme = text.prefix { $0 != ":" }

@@ -1,14 +1,14 @@
 import OIDCCrypto
 
 extension PendingAuthorization {
-    /// Checks a request to the redirect URL (RFC 6749 §4.1.2, RFC 9207 §2.4), in this order: `state`,
-    /// `iss`, `error`, `code`. Returns nil if it is not the answer to this sign-in, so the wait continues. An
-    /// error ends the sign-in.
+    /// Checks a request to the redirect URL (RFC 6749 §4.1.2, RFC 9207 §2.4), in this order: `state`, `iss`,
+    /// `error`, `code`. Returns nil if it is not the answer to this sign-in, so the wait continues; an error
+    /// ends the sign-in.
     public func accept(_ pairs: [FormEncoding.Pair]) throws(OIDCError) -> AuthorizationCode? {
         try code(judge(pairs))
     }
 
-    /// Judges a query or form as it came, like `accept(_:)`.
+    /// Checks an encoded query or form like `accept(_:)`.
     public func accept(form: String) throws(OIDCError) -> AuthorizationCode? {
         try code(judge(form: form))
     }
@@ -21,8 +21,8 @@ extension PendingAuthorization {
         }
     }
 
-    /// Checks an encoded query or form, and returns why it is not the answer. Only the provider knows our
-    /// `state`, so a `code` or `error` beside it is the answer even if it cannot be decoded.
+    /// Checks an encoded query or form, and returns what it means for the sign-in. A `code` or `error` beside
+    /// our `state` is the answer even if it cannot be decoded, as only the provider knows the `state`.
     package func judge(form: String) -> CallbackJudgement {
         if let pairs = FormEncoding.decode(form) { return judge(pairs) }
         let parts = form.split(separator: "&")
@@ -38,8 +38,8 @@ extension PendingAuthorization {
                 .authorization, name, expected: "percent-encoded UTF-8", found: "something else"))
     }
 
-    /// Checks a pasted URL or query. No other answer can follow, so one that does not belong to this sign-in is an
-    /// error too. A whole URL must be the redirect URL.
+    /// Checks a pasted URL or query; a whole URL must be the redirect URL. No other answer can follow, so one
+    /// that does not belong to this sign-in is an error.
     public func acceptPasted(_ text: String) throws(OIDCError) -> AuthorizationCode {
         let pasted = try PastedURL(text)
         let judgement = judge(pasted.pairs)
@@ -57,7 +57,7 @@ extension PendingAuthorization {
         }
     }
 
-    /// Returns nil if there is exactly one `state`, and it is ours.
+    /// Returns the mismatch of `state`; nil if there is exactly one and it is ours.
     private func stateMismatch(_ pairs: [FormEncoding.Pair]) -> CallbackMismatch? {
         let states = pairs.filter { $0.name == "state" }.map(\.value)
         if states.count == 1, equalInConstantTime(Array(states[0].utf8), Array(state.revealed.utf8)) {
@@ -99,8 +99,8 @@ extension PendingAuthorization {
         return .untrusted(.authorization, "iss", expected: expected, found: "none")
     }
 
-    /// Checks that the code is visible ASCII (RFC 6749 appendix A.11), and that no token is in an answer to
-    /// `response_type=code`.
+    /// Checks that the code is printable ASCII (RFC 6749 appendix A.11), and that the answer to
+    /// `response_type=code` has no token.
     private func judge(code: String?, from issuer: String?, among pairs: [FormEncoding.Pair])
         -> CallbackJudgement
     {

@@ -1,21 +1,21 @@
-/// What a request to the redirect URL means for the sign-in that waits for it.
+/// The meaning of a request to the redirect URL for the sign-in that waits for it.
 package enum CallbackJudgement: Sendable {
     case code(AuthorizationCode)
-    /// The sign-in is over.
+    /// The sign-in ends with this error.
     case end(OIDCError)
-    /// Not the answer to this sign-in: the wait continues.
+    /// The request is not the answer to this sign-in; the wait continues.
     case stray(CallbackMismatch)
 }
 
-/// Why a request to the redirect URL is not the answer to a sign-in.
+/// The reason why a request to the redirect URL is not the answer to a sign-in.
 package enum CallbackMismatch: Hashable, Sendable {
     case noState
     case otherState
-    /// A parameter that may be there once at most.
+    /// A parameter that may occur only once is repeated.
     case repeated(String)
-    /// RFC 9207 §2.4.
+    /// The answer is from another issuer (RFC 9207 §2.4).
     case otherIssuer(expected: String, found: String)
-    /// Not percent-encoded UTF-8.
+    /// The query or form is not percent-encoded UTF-8.
     case unreadable
 
     /// The error for a pasted answer, after which no other answer can arrive.

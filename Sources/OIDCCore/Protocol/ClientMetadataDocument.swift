@@ -1,18 +1,18 @@
-/// A document that describes a client and is its identity: the client ID is the document's URL (OAuth Client ID Metadata
-/// Document). The authorization server fetches it; we never do.
+/// A document that describes a client, whose ID is the document's URL (OAuth Client ID Metadata Document).
+/// The authorization server fetches it; we never do.
 package struct ClientMetadataDocument: Sendable {
-    /// Where the document is, and the client ID, exactly as spelled.
+    /// The document's URL, which is the client ID exactly as spelled.
     package let url: WebURL
     package let registration: Registration
 
-    /// Describes a public client. The authorization server compares redirect URLs with those in the document, for
-    /// loopback without their port (RFC 8252 §7.3).
+    /// Creates the document of a public client. The authorization server compares redirect URLs with those in
+    /// the document, on loopback without their port (RFC 8252 §7.3).
     package init(url: WebURL, registration: Registration) {
         self.url = url
         self.registration = registration
     }
 
-    /// The document to host.
+    /// Returns the document to host.
     package func document() throws(OIDCError) -> JSONObject {
         var registration = registration
         registration.tokenEndpointAuthMethod = "none"
@@ -24,8 +24,8 @@ package struct ClientMetadataDocument: Sendable {
         return document
     }
 
-    /// Checks a URL for use as a client ID: https, with a path, and nothing that two readers could spell differently
-    /// (OAuth Client ID Metadata Document §3).
+    /// Checks a URL for use as a client ID: https, with a path, and without a fragment or dot segments, which
+    /// servers could read in two ways (OAuth Client ID Metadata Document §3).
     package static func checkedURL(_ text: String) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.isSecure, url.fragment == nil, !["", "/"].contains(url.path),
             !url.hasDotSegments

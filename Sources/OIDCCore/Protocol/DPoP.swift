@@ -5,7 +5,7 @@ package enum DPoP {
     package static let header = "DPoP"
     static let nonceHeader = "DPoP-Nonce"
     static let tokenType = "dpop+jwt"
-    /// The hint for a provider that demands a nonce and names none.
+    /// The hint if a provider demands a nonce and sends none.
     static let missingNonceHint: Hint =
         "the provider sent no DPoP-Nonce header with it: contact the provider"
 
@@ -16,7 +16,7 @@ package enum DPoP {
         return value
     }
 
-    /// §8: an authorization server that asks for a proof with its nonce.
+    /// Returns whether an authorization server demands a proof with its nonce (§8).
     package static func isNonceDemand(tokenEndpointResponse response: HTTPResponse) -> Bool {
         guard response.status == 400 || response.status == 401, nonce(in: response) != nil,
             let json = try? JSONValue(parsing: response.body)
@@ -24,7 +24,7 @@ package enum DPoP {
         return json["error"]?.string == "use_dpop_nonce"
     }
 
-    /// §9: a resource that asks for a proof with its nonce; the scheme's case does not matter.
+    /// Returns whether a resource demands a proof with its nonce (§9). The scheme's case does not matter.
     package static func isNonceDemand(resourceResponse response: HTTPResponse) -> Bool {
         response.status == 401 && nonce(in: response) != nil
             && response.challenges.contains { $0.isScheme("DPoP") && $0.error == "use_dpop_nonce" }
@@ -39,7 +39,7 @@ package enum DPoP {
         Base64URL.encode(try Cryptography.hash(Array(accessToken.utf8), .sha256))
     }
 
-    /// 1*NQCHAR, RFC 6749 appendix A.
+    /// Returns whether a text has the form of a nonce: 1*NQCHAR, RFC 6749 appendix A.
     private static func isNonce(_ text: String) -> Bool {
         (1...4_096).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }
@@ -51,17 +51,17 @@ public struct DPoPKey: Sendable {
     /// The private key.
     public let privateKey: PrivateKey
     private let signer: JWTSigner
-    /// What the provider calls the key: `jkt` (§6.1).
+    /// The thumbprint of the key, by which tokens refer to it: `jkt` (§6.1).
     public let thumbprint: String
 
-    /// Takes a key that signs proofs.
+    /// Creates a DPoP key from a private key.
     public init(_ privateKey: PrivateKey) throws(OIDCError) {
         self.privateKey = privateKey
         signer = try JWTSigner(privateKey)
         thumbprint = try JSONWebKey.thumbprint(of: privateKey.publicKey)
     }
 
-    /// Reads a key from its PEM form.
+    /// Parses a key from its PEM form.
     public init(pem: Redacted<String>) throws(OIDCError) {
         let key: PrivateKey
         do throws(CryptoError) {
@@ -72,7 +72,7 @@ public struct DPoPKey: Sendable {
         try self.init(key)
     }
 
-    /// A fresh P-256 key.
+    /// Generates a P-256 key.
     public static func generate() throws(OIDCError) -> DPoPKey {
         let key: PrivateKey
         do throws(CryptoError) { key = try PrivateKey.generate(.p256) } catch { throw OIDCError(error) }

@@ -1,7 +1,7 @@
 import OIDCCrypto
 
 extension DPoP {
-    /// A proof that held.
+    /// A valid proof.
     package struct VerifiedProof: Hashable, Sendable {
         /// The thumbprint of the signing key, to compare with the token's.
         package let thumbprint: String
@@ -9,10 +9,10 @@ extension DPoP {
         package let identifier: String
     }
 
-    /// Why a proof does not hold.
+    /// The reason why a proof is not valid.
     package struct Refusal: Error, Hashable, Sendable {
         package let reason: String
-        /// The proof is sound but lacks the nonce: `use_dpop_nonce` is the answer (§8).
+        /// Whether only the nonce is missing or wrong; answer with `use_dpop_nonce` (§8).
         package let wantsNonce: Bool
 
         package init(reason: String, wantsNonce: Bool) {

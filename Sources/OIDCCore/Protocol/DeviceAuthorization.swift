@@ -6,11 +6,11 @@ public struct DeviceAuthorization: Sendable {
     public let userCode: String
     /// The URL to open.
     public let verificationURI: WebURL
-    /// The URL with the code in it, if there is one.
+    /// The URL that contains the code, if the provider sent one.
     public let verificationURIComplete: WebURL?
-    /// When the code expires.
+    /// The time when the code expires.
     public let expiresAt: Instant
-    /// Seconds between two requests.
+    /// Seconds between two polls of the token endpoint.
     public let interval: Int64
     /// The scope that was requested.
     public let scope: Scope
@@ -46,7 +46,7 @@ public struct DeviceAuthorization: Sendable {
         }
     }
 
-    /// Returns the request for a code, and how its answer is read.
+    /// Returns the request for a code, with the function that reads its answer.
     package static func call(
         _ request: Request, at endpoint: WebURL, client: Client, now: Instant, random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<DeviceAuthorization> {
@@ -66,7 +66,8 @@ public struct DeviceAuthorization: Sendable {
         }
     }
 
-    /// Reads the answer (RFC 8628 §3.2). Google names the URL `verification_url`, as drafts of the RFC did (2026-11).
+    /// Parses the answer (RFC 8628 §3.2). Google names the URL `verification_url`, as drafts of the RFC did
+    /// (2026-11).
     private init(_ answer: JSONAnswer, scope: Scope, now: Instant) throws(OIDCError) {
         let code = try answer.requiredString("device_code")
         let userCode = DisplayText.clean(try answer.requiredString("user_code"), limit: 64)
@@ -88,14 +89,15 @@ public struct DeviceAuthorization: Sendable {
         self.scope = scope
     }
 
-    /// Returns the code's lifetime: ten minutes if the provider names none or nonsense, and at most a day.
+    /// Returns the code's lifetime in seconds: ten minutes if the provider sends no valid one, and at most a
+    /// day.
     private static func lifetime(_ seconds: Int64?) -> Int64 {
         guard let seconds, seconds > 0 else { return 600 }
         return min(seconds, 86_400)
     }
 
-    /// Returns the seconds between polls: five if the provider names none or nonsense, and at most five minutes
-    /// (RFC 8628 §3.5).
+    /// Returns the seconds between polls: five if the provider sends no valid number, and at most five
+    /// minutes (RFC 8628 §3.5).
     private static func interval(_ seconds: Int64?) -> Int64 {
         guard let seconds, seconds > 0 else { return 5 }
         return min(seconds, 300)

@@ -1,7 +1,7 @@
-/// When to poll the token endpoint again while a user signs in elsewhere (RFC 8628 §3.5).
+/// The schedule for polling the token endpoint while a user signs in elsewhere (RFC 8628 §3.5).
 package struct DevicePolling: Hashable, Sendable {
     package enum Step: Sendable {
-        /// Poll again after so many seconds.
+        /// A wait of this many seconds, then another poll.
         case wait(Int64)
         case failed(OIDCError)
     }
@@ -20,8 +20,9 @@ package struct DevicePolling: Hashable, Sendable {
         max(0, min(interval, expiresAt.seconds(since: now)))
     }
 
-    /// Decides what to do after an error: `slow_down` adds five seconds for good, a temporary error makes the next wait
-    /// longer, and any other error ends the sign-in.
+    /// Returns the next step after an error. `authorization_pending` waits, `slow_down` makes this and all
+    /// later waits five seconds longer, a temporary error makes the next wait longer, and any other error
+    /// ends the sign-in.
     package mutating func next(after error: OIDCError, now: Instant) -> Step {
         switch error.oauthError {
         case "authorization_pending": failures = 0
@@ -41,7 +42,7 @@ package struct DevicePolling: Hashable, Sendable {
         return wait(now: now, atLeast: error.retryAfter)
     }
 
-    /// Returns the next wait, which ends with the code's lifetime at the latest.
+    /// Returns the next wait, which ends no later than the code expires.
     private func wait(now: Instant, atLeast retryAfter: Int?) -> Step {
         let left = expiresAt.seconds(since: now)
         guard left > 0 else { return .failed(DevicePolling.expired) }
@@ -49,12 +50,13 @@ package struct DevicePolling: Hashable, Sendable {
         return .wait(min(max(backedOff, Int64(min(retryAfter ?? 0, 60))), left))
     }
 
-    /// Returns whether the user refused the sign-in, which no other way to finish it changes.
+    /// Returns whether the user refused the sign-in, so no other way to finish it may be tried.
     package static func isDeclined(_ error: OIDCError) -> Bool {
         error.oauthError.map(declined.contains) ?? false
     }
 
-    /// The codes for a refusal by the user; the second is Entra's (Microsoft's device code documentation, 2026-11).
+    /// The codes for a refusal by the user; the second is Entra's (Microsoft's device code documentation,
+    /// 2026-11).
     private static let declined = ["access_denied", "authorization_declined"]
 
     package static let expired = OIDCError(

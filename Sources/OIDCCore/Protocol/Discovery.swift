@@ -1,6 +1,7 @@
 extension ProviderMetadata {
-    /// Checks an issuer of the configuration: https (or http on loopback), without query and fragment (OpenID
-    /// Connect Discovery §3, RFC 8414 §2). One path segment may be `{tenantid}`; the URL has a stand-in for it.
+    /// Checks a configured issuer: https (or http on loopback), without query and fragment (OpenID Connect
+    /// Discovery §3, RFC 8414 §2). One path segment may be `{tenantid}`, for which the returned URL has a
+    /// placeholder.
     public static func checkedIssuer(
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
@@ -31,8 +32,9 @@ extension ProviderMetadata {
         return url
     }
 
-    /// Returns where the metadata may be, in the order in which to ask: OpenID Connect appends to the issuer's path
-    /// (Discovery §4), RFC 8414 §3.1 inserts before it. A slash at the end makes no difference here.
+    /// Returns the URLs that may have the metadata, in the order to request them: OpenID Connect appends to
+    /// the issuer's path (Discovery §4), RFC 8414 §3.1 inserts before it. A slash at the end of the issuer
+    /// makes no difference.
     public static func wellKnownURLs(
         issuer: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> [WebURL] {
@@ -49,7 +51,7 @@ extension ProviderMetadata {
         ].compactMap { $0 }
     }
 
-    /// Checks the URL of the metadata from the configuration: https, or http on loopback.
+    /// Checks the configured URL of the metadata: https, or http on loopback.
     package static func checkedURL(
         _ text: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> WebURL {
@@ -66,7 +68,7 @@ extension ProviderMetadata {
         return url
     }
 
-    /// Returns the request for the metadata at one URL; its answer is nil if there is nothing.
+    /// Returns the request for the metadata at one URL. The result is nil if there is none.
     public static func call(
         _ url: WebURL, expectedIssuer: String, allowsInsecureHTTP: Bool = false
     ) -> EndpointCall<ProviderMetadata?> {
@@ -83,7 +85,7 @@ extension ProviderMetadata {
         }
     }
 
-    /// The error if no URL has metadata.
+    /// Returns the error if no URL has metadata.
     public static func notFound(issuer: String) -> OIDCError {
         OIDCError(
             .refused,
@@ -92,7 +94,7 @@ extension ProviderMetadata {
             hint: .advice(.checkIssuerOrSetEndpoints), stage: .discovery)
     }
 
-    /// Asks the well-known URLs in turn.
+    /// Fetches the metadata from the first well-known URL that has it.
     public static func discover(
         issuer: String, over transport: some HTTPTransport, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> ProviderMetadata {
@@ -105,17 +107,21 @@ extension ProviderMetadata {
     }
 }
 
-/// A search for metadata at several URLs. An answer that cannot be used (4xx, an HTML page, another issuer) moves
-/// on to the next URL: single-page apps and CDNs answer so for paths they do not know, and the issuer is compared in
-/// every document. A provider that is out of reach (DNS, TLS, a time-out) has decided nothing: that error ends the
-/// search, so no other answer hides it. So do 429 and 5xx, unless `passesOverFaults`.
+/// A search for metadata at several URLs.
+///
+/// After an unusable answer (4xx, an HTML page, another issuer) the next URL is requested: single-page apps
+/// and CDNs answer so for paths they do not know, and the issuer is compared in every document.
+///
+/// A provider that cannot be reached (DNS, TLS, a time-out) ends the search, so no other answer hides that
+/// error. So do 429 and 5xx, unless `passesOverFaults`.
 package struct MetadataSearch {
-    /// The error to report if no URL has usable metadata: the first document that could not be trusted, else the first
-    /// 429 or 5xx, else the first refusal.
+    /// The error to report if no URL has usable metadata: the first document that could not be trusted, else
+    /// the first 429 or 5xx, else the first refusal.
     package private(set) var failure: OIDCError?
-    /// The hint of refusals that have none.
+    /// The hint for refusals that have none.
     private let hint: Hint
-    /// Whether 429 and 5xx move on to the next URL, too: gateways answer so for paths they do not know.
+    /// Whether the next URL is requested after 429 and 5xx too: gateways answer so for paths they do not
+    /// know.
     private let passesOverFaults: Bool
 
     package init(hint: Hint = .advice(.checkIssuerOrSetEndpoints), passesOverFaults: Bool = false) {
@@ -133,8 +139,8 @@ package struct MetadataSearch {
             response = answer
             return try call.read(answer).map { ($0, answer) }
         } catch {
-            // If there was no answer at all, only a refused redirect or an answer that is not HTTP moves on to the next
-            // URL.
+            // If there was no answer at all, the next URL is requested only after a refused redirect or an
+            // answer that is not HTTP.
             let isFault = passesOverFaults && error.kind == .unreachable && response != nil
             guard error.kind == .refused || isFault || (error.kind == .untrusted && response != nil) else {
                 throw error
@@ -158,8 +164,8 @@ package struct MetadataSearch {
 }
 
 extension OIDCError {
-    /// The error that a session's provider has no such endpoint: its refusal, or a setting that is missing if its
-    /// endpoints were configured one by one.
+    /// Returns the error for an endpoint that the provider does not name: a refusal, or a missing setting if
+    /// the endpoints were configured one by one.
     package static func notOffered(
         _ endpoint: ProviderEndpoint, isDiscovered: Bool, hint: Hint?
     ) -> OIDCError {
@@ -184,8 +190,8 @@ extension ProviderMetadata {
             stage: .discovery)
     }
 
-    /// Checks that the endpoints for the next steps are there and, for `openid`, the keys in discovered metadata
-    /// (OpenID Connect Discovery §3). Without discovery, an ID token is ignored instead.
+    /// Checks that the endpoints for the next steps are present and, for `openid`, the keys in discovered
+    /// metadata (OpenID Connect Discovery §3). Without discovery, an ID token is ignored instead.
     public func validate(for endpoints: [ProviderEndpoint], scope: Scope) throws(OIDCError) {
         for endpoint in endpoints { _ = try require(endpoint) }
         if isDiscovered && scope.contains("openid") { _ = try require(.keys) }

@@ -1,7 +1,8 @@
-/// The members of an answer that the protocol does not define, as far as they may be kept and shown: Salesforce's
-/// `instance_url`, QuickBooks' `realmId`, Slack's `team` (their documentation, 2026-11). API calls need them.
+/// The members of an answer that the protocol does not define, without possible secrets. API calls need some
+/// of them: Salesforce's `instance_url`, QuickBooks' `realmId`, Slack's `team` (their documentation,
+/// 2026-11).
 enum ExtraMembers {
-    /// How many bytes they may have together as JSON, far less than what is read of a session.
+    /// The most bytes that the members may have together as JSON, far below the limit for reading a session.
     static let byteLimit = 16_384
     private static let depthLimit = 4
 
@@ -9,8 +10,8 @@ enum ExtraMembers {
     static let ofTokenAnswer: Set<String> = [
         "access_token", "token_type", "expires_in", "refresh_token", "id_token", "scope", "issued_token_type",
     ]
-    /// The parameters of a redirect (RFC 6749 §4.1.2, RFC 9207, OpenID Connect Session Management §2), and those
-    /// that Google adds to it.
+    /// The parameters of a redirect (RFC 6749 §4.1.2, RFC 9207, OpenID Connect Session Management §2), and
+    /// those that Google adds to it.
     private static let ofRedirect: Set<String> = [
         "code", "state", "iss", "error", "error_description", "error_uri", "session_state", "scope",
         "authuser",
@@ -26,7 +27,7 @@ enum ExtraMembers {
         return bounded(others, withholding: tokens, secrets.adding(tokens + nested))
     }
 
-    /// Returns the long strings at any depth whose names say that they are tokens.
+    /// Returns the long strings, at any depth, that have the name of a secret.
     private static func tokens(in value: JSONValue, named name: String) -> [String] {
         switch value {
         case .string(let text):
@@ -47,8 +48,8 @@ enum ExtraMembers {
             WithheldSecrets(pairs.filter { $0.name == "code" || $0.name == "state" }.map(\.value)))
     }
 
-    /// Returns the members of both; those of `newer` replace others of their name, and are the ones to stay if there
-    /// are too many.
+    /// Returns the members of both. Those of `newer` replace others with the same name, and are kept first if
+    /// there are too many.
     static func merged(_ older: JSONObject, _ newer: JSONObject) -> JSONObject {
         guard !older.isEmpty, !newer.isEmpty else { return older.isEmpty ? newer : older }
         return bounded(newer.members + older.members.filter { newer[$0.name] == nil })
@@ -74,7 +75,7 @@ enum ExtraMembers {
         return object
     }
 
-    /// Returns the value without what could be a secret; nil if nothing is left.
+    /// Returns the value without possible secrets; nil if nothing is left.
     private static func shown(
         _ value: JSONValue, named name: String, _ tokens: [String], _ secrets: WithheldSecrets, depth: Int
     ) -> JSONValue? {
@@ -102,14 +103,14 @@ enum ExtraMembers {
     }
 }
 
-/// What a member that could open something looks like, by its name (`access_token`, `apiKey`) or its text (a JWT).
+/// The signs of a secret: a member's name (`access_token`, `apiKey`) or its text (a JWT).
 private enum SecretForm {
     private static let names = [
         "token", "secret", "password", "passwd", "passphrase", "assertion", "credential", "cookie", "key",
         "authorization", "webhook", "sessionid", "bearer", "jwt", "ticket", "authcode", "devicecode",
         "verifier",
     ]
-    /// Ends of names that say something about a secret, such as `refresh_token_expires_in`.
+    /// Endings of names that describe a secret without containing it, such as `refresh_token_expires_in`.
     private static let harmlessEnds = ["type", "expiresin", "expiresat", "lifetime"]
     private static let texts = ["bearer ", "access_token", "refresh_token", "id_token", "client_secret"]
 
@@ -126,7 +127,8 @@ private enum SecretForm {
         return text.hasPrefix("eyJ") || texts.contains { lowercased.includes($0) } || containsJWT(text)
     }
 
-    /// Whether `eyJ`, the start of each JSON object in base64url, starts a part that a dot ends.
+    /// Returns whether a text contains a JWT: base64url characters with `eyJ`, the start of each JSON object,
+    /// up to a dot.
     private static func containsJWT(_ text: String) -> Bool {
         text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false).dropLast().contains { part in
             let run = part.reversed().prefix { ASCII.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F }

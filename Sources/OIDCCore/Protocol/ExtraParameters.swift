@@ -1,9 +1,9 @@
-/// The rules for parameters of the configuration that are added to a request: they replace none of its own.
+/// The rules for configured parameters that are added to a request. They must not replace its own.
 package struct ExtraParameters: Sendable {
-    /// The request, for messages.
+    /// The name of the request, for messages.
     private let request: String
     private let hint: Hint
-    /// Names that are the protocol's, whether or not this request uses them.
+    /// The names that the protocol reserves, whether or not this request uses them.
     let reserved: [String]
 
     package static let authorize = ExtraParameters(
@@ -22,7 +22,7 @@ package struct ExtraParameters: Sendable {
             "subject_token", "subject_token_type", "actor_token", "actor_token_type",
         ])
 
-    /// Checks that each parameter has a name, and that none is the protocol's.
+    /// Checks that each parameter has a name and that none is reserved.
     package func check(_ extra: [FormEncoding.Pair]) throws(OIDCError) {
         for pair in extra {
             guard !pair.name.isEmpty else {

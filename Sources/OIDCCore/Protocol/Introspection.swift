@@ -22,8 +22,9 @@ package struct Introspection: Hashable, Sendable {
         }
     }
 
-    /// Makes the error of a refusal. The endpoint demands some authentication (RFC 7662 §2.1), so a public client is
-    /// refused because it is one, whatever the code; `unauthorized_client` says the same to a confidential client.
+    /// Returns the error for a refusal. The endpoint requires authentication (RFC 7662 §2.1), so a public
+    /// client is refused whatever the code is; `unauthorized_client` and 403 mean that a confidential client
+    /// may not introspect.
     private static func refusal(
         _ response: HTTPResponse, to request: HTTPRequest, of client: Client
     ) -> OIDCError {

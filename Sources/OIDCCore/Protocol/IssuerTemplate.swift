@@ -1,11 +1,11 @@
 /// An issuer with `{tenantid}` in place of one path segment. Entra ID's metadata for accounts of any tenant
-/// (`common`, `organizations`) names such an issuer, and the `iss` of each ID token has the token's own `tid` there
-/// (learn.microsoft.com, "Secure applications and APIs by validating claims", read in November 2026).
+/// (`common`, `organizations`) names such an issuer, and the `iss` of each ID token has the token's own `tid`
+/// there (learn.microsoft.com, "Secure applications and APIs by validating claims", read in November 2026).
 ///
-/// What was configured becomes a template in two cases. Either the template itself is configured; its metadata are
-/// then at a URL that is configured too. Or the metadata at the well-known place of a configured issuer names a
-/// template that differs from it in one segment of the path, on the same origin, where the configured one has one of
-/// Entra ID's words for many tenants. Any other segment names one tenant, and a template would widen the choice.
+/// A template is used in two cases. Either it is configured, together with the URL of its metadata. Or the
+/// metadata of a configured issuer names it, and that issuer has Entra ID's `common`, `organizations` or
+/// `consumers` in place of `{tenantid}`. Any other segment names one tenant, and a template would accept
+/// others too.
 package struct IssuerTemplate: Hashable, Sendable {
     /// The template as it is spelled.
     package let text: String
@@ -14,7 +14,8 @@ package struct IssuerTemplate: Hashable, Sendable {
 
     private static let placeholder = "{tenantid}"
 
-    /// Nil unless exactly one path segment is `{tenantid}`, and the rest is an issuer.
+    /// Parses a template; returns nil unless exactly one path segment is `{tenantid}`, and the rest is an
+    /// issuer.
     package init?(_ text: String) {
         guard let (before, after) = text.parts(around: IssuerTemplate.placeholder),
             before.hasSuffix("/"), after.isEmpty || after.hasPrefix("/"),
@@ -42,12 +43,13 @@ package struct IssuerTemplate: Hashable, Sendable {
         return tenant
     }
 
-    /// Whether metadata of the configured issuer may name this template.
+    /// Returns whether the metadata of the configured issuer may name this template.
     package func mayStand(for configured: String) -> Bool {
         tenant(of: configured).map(["common", "organizations", "consumers"].contains) ?? false
     }
 
-    /// Whether an issuer is on the origin of the configured one, and differs from it in one path segment.
+    /// Returns whether an issuer is on the origin of the configured one, and differs from it in one path
+    /// segment.
     package static func mayFill(_ issuer: String, for configured: String) -> Bool {
         tenant(of: issuer, unlike: configured) != nil
     }
@@ -64,13 +66,13 @@ package struct IssuerTemplate: Hashable, Sendable {
         return differing.count == 1 ? differing.first.map { String($0.0) } : nil
     }
 
-    /// Letters, digits and hyphens, at most 64.
+    /// Returns whether a text has the form of a tenant: letters, digits and hyphens, at most 64.
     private static func isTenant(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }
     }
 
-    /// Whether a segment names one tenant, and not a group of them.
+    /// Returns whether a segment is a UUID, which names one tenant and not a group of them.
     static func isUUID(_ text: String) -> Bool {
         let groups = text.split(separator: "-", omittingEmptySubsequences: false)
         return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
@@ -79,7 +81,8 @@ package struct IssuerTemplate: Hashable, Sendable {
 }
 
 extension WebURL {
-    /// Returns the URL of an issuer. A template has a stand-in for the tenant: use its origin, and send no request to it.
+    /// Returns the URL of an issuer. For a template, it contains a placeholder for the tenant: use its
+    /// origin, and send no request to it.
     package static func ofIssuer(_ text: String) -> WebURL? {
         WebURL(IssuerTemplate(text)?.issuer(of: "tenant") ?? text)
     }

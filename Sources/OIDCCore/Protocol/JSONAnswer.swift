@@ -1,5 +1,5 @@
-/// The JSON object that an endpoint answered with; each member is read as the type that its specification gives it. A
-/// member that is null counts as absent, as several providers write absence so.
+/// The JSON object in an endpoint's answer, with typed access to its members. A member that is null counts as
+/// absent, as several providers send null for a missing value.
 struct JSONAnswer {
     let stage: Stage
     var members: JSONObject
@@ -9,7 +9,7 @@ struct JSONAnswer {
         self.stage = stage
     }
 
-    /// Reads JSON of any content type, as some providers send it as text.
+    /// Parses JSON of any content type, as some providers send it as text.
     init(_ response: HTTPResponse, stage: Stage) throws(OIDCError) {
         let value: JSONValue
         do {
@@ -28,8 +28,8 @@ struct JSONAnswer {
         self.init(members, stage: stage)
     }
 
-    /// Reads JSON, or the form encoding in which GitHub answers unless it is asked for JSON (2026-11): a form has the
-    /// member `name`, and each member once.
+    /// Parses JSON or a form; GitHub answers with a form unless JSON is requested (2026-11). A form counts
+    /// only if it has the member `name`, and is refused if it repeats a member.
     init(formOrJSON response: HTTPResponse, having name: String, stage: Stage) throws(OIDCError) {
         let isForm = response.looksFormEncoded && (try? JSONValue(parsing: response.body)) == nil
         guard isForm, let pairs = FormEncoding.decode(response.text),
@@ -86,8 +86,8 @@ struct JSONAnswer {
         return strings
     }
 
-    /// Seconds, as a number or as digits in a string; nonsense (negative, beyond 68 years, another type)
-    /// is unknown, and never "for ever".
+    /// Returns seconds from a number, or from digits in a string. Anything else (negative, beyond 68 years,
+    /// another type) is nil, which means an unknown time, never an unlimited one.
     func seconds(_ name: String) -> Int64? {
         let seconds: Int64? =
             switch self[name] {
@@ -111,8 +111,8 @@ struct JSONAnswer {
 }
 
 extension HTTPResponse {
-    /// Returns what was received, in a few words without the provider's text; `reason` says why it is not JSON.
-    /// Some providers refuse with a status and an empty body, or with a page for people.
+    /// Returns a short description of the answer without its text; `reason` is why it is not JSON. Some
+    /// providers refuse with an empty body, or with an HTML page.
     func summary(_ reason: String? = nil) -> String {
         let what: String
         if body.allSatisfy({ $0 == 0x20 || (0x09...0x0D).contains($0) }) {

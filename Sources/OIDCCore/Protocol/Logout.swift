@@ -4,7 +4,7 @@ import OIDCCrypto
 package struct Logout: Sendable {
     package var clientID: String
     package var idTokenHint: Redacted<String>?
-    /// Only one that is registered with the provider.
+    /// A redirect URI that is registered with the provider.
     package var postLogoutRedirectURI: String?
 
     package init(clientID: String, idTokenHint: Redacted<String>? = nil, postLogoutRedirectURI: String? = nil)
@@ -45,8 +45,8 @@ package struct PendingLogout: Sendable {
     package let urlWithoutToken: WebURL
     let state: Redacted<String>?
 
-    /// Returns whether a request to the redirect URL belongs to this sign-out: it has exactly one `state`, which is
-    /// ours.
+    /// Returns whether a request to the redirect URL belongs to this sign-out: it has exactly one `state`,
+    /// which is ours.
     package func accept(_ pairs: [FormEncoding.Pair]) -> Bool {
         let states = pairs.filter { $0.name == "state" }
         guard let state, states.count == 1 else { return false }

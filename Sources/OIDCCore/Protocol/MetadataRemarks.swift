@@ -4,7 +4,7 @@ extension ProviderMetadata {
     /// The missing or unsafe members, one line each.
     public var remarks: [String] { namedRemarks.map(\.text) }
 
-    /// The same, with the member that each line is about.
+    /// The remarks, each with the member that it is about.
     package var namedRemarks: [(member: String, text: String)] {
         var remarks: [(member: String, text: String)] = []
         func remark(_ member: String, _ text: String) {
@@ -36,14 +36,14 @@ extension ProviderMetadata {
     private static let challengeMethods = "code_challenge_methods_supported"
     private static let algorithms = "id_token_signing_alg_values_supported"
 
-    /// A member that makes a request impossible, and the error of the command that sends it.
+    /// A member that makes a request impossible, with the error of that request.
     package struct Obstacle: Sendable {
         package let member: String
         package let error: OIDCError
     }
 
-    /// Returns what makes a sign-in with these endpoints and this scope impossible, before it is tried; or a token
-    /// request, if the only endpoint is that of tokens.
+    /// Returns the reasons why a sign-in with these endpoints and this scope would fail; or why a token
+    /// request would, if the token endpoint is the only one.
     package func obstacles(to endpoints: [ProviderEndpoint], scope: Scope) -> [Obstacle] {
         var obstacles: [Obstacle] = []
         func check(_ member: String, _ body: () throws(OIDCError) -> Void) {
@@ -64,7 +64,7 @@ extension ProviderMetadata {
         return obstacles
     }
 
-    /// Throws if the metadata list ways to protect the code, and S256 is none of them (RFC 7636 §4.2).
+    /// Checks that the metadata lists S256, if it lists any code challenge method (RFC 7636 §4.2).
     func requireS256() throws(OIDCError) {
         guard let methods = codeChallengeMethodsSupported, !methods.isEmpty, !methods.contains(PKCE.method)
         else { return }

@@ -1,17 +1,17 @@
-/// An endpoint's error answer (RFC 6749 §5.2), whatever the status; safe to show on a terminal.
+/// An endpoint's error answer (RFC 6749 §5.2), whatever the status; safe to print.
 package struct OAuthErrorResponse: Hashable, Sendable {
     package let code: String
     package let description: String?
     package let uri: String?
-    /// Whether the code stands where OAuth, or the documentation of the provider, has it. Only such a code ends a
-    /// session: what a gateway repeats elsewhere in its answer may come of something else.
+    /// Whether the code is the text of `error` or of Fitbit's `errorType`. Only such a code ends a session,
+    /// as a gateway may send the same word elsewhere in its answer for another reason.
     private(set) var isInItsPlace = true
 
     package init(code: String, description: String? = nil, uri: String? = nil) {
         self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
     }
 
-    /// Makes an answer without the secrets of the request.
+    /// Creates an answer without the secrets of the request.
     package init(
         code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
     ) {
@@ -21,13 +21,15 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         self.description = description.flatMap {
             $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0))
         }
-        // A terminal makes a link of it.
+        // Terminals turn a URL into a link.
         self.uri = uri.flatMap { WebURL($0) == nil ? nil : DisplayText.clean(secrets.removed(from: $0)) }
     }
 
-    /// Reads JSON or a form-encoded answer; nil if the body names no error. GitHub and Slack answer 200 with `error`,
-    /// Google and Facebook send an object in its place, Fitbit an array `errors` with `errorType`, and Twitch a
-    /// `message` that is the code (their documentation, 2026-11).
+    /// Parses JSON or a form-encoded answer; returns nil if the body names no error.
+    ///
+    /// GitHub and Slack answer 200 with `error`, Google and Facebook send an object in its place, Fitbit an
+    /// array `errors` with `errorType`, and Twitch a `message` that is the code (their documentation,
+    /// 2026-11).
     package init?(_ response: HTTPResponse) {
         self.init(response, withholding: WithheldSecrets())
     }
@@ -80,7 +82,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
             withholding: secrets)
     }
 
-    /// `invalid_scope ("no such scope", see https://…)`.
+    /// The error in one line, such as `invalid_scope ("no such scope", see https://…)`.
     package var text: String {
         let code = code.isEmpty ? "an error without a code" : code
         let details = [description.map { "\"\($0)\"" }, uri.map { "see \($0)" }].compactMap { $0 }
@@ -89,8 +91,9 @@ package struct OAuthErrorResponse: Hashable, Sendable {
 }
 
 extension OAuthErrorResponse {
-    /// Whether an authorization request was refused over `prompt=consent`: idpyoidc and pyop/SATOSA refuse
-    /// `offline_access` without it (OpenID Connect Core §11), and some providers do not know it.
+    /// Returns the hint if an authorization request was refused over `prompt=consent`: idpyoidc and
+    /// pyop/SATOSA refuse `offline_access` without it (OpenID Connect Core §11), and some providers do not
+    /// know it.
     func promptHint(sent prompt: String?) -> Hint? {
         guard code == "invalid_request", let words = description.map({ ASCII.lowercased($0) }),
             words.includes("consent")
@@ -99,18 +102,18 @@ extension OAuthErrorResponse {
         return .set(.prompt, to: isSent ? "off" : "consent")
     }
 
-    /// The hint if the provider refuses the parameter `resource`: Entra ID names the reason in the description only
-    /// (2026-03).
+    /// The hint if the provider refuses the parameter `resource`. Entra ID gives this reason in the
+    /// description only (2026-03).
     var resourceHint: Hint? {
         description?.includes("AADSTS9010010") == true ? .set(.resourceParameter, to: "off") : nil
     }
 
-    /// Whether the code means that nothing was decided. Providers send these with 400 too, the status that RFC 6749
-    /// §5.2 gives every error.
+    /// Whether the error is temporary. Providers send these codes with 400 too, the usual status of an error
+    /// (RFC 6749 §5.2).
     var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
 
-    /// The error that an answer other than the expected one amounts to: 429, 5xx and the codes for a temporary
-    /// failure mean try later, anything else is a refusal. `hint` returns what to do about a code.
+    /// Returns the error for an unexpected answer: 429, 5xx and the codes for a temporary failure mean that a
+    /// later attempt may succeed, anything else is a refusal. `hint` returns the hint for a code.
     static func failure(
         _ response: HTTPResponse, stage: Stage, place: WebURL? = nil,
         withholding secrets: WithheldSecrets = WithheldSecrets(),
@@ -130,8 +133,8 @@ extension OAuthErrorResponse {
         } else {
             what = secrets.removed(from: response.summary())
         }
-        // Keycloak answers a wrong or missing secret with unauthorized_client, "Invalid client or Invalid client
-        // credentials" (26.4, 2026-11).
+        // Keycloak answers a wrong or missing secret with unauthorized_client, "Invalid client or Invalid
+        // client credentials" (26.4, 2026-11).
         let isClient = answer.map { $0.description?.includes("client credentials") == true } ?? true
         let code =
             isClient && response.status == 401 && place == nil ? "invalid_client" : answer?.code
@@ -146,7 +149,7 @@ extension OAuthErrorResponse {
     /// Returns the hint for an error code; nil if there is none, or if it depends on the step.
     static func hint(_ code: String?) -> Hint? {
         switch code {
-        // The names that GitHub and Slack have for it follow (their documentation, 2026-11).
+        // The other names are GitHub's and Slack's (their documentation, 2026-11).
         case "invalid_client", "incorrect_client_credentials", "bad_client_secret", "invalid_client_id":
             .advice(.checkClient)
         case "redirect_uri_mismatch", "bad_redirect_uri": .advice(.checkRedirectURI)
@@ -162,8 +165,8 @@ extension OAuthErrorResponse {
         }
     }
 
-    /// Returns the hint for an error code of the device grant. Many providers switch the grant on for each client;
-    /// Google answers `invalid_client` ("Invalid client type") to a desktop client.
+    /// Returns the hint for an error code of the device grant. Many providers switch the grant on for each
+    /// client; Google answers `invalid_client` ("Invalid client type") to a desktop client.
     static func deviceHint(_ code: String?) -> Hint? {
         switch code {
         case "invalid_client": .advice(.checkClientOrDeviceGrant)
@@ -174,7 +177,8 @@ extension OAuthErrorResponse {
 }
 
 extension HTTPResponse {
-    /// What an error body without the member `error` says (Twitch and Fitbit send such bodies), fit for a terminal.
+    /// Returns the message of an error body that has no member `error`, as Twitch and Fitbit send; safe to
+    /// print.
     fileprivate func words(withholding secrets: WithheldSecrets) -> String? {
         guard !isSuccess, let body = (try? JSONValue(parsing: body))?.object else { return nil }
         let names = ["error_description", "message", "detail", "title"]
@@ -187,8 +191,8 @@ extension HTTPResponse {
         return DisplayText.clean(secrets.removed(from: text))
     }
 
-    /// Seconds to wait (RFC 9110 §10.2.3), at most a day: as digits, or until a date, counted from the
-    /// answer's own, or from when it came.
+    /// Seconds to wait (RFC 9110 §10.2.3), at most a day. A date is counted from the answer's own `Date`, or
+    /// from its arrival.
     public var retryAfter: Int? {
         guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }) else { return nil }
         if let seconds = Int(text) { return seconds >= 0 ? min(seconds, 86_400) : nil }

@@ -32,8 +32,8 @@ struct PastedURL {
         self.pairs = pairs
     }
 
-    /// Returns whether scheme, host, port and path are those of the redirect URL. Browsers may show a URL without
-    /// its scheme, or with a slash as its path.
+    /// Returns whether scheme, host, port and path are those of the redirect URL. Browsers may show a URL
+    /// without its scheme, or with a slash as its path.
     func leads(to redirectURI: String) -> Bool {
         guard !beforeQuery.isEmpty else { return true }
         guard let expected = WebURL(redirectURI) else {

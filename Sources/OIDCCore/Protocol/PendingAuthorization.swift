@@ -1,5 +1,5 @@
-/// A sign-in in progress: what was sent, and what the answer and the ID token are checked against. Only its `accept`
-/// makes an `AuthorizationCode`.
+/// A sign-in in progress, with the values that the answer and the ID token are checked against. Only its
+/// `accept` methods create an `AuthorizationCode`.
 public struct PendingAuthorization: Hashable, Sendable {
     /// The URL to open, unless the request is pushed (RFC 9126).
     public let url: WebURL
@@ -12,7 +12,7 @@ public struct PendingAuthorization: Hashable, Sendable {
     public let nonce: Redacted<String>?
     /// The verifier and challenge (RFC 7636).
     public let pkce: PKCE
-    /// The client that asked.
+    /// The client ID of the request.
     public let clientID: String
     /// The redirect URI of the request.
     public let redirectURI: String
@@ -24,14 +24,14 @@ public struct PendingAuthorization: Hashable, Sendable {
     public let maxAge: Int64?
     /// `prompt` of the request.
     public let prompt: String?
-    /// How the answer is sent.
+    /// The way the answer is sent.
     public let responseMode: AuthorizationRequest.ResponseMode
     /// The issuer that the answer and the ID token must name, or its template.
     public let issuer: String?
-    /// RFC 9207 §3: the metadata promises `iss` in every answer.
+    /// Whether the metadata promises `iss` in every answer (RFC 9207 §3).
     public let isIssuerPromised: Bool
-    /// Whether an error without the promised `iss` is rejected unread, as RFC 9207 §2.4 demands; otherwise it is
-    /// reported, since some providers send `iss` with codes only.
+    /// Whether an error without the promised `iss` is rejected unread, as RFC 9207 §2.4 demands. Otherwise it
+    /// is reported, as some providers send `iss` with codes only.
     package var rejectsErrorsWithoutIssuer = false
     /// The configured token endpoint; nil if it is discovered again from the issuer.
     public let tokenEndpoint: WebURL?
@@ -42,11 +42,11 @@ public struct PendingAuthorization: Hashable, Sendable {
 extension PendingAuthorization: CustomStringConvertible, CustomReflectable {
     /// The client and the endpoint, without a secret.
     public var description: String { "PendingAuthorization(\(clientID) at \(endpoint.withoutQuery))" }
-    /// No member, so nothing secret is dumped.
+    /// A mirror without members, so `dump` shows nothing secret.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A code that passed every check of the authorization response; the only thing that can be exchanged.
+/// A code that passed every check of the authorization response. No other code can be exchanged.
 public struct AuthorizationCode: Hashable, Sendable {
     /// The code, which is single-use.
     public let code: Redacted<String>

@@ -2,7 +2,7 @@ extension PendingAuthorization {
     /// The JSON form of a sign-in in progress. It contains the verifier, which is a secret.
     public var json: JSONValue { json(opening: url) }
 
-    /// The same for a pushed request, which has another URL.
+    /// Returns the JSON form with another URL to open, as for a pushed request.
     public func json(opening url: WebURL) -> JSONValue {
         var object = JSONObject()
         object["url"] = .string(url.text)
@@ -23,7 +23,7 @@ extension PendingAuthorization {
         return .object(object)
     }
 
-    /// Reads what `json` writes; an error names the member.
+    /// Parses the form that `json` has; an error names the member.
     public init(json: JSONValue) throws(OIDCError) {
         guard let members = json.object else {
             throw .usage("pending: expected an object, found \(json.typeName)")
@@ -69,7 +69,8 @@ private struct PendingFile {
         return text
     }
 
-    /// 128 bits are 22 characters of base64url; something shorter could be guessed.
+    /// Returns a secret of at least 128 bits, which are 22 characters of base64url. A shorter one could be
+    /// guessed.
     func secret(_ name: String) throws(OIDCError) -> String {
         let text = try required(name)
         guard text.utf8.count >= 22 else {
@@ -78,7 +79,8 @@ private struct PendingFile {
         return text
     }
 
-    /// Null says that none was sent; a file that does not say so has lost it.
+    /// Returns the nonce; nil if the file has null, which means that none was sent. A missing nonce is an
+    /// error.
     func nonce() throws(OIDCError) -> Redacted<String>? {
         members["nonce"] == .null ? nil : Redacted(try secret("nonce"))
     }

@@ -1,6 +1,7 @@
-/// What a protected resource says of itself (RFC 9728 §2). Members that we don't use are ignored.
+/// The metadata of a protected resource (RFC 9728 §2). Members that we don't use are ignored.
 package struct ProtectedResourceMetadata: Hashable, Sendable {
-    /// The resource identifier, spelled as in the document: the value of `resource` in every request for a token.
+    /// The resource identifier, spelled as in the document: the value of `resource` in every request for a
+    /// token.
     package let resource: String
     /// The issuers of the authorization servers, each once.
     package let authorizationServers: [String]
@@ -13,10 +14,10 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
     /// `dpop_signing_alg_values_supported`.
     package let dpopSigningAlgorithms: [String]?
 
-    /// The number of authorization servers that a document may name.
+    /// The most authorization servers that a document may name.
     static let maximumServerCount = 16
 
-    /// Reads a document about a URL, which its resource must cover.
+    /// Parses a document about a URL, which its resource must cover.
     package init(document: JSONObject, for url: WebURL, allowsInsecureHTTP: Bool = false) throws(OIDCError) {
         let answer = JSONAnswer(document, stage: .discovery)
         resource = try ProtectedResourceMetadata.resource(answer, covering: url)
@@ -33,7 +34,8 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
                     issuer, resourceURL: url, allowsInsecureHTTP: allowsInsecureHTTP)
                 servers.append(issuer)
             } catch {
-                // One that cannot be used is passed over; one on the user's machine refuses the document.
+                // An issuer that cannot be used is skipped; one on the user's machine makes the document
+                // unusable.
                 guard error.kind == .refused else { throw error }
                 fault = fault ?? error
             }
@@ -48,8 +50,8 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
         dpopSigningAlgorithms = try answer.strings("dpop_signing_alg_values_supported")
     }
 
-    /// Reads `resource`, which must cover the URL (RFC 9728 §3.3). Otherwise a token could be sent to another
-    /// resource than the one it was requested for.
+    /// Returns `resource`, which must cover the URL (RFC 9728 §3.3). Otherwise a token could be sent to a
+    /// resource other than the one for which it was requested.
     private static func resource(_ answer: JSONAnswer, covering url: WebURL) throws(OIDCError) -> String {
         let found = try answer.string("resource") ?? ""
         guard let identifier = ResourceIdentifier(found), identifier.covers(url) else {
@@ -63,8 +65,9 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
         return found
     }
 
-    /// Checks the issuer of an authorization server: https, or http on loopback, without query and fragment (RFC 8414
-    /// §2). A resource beyond this machine must not lead to a server on it, which the user's network may trust.
+    /// Checks the issuer of an authorization server: https, or http on loopback, without query and fragment
+    /// (RFC 8414 §2). A resource elsewhere must not lead to a server on this machine, which the user's
+    /// network may trust.
     private static func check(
         _ issuer: String, resourceURL: WebURL, allowsInsecureHTTP: Bool
     ) throws(OIDCError) {
@@ -78,7 +81,7 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
         try ProtectedResourceMetadata.checkReach(of: url, named: "authorization_servers", from: resourceURL)
     }
 
-    /// Refuses a URL on this machine that a resource elsewhere leads to.
+    /// Refuses a URL on this machine, unless the resource is on it too.
     static func checkReach(
         of url: WebURL, named member: String, from resourceURL: WebURL
     ) throws(OIDCError) {
@@ -90,13 +93,14 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
 }
 
 extension ProtectedResourceMetadata {
-    /// Returns where the metadata of a URL may be (RFC 9728 §3.1), each once: with the path and query inserted, then
-    /// with the path alone, then at the root.
+    /// Returns the URLs that may have the metadata of a resource (RFC 9728 §3.1), each once: with the
+    /// resource's path and query inserted, then with the path alone, then at the root.
     package static func wellKnownURLs(for url: WebURL) -> [WebURL] {
         places(of: url, also: [""])
     }
 
-    /// Returns where only the resource itself can put its metadata: with its own path and query inserted.
+    /// Returns the URLs at which only the resource itself can publish metadata: with its own path and query
+    /// inserted.
     static func ownPlaces(of url: WebURL) -> [WebURL] { places(of: url, also: []) }
 
     private static func places(of url: WebURL, also others: [String]) -> [WebURL] {
@@ -115,7 +119,7 @@ extension ProtectedResourceMetadata {
         return urls
     }
 
-    /// Returns the request for the metadata at one URL; its answer is nil if there is nothing.
+    /// Returns the request for the metadata at one URL. The result is nil if there is none.
     package static func call(
         _ url: WebURL, for resourceURL: WebURL, allowsInsecureHTTP: Bool = false
     ) -> EndpointCall<ProtectedResourceMetadata?> {
@@ -141,12 +145,13 @@ extension ProtectedResourceMetadata {
     package func covers(_ url: WebURL) -> Bool { ResourceIdentifier(resource)?.covers(url) == true }
 }
 
-/// A resource identifier (RFC 8707 §2, RFC 9728 §1.2) that is a URL: an origin and a path, under which its token may be
-/// sent.
+/// A resource identifier (RFC 8707 §2, RFC 9728 §1.2) that is a URL: an origin and a path, under which its
+/// token may be sent.
 package struct ResourceIdentifier: Hashable, Sendable {
     package let url: WebURL
 
-    /// Reads an identifier; nil if it is not an http or https URL, or has a fragment or dot segments.
+    /// Parses an identifier; returns nil if it is not an http or https URL, or has a fragment or dot
+    /// segments.
     package init?(_ text: String) {
         guard let url = WebURL(text), url.fragment == nil, !url.hasDotSegments else { return nil }
         self.url = url
@@ -161,8 +166,9 @@ package struct ResourceIdentifier: Hashable, Sendable {
             && ExactText.isSame(other.query ?? "", url.query ?? "")
     }
 
-    /// Returns whether a URL has the same origin and is at or below the identifier's path, segment by segment. Hosts are
-    /// compared as spelled. An identifier with a query covers only the same path and query.
+    /// Returns whether a URL has the same origin and is at or below the identifier's path, segment by
+    /// segment; hosts are compared as spelled. An identifier with a query covers only the same path and
+    /// query.
     package func covers(_ other: WebURL) -> Bool {
         guard other.origin == url.origin, !other.hasDotSegments else { return false }
         if let query = url.query {
@@ -174,8 +180,8 @@ package struct ResourceIdentifier: Hashable, Sendable {
 }
 
 extension WebURL {
-    /// Whether a server could read `.` or `..` as a segment of the path: also with a parameter (`..;x`), with the dot
-    /// or the separator escaped, or escaped several times.
+    /// Whether a server could read `.` or `..` as a segment of the path: also with a parameter (`..;x`), with
+    /// the dot or the separator escaped, or escaped several times.
     package var hasDotSegments: Bool {
         let bytes = Array(path.utf8)
         var segment: [UInt8] = []

@@ -1,8 +1,9 @@
-/// The URLs of a provider that we use, by the names that metadata and settings share.
+/// The endpoints of a provider, by the names that metadata and settings share.
 public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
     case authorization = "authorization_endpoint"
     case token = "token_endpoint"
-    /// Set in the configuration only; no specification of metadata has it.
+    /// The endpoint for refreshes, which only the configuration can name; no specification of metadata has
+    /// it.
     case refresh = "refresh_endpoint"
     case userInfo = "userinfo_endpoint"
     case keys = "jwks_uri"
@@ -13,10 +14,10 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
     case endSession = "end_session_endpoint"
     case registration = "registration_endpoint"
 
-    /// The endpoints that metadata name.
+    /// The endpoints that metadata can name.
     static let discovered = allCases.filter { $0 != .refresh }
 
-    /// Checks a URL of the configuration: https, or http on loopback; elsewhere only if `allowsInsecureHTTP`.
+    /// Checks a configured URL: https, or http on loopback, or any http if `allowsInsecureHTTP`.
     public func configured(_ text: String, allowsInsecureHTTP: Bool = false) throws(OIDCError) -> WebURL {
         guard let url = WebURL(text), url.fragment == nil else {
             throw .usage(
@@ -30,9 +31,9 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
         return url
     }
 
-    /// Checks a URL in metadata. The metadata of a provider beyond loopback must not contain plain-http URLs,
-    /// not even on loopback, as they would send codes and secrets unencrypted, or to any program on
-    /// this machine.
+    /// Checks a URL in metadata. If the provider is not on loopback, its metadata must not contain plain-http
+    /// URLs, not even on loopback: they would send codes and secrets unencrypted, or to any program on this
+    /// machine.
     static func named(
         _ member: String, _ text: String, issuer: WebURL?, allowsInsecureHTTP: Bool
     ) throws(OIDCError) -> WebURL {

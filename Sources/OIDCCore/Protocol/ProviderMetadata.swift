@@ -1,5 +1,5 @@
-/// What a provider says of itself (OpenID Connect Discovery §3, RFC 8414 §2), or what the configuration
-/// says of it. Members that we don't use are kept in `raw`, and never judged.
+/// The metadata of a provider (OpenID Connect Discovery §3, RFC 8414 §2), discovered or configured. Members
+/// that we don't use are kept in `raw`, unchecked.
 public struct ProviderMetadata: Hashable, Sendable {
     /// `issuer`; nil if the endpoints were configured one by one.
     public var issuer: String?
@@ -33,19 +33,19 @@ public struct ProviderMetadata: Hashable, Sendable {
 
     /// Whether every authorization response has `iss` (RFC 9207 §3).
     public var authorizationResponseIssParameterSupported = false
-    /// RFC 9126 §5.
+    /// Whether authorization requests must be pushed (RFC 9126 §5).
     public var requirePushedAuthorizationRequests = false
     /// `client_id_metadata_document_supported` (OAuth Client ID Metadata Document).
     package var supportsClientMetadataDocuments = false
 
-    /// False if the configuration names every endpoint, and nothing was discovered.
+    /// Whether the metadata was discovered; false if the configuration names every endpoint.
     public var isDiscovered = false
-    /// Whether plain http off loopback was allowed when this was read.
+    /// Whether plain http beyond loopback was allowed when the metadata was read.
     public var allowsInsecureHTTP = false
-    /// The document as it came.
+    /// The document as it was received.
     public var raw = JSONObject()
 
-    /// Metadata from the configuration alone.
+    /// Creates metadata from the configuration alone.
     public init(
         issuer: String?, endpoints: [ProviderEndpoint: WebURL] = [:], allowsInsecureHTTP: Bool = false
     ) {

@@ -1,7 +1,8 @@
 extension ProviderMetadata {
-    /// Reads a metadata document. `issuer` must be the expected one, character for character (OpenID
-    /// Connect Discovery §4.3, RFC 8414 §3.3), or a template that may stand for it (`IssuerTemplate`); a member that
-    /// we use must have its type; the rest is ignored.
+    /// Parses a metadata document. `issuer` must be the expected one, character for character (OpenID Connect
+    /// Discovery §4.3, RFC 8414 §3.3), or a template that may stand for it (`IssuerTemplate`).
+    ///
+    /// Each member that we use must have its type; the rest is ignored.
     public init(
         document: JSONObject, expectedIssuer: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) {
@@ -10,8 +11,8 @@ extension ProviderMetadata {
             allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
-    /// Reads a document that came from a URL. Unless that is on loopback too, an issuer on loopback may not name
-    /// plain-http endpoints either.
+    /// Parses a document that came from a URL. If that URL is not on loopback, an issuer on loopback must not
+    /// name plain-http endpoints either.
     init(
         document: JSONObject, expectedIssuer: String, from source: WebURL?, allowsInsecureHTTP: Bool
     ) throws(OIDCError) {
@@ -45,8 +46,8 @@ extension ProviderMetadata {
             try answer.bool("require_pushed_authorization_requests") ?? false
     }
 
-    /// Returns the error for another issuer. Suggests that issuer only if it differs by one slash, a typo, or if it
-    /// is the tenant's own in place of an alias or template (Entra ID: `consumers`, a domain).
+    /// Returns the error for another issuer. The hint suggests that issuer only if it differs by one slash, a
+    /// typo, or if it names the tenant in place of an alias or template (Entra ID: `consumers`, a domain).
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
         var hint = Hint.advice(.checkIssuerSpelling)
         let isSlash = found == expected + "/" || found + "/" == expected
@@ -78,7 +79,8 @@ extension ProviderMetadata {
         dpopSigningAlgValuesSupported = try answer.strings("dpop_signing_alg_values_supported")
     }
 
-    /// Treats an empty string as absent, since several providers send one for a missing value.
+    /// Returns the endpoints. An empty string counts as absent, as several providers send one for a missing
+    /// value.
     private static func endpoints(
         _ answer: JSONAnswer, within prefix: String = "", issuer: WebURL?, allowsInsecureHTTP: Bool
     ) throws(OIDCError) -> [ProviderEndpoint: WebURL] {

@@ -1,12 +1,12 @@
-/// A pushed authorization request (RFC 9126): the provider has its parameters already, and the URL contains only
-/// a reference to them.
+/// A pushed authorization request (RFC 9126): the provider has its parameters already, and the URL contains
+/// only a reference to them.
 package struct PushedAuthorization: Hashable, Sendable {
     package let requestURI: String
     package let expiresAt: Instant?
     /// The URL to open, with `client_id` and `request_uri` only (RFC 9126 §4).
     package let url: WebURL
 
-    /// The provider's reference stands in a URL that a browser opens.
+    /// The longest reference from a provider, in bytes, as it becomes part of a URL that a browser opens.
     static let maximumByteCount = 8_192
 
     /// The endpoint's answer, unless it is a failure.
@@ -36,8 +36,9 @@ package struct PushedAuthorization: Hashable, Sendable {
             oauthError: "use_dpop_nonce")
     }
 
-    /// RFC 9126 §2.1: the parameters of the request as a form, with the client's proof. For a bound code, the proof of
-    /// its key is sent beside `dpop_jkt` (RFC 9449 §10.1): some servers demand it, as atproto does (2026-11).
+    /// Returns the request: the parameters as a form, with the client's authentication (RFC 9126 §2.1). For a
+    /// bound code, the proof of its key is sent beside `dpop_jkt` (RFC 9449 §10.1): some servers demand it,
+    /// as atproto does (2026-11).
     package static func call(
         _ pending: PendingAuthorization, at endpoint: WebURL, client: Client, dpop: DPoPKey? = nil,
         dpopNonce: String? = nil, now: Instant, random: (Int) -> [UInt8]

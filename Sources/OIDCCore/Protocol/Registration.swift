@@ -1,4 +1,5 @@
-/// A client that registers itself (RFC 7591): a native, public one with redirects on loopback (RFC 8252 §8.4).
+/// A client that registers itself (RFC 7591): a native, public one with redirects on loopback (RFC 8252
+/// §8.4).
 package struct Registration: Sendable {
     package var clientName: String
     package var redirectURIs: [String]
@@ -19,8 +20,9 @@ package struct Registration: Sendable {
         self.grantTypes = grantTypes
     }
 
-    /// Describes a native client that signs users in at this authorization server: it asks for refresh tokens unless
-    /// the server says that it issues none, and for the first of `methods(supportedBy:)`.
+    /// Creates the registration of a native client that signs users in at this authorization server. It
+    /// requests refresh tokens unless the server lists grant types without them, and the first of
+    /// `methods(supportedBy:)`.
     package init(
         clientName: String, redirectURIs: [String], scope: Scope = Scope(""), at server: ProviderMetadata
     ) {
@@ -32,10 +34,12 @@ package struct Registration: Sendable {
         tokenEndpointAuthMethod = Registration.methods(supportedBy: server)[0]
     }
 
-    /// Returns the methods to register with, one at least: a public client if the server supports those, or else one
-    /// with a secret, by the first suitable method that the server lists. Servers made with the Python MCP SDK (2.3.0,
-    /// 2026-11) list `client_secret_post` first, and refuse HTTP Basic without `client_id` in the body. Without `token_endpoint_auth_methods_supported` it is `client_secret_basic` by RFC 8414 §2,
-    /// but public clients are often accepted.
+    /// Returns the authentication methods to register with, at least one: `none` if the server lists it or no
+    /// suitable method, or else the first suitable method that it lists.
+    ///
+    /// Servers made with the Python MCP SDK (2.3.0, 2026-11) list `client_secret_post` first, and refuse HTTP
+    /// Basic without `client_id` in the body. A missing `token_endpoint_auth_methods_supported` means
+    /// `client_secret_basic` (RFC 8414 §2), but public clients are often accepted.
     package static func methods(supportedBy server: ProviderMetadata) -> [String] {
         guard let supported = server.tokenEndpointAuthMethodsSupported else {
             return ["none", "client_secret_basic"]
@@ -47,7 +51,7 @@ package struct Registration: Sendable {
         return [method]
     }
 
-    /// RFC 7591 §2.
+    /// Returns the client metadata to register (RFC 7591 §2).
     package func document() throws(OIDCError) -> JSONObject {
         try scope.check()
         for address in redirectURIs { try RedirectURI.check(address) }
@@ -68,7 +72,8 @@ package struct Registration: Sendable {
         return document
     }
 
-    /// RFC 7591 §3.1; `initialAccessToken` if the provider does not register just anyone.
+    /// Returns the registration request (RFC 7591 §3.1). `initialAccessToken` is for providers that do not
+    /// register every client.
     package func call(
         at endpoint: WebURL, initialAccessToken: Redacted<String>? = nil
     ) throws(OIDCError) -> EndpointCall<RegisteredClient> {
@@ -105,20 +110,22 @@ package struct Registration: Sendable {
     }
 }
 
-/// The registered client (RFC 7591 §3.2.1). The provider may have replaced requested values. URLs of the answer other
-/// than redirect URLs are not used.
+/// The registered client (RFC 7591 §3.2.1). The provider may have replaced requested values.
+///
+/// URLs of the answer other than redirect URLs are not used.
 package struct RegisteredClient: Sendable {
     package let clientID: String
-    /// Nil for a public client: some providers issue a secret beside the method `none`, and then refuse it.
+    /// The client's secret; nil for a public client. Some providers issue a secret beside the method `none`,
+    /// and then refuse it.
     package let clientSecret: Redacted<String>?
-    /// Nil if the secret does not expire.
+    /// The time when the secret expires; nil if it does not.
     package let clientSecretExpiresAt: Instant?
     package let tokenEndpointAuthMethod: String?
     package let registrationAccessToken: Redacted<String>?
     package let registrationClientURI: WebURL?
     package let redirectURIs: [String]?
 
-    /// How long a client's ID may be: it is part of every URL that the browser opens.
+    /// The longest client ID, in bytes, as it is part of every URL that the browser opens.
     package static let clientIDLimit = 2_048
 
     init(_ answer: JSONAnswer) throws(OIDCError) {
@@ -146,8 +153,9 @@ package struct RegisteredClient: Sendable {
 }
 
 extension RegisteredClient {
-    /// Returns the redirect URLs to use: those that were requested, in their order, as far as the server registered
-    /// them. Refuses an answer with a URL of somebody else's, where codes could be sent to, or without any of ours.
+    /// Returns the redirect URLs to use: those that were requested, in their order, and that the server
+    /// registered. Refuses an answer with any other URL, to which codes could be sent, or with none of the
+    /// requested ones.
     package func redirectURIs(of registration: Registration) throws(OIDCError) -> [String] {
         guard let redirectURIs, !redirectURIs.isEmpty else { return registration.redirectURIs }
         let usable = registration.redirectURIs.filter { redirectURIs.contains($0) }
@@ -161,8 +169,8 @@ extension RegisteredClient {
         return usable
     }
 
-    /// Returns the client's secret and the method to present it by; nil if the metadata decides. A server that
-    /// supports only `none` may still send a secret, which it then refuses.
+    /// Returns the client's secret and its authentication method, which is nil if the metadata decides. A
+    /// server that supports only `none` may still send a secret, which it then refuses.
     package func authentication(
         at server: ProviderMetadata
     ) throws(OIDCError) -> (method: String?, secret: Redacted<String>?) {

@@ -1,12 +1,13 @@
-/// What kind of token an endpoint is shown (RFC 7009 §2.1, RFC 7662 §2.1).
+/// The kind of token that is sent to an endpoint (RFC 7009 §2.1, RFC 7662 §2.1).
 package enum TokenTypeHint: String, Sendable, CaseIterable {
     case accessToken = "access_token"
     case refreshToken = "refresh_token"
 }
 
-/// Informs the provider that a token is no longer needed (RFC 7009).
+/// The revocation of a token that is no longer needed (RFC 7009).
 package enum Revocation {
-    /// An invalid token is not an error (§2.2); what the body of a success says does not matter.
+    /// Returns the request that revokes a token. An invalid token is not an error (§2.2), and the body of a
+    /// success is ignored.
     package static func call(
         _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]
@@ -33,9 +34,11 @@ extension TokenTypeHint {
 }
 
 extension TokenEndpoint.Issued {
-    /// Revokes tokens that nobody will use: the refresh token, and then the access token, which only some providers
-    /// end with it (RFC 7009 §2.1). What the provider answers is not reported, since the caller has a better error. If
-    /// it does not answer, it is not asked again, so the caller waits for one time-out at most.
+    /// Revokes tokens that are not used: the refresh token, and then the access token, which only some
+    /// providers end with it (RFC 7009 §2.1).
+    ///
+    /// The provider's answer is not reported, as the caller has a better error. If there is no answer, no
+    /// second request is sent, so the caller waits for one time-out at most.
     package func revoke(at endpoint: WebURL?, client: Client, _ environment: ProviderEnvironment) {
         guard let endpoint else { return }
         for (token, hint) in [(refreshToken, TokenTypeHint.refreshToken), (accessToken, .accessToken)] {

@@ -1,13 +1,13 @@
-/// The scope to request for a resource, and where it comes from.
+/// The scope to request for a resource, and its source.
 package struct ScopeChoice: Hashable, Sendable {
     package enum Source: Hashable, Sendable {
-        /// The caller named it.
+        /// The caller.
         case caller
         /// The resource's challenge.
         case challenge
         /// `scopes_supported` of the resource.
         case resource
-        /// Nobody named one: the authorization server decides.
+        /// The authorization server, as no scope was named.
         case server
     }
 
@@ -18,10 +18,12 @@ package struct ScopeChoice: Hashable, Sendable {
 
     private static let offlineAccess = "offline_access"
 
-    /// Chooses the scope of a first sign-in: the caller's, else the challenge's, else all that the resource supports,
-    /// else none (MCP authorization, 2026-07-28). To all but the caller's own, `offline_access` is added if the
-    /// authorization server lists it, and left out of the resource's list if the server does not. Without a user,
-    /// `isForUser` is false, and it is left out: no refresh token is issued then, and servers refuse the scope.
+    /// Creates the scope of a first sign-in: the caller's, else the challenge's, else all that the resource
+    /// supports, else none (MCP authorization, 2026-07-28).
+    ///
+    /// The caller's scope is never changed. To any other, `offline_access` is added if the authorization
+    /// server lists it; if the server does not, it is removed from the resource's list. If `isForUser` is
+    /// false, it is always left out, as no refresh token is issued and servers refuse the scope.
     package init(
         caller: Scope? = nil, challenge: ResourceChallenge = ResourceChallenge(),
         resource: ProtectedResourceMetadata? = nil, server: ProviderMetadata, isForUser: Bool = true
@@ -54,8 +56,8 @@ package struct ScopeChoice: Hashable, Sendable {
         self.addsOfflineAccess = addsOfflineAccess
     }
 
-    /// Returns the scope of a sign-in that steps up: what the session requested and was granted, and what the challenge
-    /// asks for, so nothing that the session could do is lost.
+    /// Returns the scope of a step-up sign-in: what the session requested and was granted, and what the
+    /// challenge requests, so the session loses no access.
     package static func stepUp(
         requested: Scope?, granted: Scope?, challenge: ResourceChallenge
     ) throws(OIDCError) -> Scope {

@@ -1,22 +1,22 @@
-/// Where tokens come from, and the client that requests them.
+/// The endpoint that issues tokens, and the client that requests them.
 public struct TokenEndpoint: Sendable {
     /// `token_endpoint`.
     public var url: WebURL
     /// The client that requests tokens.
     public var client: Client
-    /// How the parameters are encoded.
+    /// The encoding of the parameters.
     public var format: RequestFormat
-    /// Additional parameters that the provider wants.
+    /// Additional parameters that the provider requires.
     public var extraParameters: [FormEncoding.Pair]
     /// The key that tokens are to be bound to (RFC 9449).
     public var dpop: DPoPKey?
     /// Whether `resource` is sent (RFC 8707); Entra ID refuses it (AADSTS9010010, 2026-03).
     public var sendsResources = true
-    /// The type of tokens whose `token_type` is missing or unknown: Weibo sends none, eBay `User Access Token`
-    /// (2026-11). Never assumed of tokens that are to be bound to a key.
+    /// The type of tokens whose `token_type` is missing or unknown: Weibo sends none, eBay `User Access
+    /// Token` (2026-11). It is never assumed for tokens that must be bound to a key.
     public var assumedTokenType: TokenType?
 
-    /// Makes an endpoint of its URL and the client.
+    /// Creates an endpoint from its URL and the client.
     public init(
         url: WebURL, client: Client, format: RequestFormat = .form,
         extraParameters: [FormEncoding.Pair] = [], dpop: DPoPKey? = nil
@@ -28,7 +28,7 @@ public struct TokenEndpoint: Sendable {
         self.dpop = dpop
     }
 
-    /// Checks, before a sign-in starts, that its token request can take the configured parameters.
+    /// Checks, before a sign-in starts, that its token request can contain the configured parameters.
     func check(resources: [String]) throws(OIDCError) {
         _ = try ExtraParameters.token.adding(
             extraParameters, to: sendsResources ? resources.map { FormEncoding.Pair("resource", $0) } : [])
@@ -37,8 +37,8 @@ public struct TokenEndpoint: Sendable {
     /// The endpoint's answer, unless it is a failure.
     public enum Answer: Sendable {
         case tokens(TokenSet)
-        /// An answer that breaks the protocol, and the tokens in it: a successor of the refresh token is used, and
-        /// after a sign-in both are revoked.
+        /// An answer that breaks the protocol, and the tokens in it. A new refresh token is still used on a
+        /// refresh; after a sign-in, both tokens are revoked.
         case faulty(OIDCError, refreshToken: Redacted<String>?, accessToken: Redacted<String>?)
         /// The provider demands a proof with this nonce (RFC 9449 §8).
         case nonceDemanded(String)
@@ -93,7 +93,8 @@ public struct TokenEndpoint: Sendable {
         }
     }
 
-    /// Tokens as they were issued, or why they cannot be used. The refresh token is worth keeping in both cases.
+    /// The issued tokens, or the error that makes them unusable. The refresh token is worth keeping in both
+    /// cases.
     package struct Issued: Sendable {
         package var refreshToken: Redacted<String>?
         package var accessToken: Redacted<String>?

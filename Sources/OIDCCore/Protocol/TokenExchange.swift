@@ -1,6 +1,6 @@
 /// The parameters of a token exchange (RFC 8693 §2.1).
 package struct TokenExchange: Sendable {
-    /// Who acts for the subject; a token and its type come together.
+    /// The party that acts for the subject, as a token and its type.
     package struct Actor: Sendable {
         package var token: Redacted<String>
         package var type: TokenTypeIdentifier
@@ -32,7 +32,7 @@ package struct TokenExchange: Sendable {
 package struct TokenTypeIdentifier: Hashable, Sendable {
     package let urn: String
 
-    /// The short name of one of RFC 8693, or a URI as it is.
+    /// Creates an identifier from a short name of RFC 8693, or from a URI.
     package init(_ text: String) {
         urn = text.contains(":") ? text : "\(TokenTypeIdentifier.prefix)\(text)"
     }
@@ -42,7 +42,8 @@ package struct TokenTypeIdentifier: Hashable, Sendable {
     package static let refreshToken = TokenTypeIdentifier("refresh_token")
     package static let idToken = TokenTypeIdentifier("id_token")
     package static let jwt = TokenTypeIdentifier("jwt")
-    /// An assertion about a user for another authorization server (draft-ietf-oauth-identity-assertion-authz-grant).
+    /// An assertion about a user for another authorization server
+    /// (draft-ietf-oauth-identity-assertion-authz-grant).
     package static let idJAG = TokenTypeIdentifier("id-jag")
     package static let saml1 = TokenTypeIdentifier("saml1")
     package static let saml2 = TokenTypeIdentifier("saml2")

@@ -1,9 +1,10 @@
 /// A request for tokens (RFC 6749 §4, §6): a grant with its parameters, without the client's authentication.
 public struct TokenRequest: Sendable {
     let grantType: Grant
-    /// The parameters after `grant_type`; codes, tokens and verifiers are among them.
+    /// The parameters after `grant_type`, including codes, tokens and verifiers.
     let parameters: Redacted<[FormEncoding.Pair]>
-    /// The scope that is granted if the answer names none (RFC 6749 §5.1); nil if the request names none either.
+    /// The scope that is granted if the answer names none (RFC 6749 §5.1); nil if the request names none
+    /// either.
     public let scope: Scope?
 
     private init(_ grantType: Grant, scope: Scope? = nil, _ parameters: [(String, String?)]) {
@@ -25,7 +26,7 @@ public struct TokenRequest: Sendable {
         case jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     }
 
-    /// Whether the provider may accept the code or token in it only once.
+    /// Whether the code or token in the request may be single-use.
     var redeemsSingleUseSecret: Bool {
         switch grantType {
         case .authorizationCode, .refreshToken, .deviceCode: true
@@ -33,8 +34,8 @@ public struct TokenRequest: Sendable {
         }
     }
 
-    /// Returns the request that redeems a code, with the verifier and redirect URI of its sign-in (RFC 6749 §4.1.3,
-    /// RFC 7636 §4.5).
+    /// Returns the request that redeems a code, with the verifier and redirect URI of its sign-in (RFC 6749
+    /// §4.1.3, RFC 7636 §4.5).
     public static func authorizationCode(_ code: AuthorizationCode, resources: [String] = []) -> TokenRequest
     {
         TokenRequest(
@@ -45,8 +46,8 @@ public struct TokenRequest: Sendable {
             ] + pairs(resources))
     }
 
-    /// Returns the request that redeems a refresh token (RFC 6749 §6). A scope asks for less than the session's own
-    /// token; `resources` name what the token is for (RFC 8707 §2.2).
+    /// Returns the request that redeems a refresh token (RFC 6749 §6). `scope` requests less than the
+    /// session's own token has; `resources` name what the token is for (RFC 8707 §2.2).
     public static func refresh(
         _ token: Redacted<String>, scope: Scope? = nil, resources: [String] = [], audience: String? = nil
     ) -> TokenRequest {
@@ -56,7 +57,7 @@ public struct TokenRequest: Sendable {
                 + pairs(resources))
     }
 
-    /// Returns the request for a token of the client's own (RFC 6749 §4.4.2).
+    /// Returns the request for a token for the client itself (RFC 6749 §4.4.2).
     public static func clientCredentials(
         scope: Scope? = nil, audience: String? = nil, resources: [String] = [],
         authorizationDetails: JSONValue? = nil
@@ -106,12 +107,12 @@ public struct TokenRequest: Sendable {
         resources.map { ("resource", $0) }
     }
 
-    /// The parameters that must not be left out because a file or variable is empty.
+    /// The parameters that must not be omitted because a file or variable is empty.
     private static let needed: [Grant: String] = [
         .refreshToken: "refresh_token", .tokenExchange: "subject_token", .jwtBearer: "assertion",
     ]
 
-    /// Checks what the configuration can get wrong, before anything is sent.
+    /// Checks the configured values before anything is sent.
     func check() throws(OIDCError) {
         if let name = TokenRequest.needed[grantType],
             !parameters.revealed.contains(where: { $0.name == name })
@@ -126,7 +127,7 @@ public struct TokenRequest: Sendable {
 }
 
 extension TokenRequest {
-    /// Returns the error for a refusal of this grant. `invalid_grant` on a refresh, and nothing else, means that the
+    /// Returns the error for a refusal of this grant. Only `invalid_grant` on a refresh means that the
     /// session has ended.
     func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
@@ -143,7 +144,8 @@ extension TokenRequest {
         let hint =
             grantType == .deviceCode ? OAuthErrorResponse.deviceHint(code) : OAuthErrorResponse.hint(code)
         if grantType == .refreshToken { return hint.map { .orSignIn($0) } ?? .signIn }
-        // GitHub and Slack have names of their own for a code that is wrong or used (their documentation, 2026-11).
+        // GitHub and Slack have names of their own for a code that is wrong or used (their documentation,
+        // 2026-11).
         let ofCodes = ["invalid_grant", "bad_verification_code", "invalid_code", "code_already_used"]
         guard let code, ofCodes.contains(code) else { return hint }
         return switch grantType {

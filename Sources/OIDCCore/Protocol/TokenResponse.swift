@@ -1,4 +1,4 @@
-/// Reads a token endpoint's answer (RFC 6749 §5, RFC 9449 §5, RFC 8693 §2.2).
+/// The reading of a token endpoint's answer (RFC 6749 §5, RFC 9449 §5, RFC 8693 §2.2).
 enum TokenResponse {
     private static let maximumByteCount = 65_536
 
@@ -21,8 +21,8 @@ enum TokenResponse {
             extra: ExtraMembers.tokenAnswer(answer.members, withholding: secrets))
     }
 
-    /// Returns one token of an answer in which anything else may be wrong: its status, its other members, its end.
-    /// The refresh token that was presented may be spent, so its successor is kept in any case (RFC 9700 §4.14.2).
+    /// Returns one token of an answer whose status, other members or end may be invalid. The refresh token
+    /// that was sent may be used up, so a new one is kept in any case (RFC 9700 §4.14.2).
     static func token(_ name: String, in response: HTTPResponse) -> Redacted<String>? {
         let token: String?
         if let json = try? JSONValue(parsing: response.body) {
@@ -37,8 +37,8 @@ enum TokenResponse {
         return Redacted(token)
     }
 
-    /// Finds the last member of that name in bytes that are not valid JSON. Within a string its quotes would be
-    /// escaped, so nothing else looks like it.
+    /// Returns the last member with this name in bytes that are not valid JSON. Quotes inside a string would
+    /// be escaped, so only a member matches.
     private static func member(_ name: String, of bytes: [UInt8]) -> String? {
         let name = Array("\"\(name)\"".utf8)
         var start = bytes.count - name.count
@@ -51,14 +51,15 @@ enum TokenResponse {
             guard rest.popFirst() == 0x3A else { continue }
             rest = rest.drop(while: ASCII.isBlank)
             guard rest.popFirst() == 0x22, let end = rest.firstIndex(of: 0x22) else { continue }
-            // A token holds no quotes, so an escape in it can only be of a slash or a code point.
+            // A token contains no quotes, so an escape in it can only be that of a slash or a code point.
             return (try? JSONValue(parsing: [0x22] + rest[..<end] + [0x22]))?.string
         }
         return nil
     }
 
-    /// Returns the members of the answer. Slack nests the tokens of a user who installs no bot in `authed_user`
-    /// (2026-11): if an answer has no access token, but one of its objects has, that object's members count.
+    /// Returns the members of the answer. If it has no access token but exactly one of its objects has, that
+    /// object's members are used: Slack nests the tokens of a user who installs no bot in `authed_user`
+    /// (2026-11).
     private static func members(_ response: HTTPResponse) throws(OIDCError) -> JSONAnswer {
         var answer = try JSONAnswer(formOrJSON: response, having: "access_token", stage: .token)
         guard answer["access_token"] == nil, let nested = nested(in: answer.members) else { return answer }
@@ -72,8 +73,8 @@ enum TokenResponse {
         return withTokens.count == 1 ? withTokens.first : nil
     }
 
-    /// Returns the token's type. Refuses a bearer token if a bound one was requested (RFC 9449 §5), and a type that
-    /// cannot be presented, unless the configuration says which type to assume.
+    /// Returns the token's type. Refuses a bearer token if a bound one was requested (RFC 9449 §5), and a
+    /// type that cannot be presented, unless the configuration says which type to assume.
     private static func type(
         _ answer: JSONAnswer, request: TokenRequest, isBound: Bool, assuming assumed: TokenType?
     ) throws(OIDCError) -> TokenType {
@@ -102,18 +103,19 @@ enum TokenResponse {
             .token, "token_type", expected: isBound ? "DPoP" : "Bearer", found: type.name, hint: hint)
     }
 
-    /// Whether a token exchange gave something other than an access token (RFC 8693 §2.2.1).
+    /// Returns whether a token exchange issued something other than an access token (RFC 8693 §2.2.1).
     private static func isNotApplicable(_ type: TokenType?, _ request: TokenRequest) -> Bool {
         guard request.grantType == .tokenExchange, let type else { return false }
         return ASCII.isSameIgnoringCase(type.name, TokenType.notApplicable.name)
     }
 
-    /// Mailchimp answers `expires_in: 0` for tokens that do not expire, so a lifetime that is not positive is unknown.
+    /// Returns the lifetime in seconds; nil if it is not positive, as Mailchimp answers `expires_in: 0` for
+    /// tokens that do not expire.
     private static func lifetime(_ answer: JSONAnswer) -> Int64? {
         answer.seconds("expires_in").flatMap { $0 > 0 ? $0 : nil }
     }
 
-    /// Reads the scope, which Twitch sends as an array, and others separated by commas.
+    /// Returns the scope, which Twitch sends as an array, and others separated by commas.
     private static func scope(_ answer: JSONAnswer, _ request: TokenRequest) throws(OIDCError) -> Scope? {
         let scope: Scope?
         if answer["scope"]?.array != nil {
@@ -128,7 +130,8 @@ enum TokenResponse {
         return request.scope.map { scope?.separated(as: $0) } ?? scope
     }
 
-    /// An empty string counts as absent: several providers write absence so.
+    /// Returns a token; nil if it is missing or empty, as several providers send an empty string for a
+    /// missing one.
     private static func optionalToken(
         _ answer: JSONAnswer, _ name: String
     ) throws(OIDCError) -> Redacted<String>? {
@@ -137,7 +140,8 @@ enum TokenResponse {
         return Redacted(text)
     }
 
-    /// Visible ASCII only (RFC 6749 appendix A.12): nothing else may come near a header or a terminal.
+    /// Checks a token's length, and that it is visible ASCII (RFC 6749 appendix A.12), as it may be sent in a
+    /// header or printed.
     private static func check(_ name: String, _ token: String) throws(OIDCError) {
         guard token.utf8.count <= maximumByteCount else {
             throw .protocolViolation(

@@ -1,9 +1,10 @@
-/// What the UserInfo endpoint gave (OIDC Core §5.3).
+/// The answer of the UserInfo endpoint (OIDC Core §5.3).
 package enum UserInfoAnswer: Hashable, Sendable {
     case claims(JSONObject)
-    /// 401 or `invalid_token`: the token is no longer accepted; a refresh may help, once. The error says why.
+    /// The token is no longer accepted (401 or `invalid_token`), and the error has the reason. One refresh
+    /// may help.
     case unauthorized([AuthenticationChallenge], OIDCError)
-    /// 401: a proof with this nonce is demanded (RFC 9449 §9).
+    /// The provider demands a proof with this nonce, by 401 (RFC 9449 §9).
     case nonceDemanded(String)
 }
 
@@ -24,8 +25,7 @@ package enum UserInfo {
             self.clientSecret = clientSecret
         }
 
-        /// Takes the algorithms from the metadata. Asks for the client, and so for its secret, only if a
-        /// signature is made with it.
+        /// Creates rules from the metadata. `client` is called only if signatures use the client's secret.
         package init(
             _ metadata: ProviderMetadata, _ client: () throws(OIDCError) -> Client
         ) throws(OIDCError) {
@@ -39,11 +39,11 @@ package enum UserInfo {
         /// The `sub` of the ID token, which the answer must repeat (OIDC Core §5.3.2); nil if there was no
         /// ID token, as with plain OAuth 2.0.
         package var subject: String?
-        /// The issuer of a signed answer, which is refused if none is known.
+        /// The issuer of a signed answer; if it is nil, signed answers are refused.
         package var issuer: String?
         package var clientID: String
         package var leeway: Int64
-        /// Called for a signed answer only.
+        /// The rules for signatures, requested only for a signed answer.
         package var signing: () throws(OIDCError) -> Signing
 
         package init(
@@ -58,7 +58,8 @@ package enum UserInfo {
         }
     }
 
-    /// The token goes into the header (RFC 6750 §2.1), with a proof if it is bound to a key.
+    /// Returns the request, with the token in a header (RFC 6750 §2.1), and with a proof if the token is
+    /// bound to a key.
     package static func call(
         endpoint: WebURL, accessToken: AccessToken, proof: String? = nil, rules: Rules,
         keys: (any KeySource)?, now: Instant
@@ -93,7 +94,8 @@ package enum UserInfo {
         return claims
     }
 
-    /// Whether a success holds an error and no user, as Slack and GitHub answer: `{"ok":false,"error":…}`.
+    /// Returns whether a success has an error and no user, as Slack and GitHub answer:
+    /// `{"ok":false,"error":…}`.
     private static func isError(_ response: HTTPResponse) -> Bool {
         guard let members = (try? JSONValue(parsing: response.body))?.object, members["sub"] == nil else {
             return false
@@ -127,9 +129,9 @@ package enum UserInfo {
             stage: .userInfo)
     }
 
-    /// Verifies a signed answer as an ID token is verified: issuer, audience, times and signature. OpenID Connect
-    /// Core §5.3.2 says that `iss` and `aud` SHOULD be there, so they may be missing: the keys are the issuer's, and
-    /// the answer came for our own token.
+    /// Verifies a signed answer like an ID token: issuer, audience, times and signature. `iss` and `aud` may
+    /// be missing, as OpenID Connect Core §5.3.2 says only SHOULD; the keys are the issuer's, and the answer
+    /// is for our own token.
     private static func signedClaims(
         _ body: [UInt8], _ rules: Rules, _ source: (any KeySource)?, now: Instant
     ) throws(OIDCError) -> JSONObject {
@@ -168,7 +170,8 @@ package enum UserInfo {
         }
     }
 
-    /// The reason stands in the challenge (RFC 6750 §3), or else in the body.
+    /// Returns the error for a refusal, with the reason from the challenge (RFC 6750 §3) or else from the
+    /// body.
     private static func refusal(
         _ response: HTTPResponse, from endpoint: WebURL, _ secrets: WithheldSecrets
     ) -> OIDCError {

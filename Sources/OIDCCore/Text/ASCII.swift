@@ -79,7 +79,7 @@ package enum ASCII {
             && zip(left.utf8, right.utf8).allSatisfy { lowercased($0) == lowercased($1) }
     }
 
-    /// Returns the text without spaces, tabs and line ends at either end.
+    /// Returns the text without white space at either end.
     @inlinable
     package static func trimmed(_ text: some StringProtocol) -> String {
         var bytes = Array(text.utf8)[...]

@@ -7,7 +7,7 @@ public enum FormEncoding {
         /// The value.
         public var value: String
 
-        /// Makes a pair.
+        /// Creates a pair.
         public init(_ name: String, _ value: String) {
             self.name = name
             self.value = value
@@ -41,8 +41,8 @@ public enum FormEncoding {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Decodes the pairs of a query or body; nil for a broken escape or invalid UTF-8. A pair without `=` has
-    /// an empty value; empty pairs are skipped.
+    /// Decodes the pairs of a query or body; returns nil for a broken escape or invalid UTF-8. A pair without
+    /// `=` has an empty value; empty pairs are skipped.
     public static func decode(_ text: some StringProtocol) -> [Pair]? {
         var pairs: [Pair] = []
         for part in Array(text.utf8).split(separator: .ampersand) {

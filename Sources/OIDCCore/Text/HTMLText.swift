@@ -1,4 +1,4 @@
-/// Text inside HTML.
+/// Escaping of text for HTML.
 package enum HTMLText {
     /// Escapes the characters that have a meaning in HTML, also in quoted attributes.
     package static func escaped(_ text: some StringProtocol) -> String {

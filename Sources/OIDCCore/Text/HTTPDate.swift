@@ -17,7 +17,7 @@ package enum HTTPDate {
         return "\(days[day]), \(parts[2]) \(months[month - 1]) \(parts[0]) \(time) GMT"
     }
 
-    /// Parses a date; nil for any other text or a date that does not exist.
+    /// Parses a date; returns nil for any other text or a date that does not exist.
     package static func instant(_ text: String) -> Instant? {
         let words = ASCII.lowercased(ASCII.trimmed(text)).split { $0 == " " || $0 == "," || $0 == "-" }
         let fields: (day: Substring, month: Substring, year: Substring, clock: Substring)

@@ -1,5 +1,7 @@
-/// A bytewise search for substrings. The standard library's own search would link its regular expression
-/// engine, a tenth of the program's size; a generic search costs a tenth of a start to set up its types.
+/// A bytewise search for substrings.
+///
+/// The standard library's search would link its regular expression engine, a tenth of the program's size. A
+/// generic search would take a tenth of the startup time to set up its types.
 extension Substring {
     /// Returns the parts before and after the first occurrence of a nonempty text.
     package func parts(around text: String) -> (before: Substring, after: Substring)? {
@@ -27,7 +29,7 @@ extension Substring {
         return pieces + [rest]
     }
 
-    /// Returns where a text ends that is at this place; nil if another one is.
+    /// Returns the end of `text` if it starts at `start`; nil otherwise.
     private func end(of text: String, at start: Index) -> Index? {
         var index = start
         for byte in text.utf8 {

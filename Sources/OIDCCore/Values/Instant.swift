@@ -3,12 +3,12 @@ public struct Instant: Hashable, Comparable, Sendable {
     /// Seconds since 1970, in UTC.
     public let secondsSinceEpoch: Int64
 
-    /// Makes a time from seconds since 1970.
+    /// Creates a time from seconds since 1970.
     public init(secondsSinceEpoch: Int64) {
         self.secondsSinceEpoch = secondsSinceEpoch
     }
 
-    /// Returns the time `seconds` later; out of range, the nearest representable time.
+    /// Returns the time `seconds` later, or the nearest representable time if that is out of range.
     public func adding(_ seconds: Int64) -> Instant {
         let (sum, overflow) = secondsSinceEpoch.addingReportingOverflow(seconds)
         guard overflow else { return Instant(secondsSinceEpoch: sum) }

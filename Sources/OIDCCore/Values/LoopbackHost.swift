@@ -1,7 +1,7 @@
 extension WebURL {
-    /// Whether the host is this machine by any of its names: `localhost` and names below it, all of 127/8 and
-    /// `::1`, however the address is written, and the unspecified address, which connects to this machine too.
-    /// `isLoopback` is narrower, as it decides where plain http is allowed.
+    /// Whether the host is this machine: `localhost` and its subdomains, 127/8, `::1` and the unspecified
+    /// address, which connects to this machine too, however the address is written. `isLoopback` is narrower,
+    /// as it decides for which hosts plain http is allowed.
     package var leadsToThisMachine: Bool {
         let name = host.utf8.last == .period ? String(host.dropLast()) : host
         if name == "localhost" || name.hasSuffix(".localhost") { return true }
@@ -11,10 +11,10 @@ extension WebURL {
     }
 }
 
-/// IPv4 addresses as URLs and `inet_aton` read them.
+/// IPv4 addresses in every form that URLs and `inet_aton` accept.
 private enum IPv4Host {
-    /// Reads one to four numbers, each decimal, octal (`0177`) or hexadecimal (`0x7f`); the last one fills the rest
-    /// of the address.
+    /// Parses one to four numbers, each decimal, octal (`0177`) or hexadecimal (`0x7f`). The last one fills
+    /// the rest of the address.
     static func address(_ text: String) -> UInt32? {
         let parts = text.utf8.split(separator: .period, omittingEmptySubsequences: false)
         guard (1...4).contains(parts.count) else { return nil }

@@ -3,7 +3,7 @@ public struct Redacted<Value: Sendable>: Sendable {
     /// The secret itself.
     public let revealed: Value
 
-    /// Hides a value from descriptions and dumps.
+    /// Creates a wrapper that hides a value from descriptions and dumps.
     public init(_ value: Value) {
         revealed = value
     }

@@ -3,12 +3,12 @@ public struct Scope: Sendable {
     /// The scope tokens in their order, each once.
     public let tokens: [String]
 
-    /// Splits a string at spaces; a repeated token counts once.
+    /// Parses tokens that are separated by spaces; a repeated token counts once.
     public init(_ text: String) {
         self.init(tokens: text.utf8.split(separator: .space).map(Scope.word))
     }
 
-    /// Makes a scope from its tokens.
+    /// Creates a scope from its tokens.
     public init(tokens: [String]) {
         guard tokens.count < Scope.large else {
             var known: Set<String> = []
@@ -20,7 +20,7 @@ public struct Scope: Sendable {
         self.tokens = distinct
     }
 
-    /// The number of tokens from which a set is faster than looking at each.
+    /// The number of tokens from which a set is faster than a linear search.
     private static let large = 16
 
     /// Whether the scope has no tokens.
@@ -62,10 +62,11 @@ public struct Scope: Sendable {
 }
 
 extension Scope {
-    /// Returns the scope with its tokens split at commas or plus signs, if that makes more tokens of `wanted`
-    /// appear in it. GitHub, Slack, Linear and Strava separate scopes by commas, two other providers in
-    /// Nango's catalog by plus signs (2026-08). Both characters are valid in a token (RFC 6749 §3.3), so
-    /// nothing is split otherwise.
+    /// Returns the scope with its tokens split at commas or plus signs, if the result has more tokens of
+    /// `wanted`. Otherwise nothing is split, as both characters are valid in a token (RFC 6749 §3.3).
+    ///
+    /// GitHub, Slack, Linear and Strava separate scopes by commas, two other providers in Nango's catalog by
+    /// plus signs (2026-08).
     package func separated(as wanted: Scope) -> Scope {
         func matches(_ scope: Scope) -> Int {
             wanted.tokens.reduce(0) { $0 + (scope.contains($1) ? 1 : 0) }
@@ -78,10 +79,11 @@ extension Scope {
         return best.shortened(as: wanted)
     }
 
-    /// Google grants `email` and `profile` under longer names (google-api-python-client #1088, read 2026-11).
+    /// The start of the names under which Google grants `email` and `profile` (google-api-python-client
+    /// #1088, read 2026-11).
     private static let longName = "https://www.googleapis.com/auth/userinfo."
 
-    /// Returns the scope with Google's longer names replaced by those that were wanted.
+    /// Returns the scope with Google's longer names replaced by the short ones in `wanted`.
     private func shortened(as wanted: Scope) -> Scope {
         guard tokens.contains(where: { $0.hasPrefix(Scope.longName) }) else { return self }
         return Scope(
@@ -91,7 +93,7 @@ extension Scope {
             })
     }
 
-    /// Returns the tokens of `wanted` that are not in the scope, with any separator.
+    /// Returns the tokens of `wanted` that are not in the scope, whichever separators the two use.
     package func missing(from wanted: Scope) -> [String] {
         let granted = separated(as: wanted)
         return wanted.separated(as: granted).tokens.filter { !granted.contains($0) }

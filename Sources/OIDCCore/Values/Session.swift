@@ -28,7 +28,7 @@ public struct Session: Hashable, Sendable {
     /// Members of the stored form that this version does not know; they are written back unchanged.
     public var unknownMembers = JSONObject()
 
-    /// Makes a value from its parts.
+    /// Creates a session from its parts.
     public init(
         key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,
         requestedScope: Scope?, requestedResources: [String] = [], sendsResources: Bool? = nil,
@@ -70,7 +70,7 @@ public struct Session: Hashable, Sendable {
         /// `end_session_endpoint`.
         public var endSession: WebURL?
 
-        /// Makes a value from its parts.
+        /// Creates endpoints from their URLs.
         public init(
             issuer: String?, token: WebURL, refresh: WebURL? = nil, userInfo: WebURL? = nil,
             keys: WebURL? = nil, revocation: WebURL? = nil, introspection: WebURL? = nil,
@@ -98,7 +98,7 @@ public struct Session: Hashable, Sendable {
         /// Members of the stored form that this version does not know.
         var unknownMembers = JSONObject()
 
-        /// Makes an entry from its parts.
+        /// Creates an entry from its parts.
         public init(requestedScope: Scope?, resources: [String], access: AccessToken) {
             self.requestedScope = requestedScope
             self.resources = resources
@@ -112,7 +112,8 @@ public struct Session: Hashable, Sendable {
     /// Whether another access token is available without a sign-in.
     package var canRefresh: Bool { tokens.refreshToken != nil || !key.grant.needsUser }
 
-    /// Whether an ID token that a refresh brings can be checked, and is for a session that asked for one.
+    /// Whether the ID token of a refresh is used: it can be checked, and the session has a user or requested
+    /// `openid`.
     package var takesIDToken: Bool {
         endpoints.issuer != nil && endpoints.keys != nil
             && (subject != nil || requestedScope?.contains("openid") == true)

@@ -44,14 +44,14 @@ extension Session {
         "issued_token_type", "extra", "subject", "display_name", "dpop_key", "derived",
     ]
 
-    /// Reads the stored form of the session with `key`; nil if it is a session of another key.
+    /// Parses the stored form of the session with `key`; returns nil if it is a session of another key.
     public init?(stored bytes: [UInt8], for key: SessionKey) throws(Damage) {
         let json = try Session.parse(bytes)
         guard let text = json["key"]?.string, ExactText.isSame(text, key.text) else { return nil }
         try self.init(json, key: key)
     }
 
-    /// Reads the stored form, with the key that it contains.
+    /// Parses the stored form, with the key that it contains.
     public init(stored bytes: [UInt8]) throws(Damage) {
         let json = try Session.parse(bytes)
         guard let text = json["key"]?.string, let key = SessionKey(text: text),
@@ -122,7 +122,7 @@ extension Session {
 }
 
 extension SessionKey {
-    /// Reads the form that `text` writes.
+    /// Parses the form that `text` has.
     init?(text: String) {
         guard let json = try? JSONValue(parsing: text), let provider = json["provider"]?.string,
             let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
@@ -146,7 +146,7 @@ extension Session.Endpoints {
 }
 
 extension JSONObject {
-    /// Makes an object of the members that are not known.
+    /// Creates an object from the members that are not in `known`.
     fileprivate init(of json: JSONValue, except known: [String]) {
         self.init()
         for member in json.object?.members ?? [] where !known.contains(member.name) {
@@ -154,14 +154,15 @@ extension JSONObject {
         }
     }
 
-    /// Adds members that are not there yet.
+    /// Adds the members whose names are not in the object yet.
     fileprivate mutating func add(_ others: JSONObject) {
         for member in others.members where self[member.name] == nil { self[member.name] = member.value }
     }
 }
 
 extension AccessToken {
-    /// What stands for a token that was revoked and dropped: version 0.1.0 takes a session without one for damaged.
+    /// The placeholder for a token that was revoked and dropped, as version 0.1.0 treats a session without a
+    /// token as damaged.
     private static let revoked = "revoked"
     private static let knownMembers = ["token", "token_type", "obtained_at", "expires_at", "scope"]
 

@@ -3,7 +3,7 @@ public struct GrantType: Hashable, Sendable, RawRepresentable {
     /// The name in settings.
     public let rawValue: String
 
-    /// Names a grant type.
+    /// Creates a grant type from its name.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -48,7 +48,7 @@ public struct SessionKey: Hashable, Sendable {
     /// The subject of a token exchange.
     public var subject: String?
 
-    /// Makes a key; nil and empty values do not distinguish sessions.
+    /// Creates a key; nil and empty values do not distinguish sessions.
     public init(
         provider: String, clientID: String, grant: GrantType = .authorizationCode, audience: String? = nil,
         account: String? = nil, scope: Scope? = nil, resources: [String] = [], subject: String? = nil

@@ -1,5 +1,5 @@
-/// A failed token request, stored beside the session for processes that wanted the same, so any number of
-/// them make only one request.
+/// A failed token request, stored beside the session, so processes that want the same token do not all repeat
+/// it.
 public struct SharedFailure: Hashable, Sendable {
     /// The error of the request.
     public var error: OIDCError
@@ -15,10 +15,10 @@ public struct SharedFailure: Hashable, Sendable {
     public var moment: Int64?
     /// The time when a process first adopted the failure.
     public var sharedAt: Instant?
-    /// The time when one last did, by the machine's monotonic clock, in nanoseconds.
+    /// The time when a process last adopted the failure, by the machine's monotonic clock, in nanoseconds.
     package var sharedMoment: Int64?
 
-    /// Makes a failure from its parts.
+    /// Creates a failure from its parts.
     package init(
         error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, of source: TokenSource = .own,
         moment: Int64? = nil
@@ -33,21 +33,22 @@ public struct SharedFailure: Hashable, Sendable {
 
     /// The longest Retry-After that is honored, in seconds.
     private static let longestRetryAfter: Int64 = 300
-    /// Seconds for which a failure applies: to new processes once another one has adopted it, and to processes started
-    /// before it, which a busy machine may delay.
+    /// Seconds for which a failure applies: to new processes once another one has adopted it (`newcomers`),
+    /// and to processes that were started before it, which a busy machine may delay (`delayed`).
     private static let crowd: (newcomers: Int64, delayed: Int64) = (2, 15)
-    /// New processes that start this close together, in nanoseconds, count as one crowd.
+    /// The longest pause between adoptions by new processes that count as one crowd, in nanoseconds.
     private static let crowdPause: Int64 = 150_000_000
-    /// The nanoseconds after which adopting it again is worth noting.
+    /// The shortest pause after which another adoption is stored, in nanoseconds.
     private static let notePause: Int64 = 50_000_000
 
-    /// Returns whether the failure is recent. A time in the future or long ago came from a wrong clock.
+    /// Returns whether the failure happened within the longest Retry-After. A time in the future comes from a
+    /// wrong clock.
     package func isRecent(at now: Instant) -> Bool {
         (0...SharedFailure.longestRetryAfter).contains(now.seconds(since: time))
     }
 
-    /// Returns the milliseconds since the failure by the monotonic clock; nil if it does not agree with the time of day,
-    /// as on another machine or after a restart.
+    /// Returns the milliseconds since the failure by the monotonic clock; nil if it does not agree with the
+    /// time of day, as on another machine or after a restart.
     private func elapsed(at now: Instant, moment current: Int64?) -> Int64? {
         guard let moment, let current else { return nil }
         let (nanoseconds, isTooMuch) = current.subtractingReportingOverflow(moment)
@@ -59,8 +60,8 @@ public struct SharedFailure: Hashable, Sendable {
         return (0..<1_000).contains(age) && abs(milliseconds - age * 1_000) < 1_100 ? milliseconds : nil
     }
 
-    /// Returns the seconds of Retry-After that are left, rounded up; 0 if it has passed or there was none. Without
-    /// a usable monotonic time, the second in which the failure happened counts in full.
+    /// Returns the seconds of Retry-After that are left, rounded up; 0 if it has passed or there was none. If
+    /// there is no usable monotonic time, the second in which the failure happened counts in full.
     package func secondsLeft(at now: Instant, moment current: Int64?) -> Int64 {
         guard let pause = error.retryAfter else { return 0 }
         let wait = max(0, min(Int64(clamping: pause), .max - 1))
@@ -76,8 +77,10 @@ public struct SharedFailure: Hashable, Sendable {
         error.kind == .unreachable || error.endsSession || request == source.text
     }
 
-    /// Returns whether the failure applies to a process that asks now: if the process was started before it, until
-    /// Retry-After has passed, or else, if others adopted it, for two seconds, or as long as a crowd is still starting.
+    /// Returns whether the failure applies to a process that requests a token now: for up to 15 seconds to
+    /// one that was started before it, and to every process until Retry-After has passed. If there was no
+    /// Retry-After but another process has adopted the failure, it applies for two seconds, and longer while
+    /// a crowd is starting.
     package func answersNewcomer(
         at now: Instant, moment current: Int64? = nil, startedAt start: Int64? = nil
     ) -> Bool {
@@ -103,13 +106,14 @@ public struct SharedFailure: Hashable, Sendable {
         return !isTooMuch && (0..<SharedFailure.crowdPause).contains(pause)
     }
 
-    /// Returns whether processes that were started before the failure may still adopt it: it has just happened.
+    /// Returns whether the failure has just happened, so processes that were started before it may still
+    /// adopt it.
     package func awaitsAdoption(at now: Instant, moment current: Int64) -> Bool {
         guard sharedAt == nil, error.retryAfter == nil else { return false }
         return elapsed(at: now, moment: current).map { $0 < 100 } ?? false
     }
 
-    /// Returns the failure as adopted now, if that is news to others.
+    /// Returns the failure marked as adopted now; nil if it was marked a moment ago.
     package func adopted(at now: Instant, moment current: Int64) -> SharedFailure? {
         if let sharedMoment, sharedAt != nil {
             let (pause, isTooMuch) = current.subtractingReportingOverflow(sharedMoment)
@@ -121,8 +125,8 @@ public struct SharedFailure: Hashable, Sendable {
         return adopted
     }
 
-    /// Returns whether a failure of this kind would also happen to other processes. Mistakes of one command
-    /// line or process would not.
+    /// Returns whether other processes would fail in the same way. A mistake of one command line or process
+    /// does not affect them.
     public static func isShared(_ error: OIDCError) -> Bool {
         switch error.kind {
         case .refused, .unreachable, .untrusted: true
@@ -153,7 +157,7 @@ extension SharedFailure {
         return .object(object)
     }
 
-    /// Reads the stored form; nil for any other content.
+    /// Parses the stored form; returns nil for any other content.
     public init?(stored bytes: [UInt8]) {
         guard let json = try? JSONValue(parsing: bytes),
             let kind = json["kind"]?.string.flatMap(OIDCError.Kind.init),

@@ -3,14 +3,14 @@ public struct TokenType: Hashable, Sendable, CustomStringConvertible {
     /// The name, in its usual spelling.
     public let name: String
 
-    /// Makes a type. `bearer` and `BEARER` mean Bearer, as the name is case-insensitive (RFC 6749 §5.1).
+    /// Creates a type. `bearer` and `BEARER` mean Bearer, as the name is case-insensitive (RFC 6749 §5.1).
     public init(_ name: String) {
         self.name = [TokenType.bearer, .dpop].first { ASCII.isSameIgnoringCase($0.name, name) }?.name ?? name
     }
 
     private init(known: String) { name = known }
 
-    /// Makes the type that a configuration assumes; nil if it is not valid in a header (RFC 9110 §11.1), or
+    /// Returns the type that a configuration assumes; nil if it is not valid in a header (RFC 9110 §11.1), or
     /// is DPoP, which is never assumed.
     package static func assumable(_ text: String) -> TokenType? {
         let isToken = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
@@ -37,14 +37,15 @@ public struct AccessToken: Hashable, Sendable {
     public var type: TokenType
     /// The time when the token was issued to us.
     public var obtainedAt: Instant
-    /// The time of expiry; nil if the provider named none: the token is used until it is refused.
+    /// The time of expiry; nil if the provider named none, and then the token is used until it is refused.
     public var expiresAt: Instant?
     /// The granted scope, if the provider named it or the request implies it (RFC 6749 §5.1).
     public var scope: Scope?
-    /// Members of the stored form that this version does not know; they are written back while the token stays.
+    /// Members of the stored form that this version does not know; they are written back while the token
+    /// stays.
     var unknownMembers = JSONObject()
 
-    /// Makes a value from its parts.
+    /// Creates an access token from its parts.
     public init(
         token: Redacted<String>, type: TokenType, obtainedAt: Instant, expiresAt: Instant?, scope: Scope?
     ) {
@@ -78,7 +79,7 @@ public struct TokenSet: Hashable, Sendable {
     /// The other members of the answer, such as Salesforce's `instance_url`, except possible secrets.
     public var extra: JSONObject
 
-    /// Makes a value from its parts.
+    /// Creates a set from its tokens.
     public init(
         access: AccessToken, refreshToken: Redacted<String>? = nil, idToken: Redacted<String>? = nil,
         issuedTokenType: String? = nil, extra: JSONObject = JSONObject()

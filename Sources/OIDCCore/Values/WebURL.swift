@@ -40,8 +40,8 @@ public struct WebURL: Hashable, Sendable {
         }
     }
 
-    /// Parses a URL; nil unless it is absolute, http or https, with a host and without user information,
-    /// control characters, spaces, backslashes or non-ASCII characters.
+    /// Parses a URL; returns nil unless it is absolute, http or https, with a host and without user
+    /// information, control characters, spaces, backslashes or non-ASCII characters.
     public init?(_ text: String) {
         guard text.utf8.allSatisfy(WebURL.isPlain), text.utf8.count <= 65_536,
             let colon = text.utf8.firstIndex(of: .colon)
@@ -72,13 +72,14 @@ public struct WebURL: Hashable, Sendable {
         self.parts = parts
     }
 
-    /// URLs are the same if their texts are.
+    /// Returns whether the texts of both URLs are the same.
     public static func == (one: WebURL, other: WebURL) -> Bool { one.text == other.text }
 
     /// Hashes the text.
     public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
-    /// Returns whether a character is visible ASCII and none of `"<>\\^`{|}`, which RFC 3986 does not allow.
+    /// Returns whether a character is visible ASCII and not one of `"<>\\^`{|}`, which RFC 3986 does not
+    /// allow.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case .quote, .lessThan, .greaterThan, .backslash, .caret, .backtick, .leftBrace, .verticalBar,
@@ -104,7 +105,7 @@ public struct WebURL: Hashable, Sendable {
         host == "127.0.0.1" || host == "::1" || host == "localhost"
     }
 
-    /// Returns the URL that text without a scheme may stand for: https, and http on loopback.
+    /// Returns the URL that text without a scheme may mean: https, or http on loopback.
     package static func completing(_ text: String) -> WebURL? {
         guard let secure = WebURL("https://\(text)") else { return nil }
         return secure.isLoopback ? WebURL("http://\(text)") : secure

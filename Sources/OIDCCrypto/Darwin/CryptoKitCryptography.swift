@@ -5,7 +5,7 @@
 
     /// Cryptography by CryptoKit and, for RSA, by Security. This code has not been run yet.
     enum SystemCryptography {
-        /// Nil: CryptoKit is a part of the system, whose version it has.
+        /// Always nil, as CryptoKit has no version of its own.
         static var libraryVersion: String? { nil }
 
         static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
@@ -125,7 +125,7 @@
             }
         }
 
-        /// Returns a DER element. Leading zeros are dropped; the numbers in it are positive.
+        /// Returns a DER element. A leading zero that a positive integer does not need is dropped.
         private static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
             var content = content
             if tag == 0x02, content.count > 1, content[0] == 0, content[1] < 0x80 { content.removeFirst() }

@@ -56,7 +56,7 @@
         }
     }
 
-    /// Gives the passphrase to libcrypto; returns -1 if there is none or it does not fit the buffer.
+    /// Copies the passphrase into libcrypto's buffer; returns -1 if there is none or it does not fit.
     private func answerPassphrase(
         _ buffer: UnsafeMutablePointer<CChar>?, _ size: CInt, _: CInt, _ context: UnsafeMutableRawPointer?
     ) -> CInt {

@@ -3,8 +3,8 @@
 
     /// An owned `EVP_PKEY`.
     ///
-    /// Unchecked only because of the pointer: the key is never modified, and libcrypto lets threads share
-    /// such a key.
+    /// It is `@unchecked` only because of the pointer: the key is never modified, and libcrypto lets threads
+    /// share such a key.
     final class PrivateKeyHandle: @unchecked Sendable {
         private let library: Libcrypto
         private let key: OpaquePointer

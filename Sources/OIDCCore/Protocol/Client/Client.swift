@@ -2,16 +2,16 @@
 public struct Client: Sendable {
     /// `client_id`.
     public var id: String
-    /// How the client proves who it is.
+    /// The method by which the client authenticates.
     public var authentication: ClientAuthentication
     /// The `aud` of client assertions: the issuer as one string, or the token endpoint if the provider
-    /// wants that. Nil means the URL of the request.
+    /// requires that. Nil means the URL of the request.
     public var assertionAudience: String?
-    /// Whether a client certificate is configured: then the provider's mTLS endpoints are used, whatever the
+    /// Whether a client certificate is configured. If so, the provider's mTLS endpoints are used with any
     /// method (RFC 8705 §3, §5).
     public var presentsCertificate: Bool
 
-    /// Makes a client from its ID and its way to authenticate.
+    /// Creates a client from its ID and its authentication method.
     public init(
         id: String, authentication: ClientAuthentication = .none, assertionAudience: String? = nil,
         presentsCertificate: Bool = false
@@ -22,7 +22,8 @@ public struct Client: Sendable {
         self.presentsCertificate = presentsCertificate || authentication.usesCertificate
     }
 
-    /// RFC 6749 appendix A.1: visible ASCII and spaces; an empty one identifies no client.
+    /// Checks that the ID is visible ASCII and spaces (RFC 6749 appendix A.1) and not empty, as an empty one
+    /// identifies no client.
     func check() throws(OIDCError) {
         guard !id.isEmpty else { throw .usage("client_id is not set", hint: .advice(.giveClientID)) }
         guard id.utf8.allSatisfy({ ASCII.isPrintable($0) }) else {

@@ -1,6 +1,6 @@
 public import OIDCCrypto
 
-/// How the client proves who it is (RFC 6749 §2.3, OpenID Connect Core §9, RFC 8705 §2).
+/// A client authentication method with its credentials (RFC 6749 §2.3, OpenID Connect Core §9, RFC 8705 §2).
 public enum ClientAuthentication: Sendable {
     /// A public client: `client_id` alone.
     case none
@@ -8,8 +8,8 @@ public enum ClientAuthentication: Sendable {
     case clientSecretPost(Redacted<String>)
     case clientSecretJWT(Redacted<String>, SignatureAlgorithm)
     case privateKeyJWT(JWTSigner)
-    /// A client assertion that another system issues, such as a CI system's identity (RFC 7523 §2.2); it
-    /// is asked for at each request.
+    /// A client assertion from another system, such as a CI system's identity (RFC 7523 §2.2). It is fetched
+    /// again for each request.
     case assertion(@Sendable () throws(OIDCError) -> Redacted<String>)
     case tlsClientAuth
 
@@ -27,7 +27,8 @@ public enum ClientAuthentication: Sendable {
 
     var usesCertificate: Bool { if case .tlsClientAuth = self { true } else { false } }
 
-    /// RFC 7518 §3.2: a secret shorter than the hash makes a signature that can be guessed.
+    /// Returns the signer for a client secret. One that is shorter than the hash would make signatures that
+    /// can be guessed (RFC 7518 §3.2).
     static func signer(
         secret: Redacted<String>, _ algorithm: SignatureAlgorithm
     ) throws(OIDCError) -> JWTSigner {
@@ -41,17 +42,17 @@ public enum ClientAuthentication: Sendable {
     }
 }
 
-/// How the parameters of a request to the token endpoint are written.
+/// The encoding of the parameters in a request to the token endpoint.
 public enum RequestFormat: String, Sendable, CaseIterable {
-    /// RFC 6749 appendix B.
+    /// A form (RFC 6749 appendix B).
     case form
-    /// Not in any specification, but what some providers document.
+    /// JSON, which no specification defines but some providers document.
     case json
 }
 
 extension Client {
-    /// Returns a POST with the client's authentication. Its parameters come last, and no secret is in the
-    /// URL.
+    /// Returns a POST with the client's authentication. The parameters of the authentication come last, and
+    /// no secret is in the URL.
     func request(
         to url: WebURL, _ parameters: [FormEncoding.Pair], format: RequestFormat = .form, now: Instant,
         random: (Int) -> [UInt8]
@@ -97,7 +98,8 @@ extension Client {
         }
     }
 
-    /// RFC 6749 §2.3.1: both halves are form-encoded first, so a colon in the id is not a separator.
+    /// Returns the credentials for HTTP Basic. Both halves are form-encoded first, so a colon in the ID is
+    /// not a separator (RFC 6749 §2.3.1).
     private func basicCredentials(_ secret: String) -> String {
         let credentials = "\(FormEncoding.encode(id)):\(FormEncoding.encode(secret))"
         return "Basic \(Base64.encode(Array(credentials.utf8)))"
@@ -111,7 +113,7 @@ extension Client {
                 by: signer, clientID: id, audience: assertionAudience ?? url.text, now: now, random: random))
     }
 
-    /// RFC 7523 §2.2.
+    /// Returns the parameters of a client assertion (RFC 7523 §2.2).
     private func proof(assertion: String) -> Proof {
         Proof(parameters: [
             FormEncoding.Pair("client_id", id),
@@ -121,7 +123,7 @@ extension Client {
         ])
     }
 
-    /// A repeated parameter, such as `resource`, becomes an array.
+    /// Returns the parameters as a JSON object. A repeated parameter, such as `resource`, becomes an array.
     private static func json(_ parameters: [FormEncoding.Pair]) -> JSONValue {
         var object = JSONObject()
         for pair in parameters {
@@ -135,8 +137,8 @@ extension Client {
     }
 }
 
-/// The claims with which a client proves itself (RFC 7523 §3, OpenID Connect Core §9): fresh for each request,
-/// short-lived, and for one audience given as one string, so no other provider can use them.
+/// A client assertion (RFC 7523 §3, OpenID Connect Core §9): new for each request, short-lived, and for one
+/// audience in one string, so no other provider can use it.
 enum ClientAssertion {
     static let lifetime: Int64 = 120
 

@@ -28,8 +28,8 @@ extension ClientAuthentication {
         "tls_client_auth",
     ]
 
-    /// The method that is named, or else the first that both the credentials and the metadata allow. Nothing
-    /// is tried out with a secret, and metadata cannot turn a client with a secret into a public one.
+    /// Returns the named method, or else the first that both the credentials and the metadata allow. No
+    /// method is tried out with a secret, and metadata cannot turn a client with a secret into a public one.
     package static func choose(
         method: String? = nil, _ credentials: ClientCredentials, _ metadata: ProviderMetadata?
     ) throws(OIDCError) -> ClientAuthentication {
@@ -41,12 +41,12 @@ extension ClientAuthentication {
             return try make(possible[0], credentials, algorithms: algorithms)
         }
         let method = possible.first { method in
-            // The same on the wire (RFC 8705 §2.2).
+            // Both are the same on the wire (RFC 8705 §2.2).
             supported.contains(method)
                 || method == "tls_client_auth" && supported.contains("self_signed_tls_client_auth")
         }
         guard let method else {
-            // A certificate may serve to bind the tokens of a public client (RFC 8705 §4).
+            // A certificate may only bind the tokens of a public client (RFC 8705 §4).
             if possible == ["tls_client_auth"] { return .none }
             let listed = supported.isEmpty ? "no method at all" : supported.joined(separator: ", ")
             throw .usage(
