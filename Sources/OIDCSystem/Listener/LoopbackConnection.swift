@@ -36,7 +36,7 @@ final class LoopbackConnection {
     private(set) var isEnded = false
     /// Whether everything is sent and the sending side is closed; further bytes from the peer are discarded.
     private(set) var isDraining = false
-    private var parser: HTTP1.RequestParser
+    private var parser = HTTP1.RequestParser()
     private var output: ArraySlice<UInt8> = []
     private var closesAfterOutput = false
     private var drained = 0
@@ -46,12 +46,11 @@ final class LoopbackConnection {
 
     init(
         id: Int, descriptor: FileDescriptor, identify: @escaping (FileDescriptor) -> PeerOwner,
-        limits: HTTP1.Limits, now: MonotonicTime
+        now: MonotonicTime
     ) {
         self.id = id
         self.descriptor = descriptor
         self.identify = identify
-        parser = HTTP1.RequestParser(limits: limits)
         lastActivity = now
         requestBegan = now
     }

@@ -14,7 +14,7 @@ package enum PeerOwner: Hashable, Sendable {
     package var isStranger: Bool { self == .anotherUser || self == .gone }
 
     /// Asks the kernel for the owner, or else searches its tables, which takes long on a busy machine.
-    static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
+    package static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
         var user: UInt32 = 0
         guard oidc_peer_user(descriptor.rawValue, &user) == 1 else { return PeerOwner(of: descriptor) }
         return user == FileStatus.currentUser ? .thisUser : user == 0 ? .unknown : .anotherUser

@@ -27,7 +27,7 @@ package struct BrowserSignIn {
     package var words: (Hint) -> String = { $0.description }
     /// Binds the listener.
     var listen: (LoopbackAddress) throws(OIDCError) -> LoopbackServer = { address throws(OIDCError) in
-        try LoopbackServer(address, identifiesPeers: true)
+        try LoopbackServer(address, identify: PeerOwner.identified)
     }
 
     package init(
