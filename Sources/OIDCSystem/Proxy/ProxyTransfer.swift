@@ -3,6 +3,32 @@ import OIDCCore
 
 /// One request to a server, and its answer.
 final class ProxyTransfer {
+    enum Reception {
+        case taken
+        /// The caller does not take bytes now; libcurl keeps these.
+        case pause
+        case refuse
+    }
+
+    enum Provision {
+        case bytes(Int)
+        case end
+        /// The caller has sent no bytes yet.
+        case pause
+        case refuse
+    }
+
+    /// A request to send.
+    struct Order {
+        var method: HTTPMethod
+        var url: WebURL
+        /// The request target to send in place of the URL's.
+        var rawTarget: String?
+        var fields: [HTTPHeaders.Field]
+        var framing: HTTP1.BodyFraming
+        var expectsContinue: Bool
+    }
+
     private static let bufferSize = 32_768
 
     let easy: OpaquePointer
@@ -10,7 +36,7 @@ final class ProxyTransfer {
     private let order: Order
     private let headers: CurlList
     private let addresses: CurlList
-    private(set) weak var owner: (any ProxyTransferOwner)?
+    private(set) weak var owner: ProxyExchange?
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
     /// The CURLPAUSE_… bits.
     private var pauses: Int32 = 0
@@ -21,7 +47,7 @@ final class ProxyTransfer {
 
     init(
         _ order: Order, _ library: UnsafePointer<oidc_curl_library>, _ configuration: CurlConfiguration,
-        owner: any ProxyTransferOwner
+        owner: ProxyExchange
     ) throws(OIDCError) {
         guard let easy = library.pointee.easy_init() else {
             throw OIDCError(.failed, "libcurl has no memory for a request")
