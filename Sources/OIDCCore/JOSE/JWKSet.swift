@@ -111,7 +111,8 @@ public struct JWKSet: Hashable, Sendable {
             do throws(Malformed) {
                 return try JWKSet(parsing: response.body)
             } catch {
-                throw OIDCError(.refused, "\(Stage.keys.title): \(error.reason)", stage: .keys)
+                throw OIDCError(
+                    .refused, "jwks: \(url.withoutQuery): expected a key set, found \(error)", stage: .keys)
             }
         }
     }
