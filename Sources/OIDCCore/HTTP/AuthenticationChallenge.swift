@@ -117,7 +117,7 @@ private struct ElementReader {
 
     /// Reads a token (RFC 9110 §5.6.2).
     mutating func token() -> String? {
-        let token = rest.prefix { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        let token = rest.prefix { ASCII.isTokenCharacter($0) }
         guard !token.isEmpty else { return nil }
         rest = rest.dropFirst(token.count)
         return String(decoding: token, as: UTF8.self)

@@ -138,17 +138,10 @@ struct CurlSetup {
     }
 
     private func setCallbacks(_ exchange: CurlExchange, _ options: inout CurlOptions) {
-        let context = UnsafeRawPointer(Unmanaged.passUnretained(exchange).toOpaque())
         options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: exchange.errorText)
-        options.set(OIDC_CURLOPT_HEADERFUNCTION, function: CurlCallback.header)
-        options.set(OIDC_CURLOPT_HEADERDATA, pointer: context)
-        options.set(OIDC_CURLOPT_WRITEFUNCTION, function: CurlCallback.body)
-        options.set(OIDC_CURLOPT_WRITEDATA, pointer: context)
-        options.set(OIDC_CURLOPT_READFUNCTION, function: CurlCallback.read)
-        options.set(OIDC_CURLOPT_READDATA, pointer: context)
-        if oidc_curl_set_before_request(options.easy, CurlCallback.beforeRequest) == 0 {
-            options.set(OIDC_CURLOPT_PREREQDATA, pointer: context)
-        }
+        options.setCallbacks(
+            exchange, header: CurlCallback.header, body: CurlCallback.body, read: CurlCallback.read,
+            beforeRequest: CurlCallback.beforeRequest)
         if exchange.decodesContent {
             let canInflate =
                 library.pointee.version_info(0).pointee.features & Int32(OIDC_CURL_FEATURE_LIBZ) != 0
@@ -160,7 +153,7 @@ struct CurlSetup {
     {
         for field in request.headers.fields {
             try check(field)
-            list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+            list.append(field)
         }
         // Headers that libcurl must not add automatically.
         for name in ["Expect", "Content-Type"] where request.headers[name] == nil { list.append("\(name):") }
@@ -170,11 +163,7 @@ struct CurlSetup {
     /// Checks a header field: it must not contain a line end (RFC 9110 §5.5) or be one that frames the
     /// message.
     private func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
-        let isName =
-            !field.name.isEmpty
-            && field.name.utf8.allSatisfy {
-                ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0)
-            }
+        let isName = !field.name.isEmpty && field.name.utf8.allSatisfy { ASCII.isTokenCharacter($0) }
         let isValue = field.value.utf8.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
         guard isName, isValue else {
             throw OIDCError(

@@ -50,7 +50,7 @@ package enum HTTP1 {
 
     /// Returns whether bytes are a token (RFC 9110 §5.6.2).
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
-        !bytes.isEmpty && bytes.allSatisfy { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        !bytes.isEmpty && bytes.allSatisfy { ASCII.isTokenCharacter($0) }
     }
 
     /// Returns whether bytes are a field value: no control character except the tab (RFC 9110 §5.5).

@@ -83,16 +83,9 @@ final class ProxyTransfer {
         // libcurl reads once a round. A larger buffer saves rounds; an even larger one would cost memory for
         // each caller that is slow to read.
         options.offer(OIDC_CURLOPT_BUFFERSIZE, Self.bufferSize)
-        let context = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
-        options.set(OIDC_CURLOPT_HEADERFUNCTION, function: ProxyTransfer.onHeader)
-        options.set(OIDC_CURLOPT_HEADERDATA, pointer: context)
-        options.set(OIDC_CURLOPT_WRITEFUNCTION, function: ProxyTransfer.onBody)
-        options.set(OIDC_CURLOPT_WRITEDATA, pointer: context)
-        options.set(OIDC_CURLOPT_READFUNCTION, function: ProxyTransfer.onRead)
-        options.set(OIDC_CURLOPT_READDATA, pointer: context)
-        let noticesRepeats = oidc_curl_set_before_request(easy, ProxyTransfer.onRequest) == 0
-        if noticesRepeats { options.set(OIDC_CURLOPT_PREREQDATA, pointer: context) }
+        let noticesRepeats = options.setCallbacks(
+            self, header: Self.onHeader, body: Self.onBody, read: Self.onRead, beforeRequest: Self.onRequest)
         // Without HTTP/2 in libcurl, this is refused, and HTTP/1.1 stays.
         if order.url.isSecure, isRepeatable || noticesRepeats {
             options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS)
@@ -129,7 +122,7 @@ final class ProxyTransfer {
 
     private func addHeaders() {
         for field in order.fields {
-            headers.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+            headers.append(field)
         }
         // Headers that libcurl must not add of its own.
         for name in ["Accept", "User-Agent", "Content-Type"]
@@ -160,21 +153,8 @@ final class ProxyTransfer {
     var isSendingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_SEND) != 0 }
 
     func noteEnd(_ code: Int32) {
-        func number(_ info: Int) -> Int {
-            var value = 0
-            return oidc_curl_get_long(easy, Int32(info), &value) == 0 ? value : 0
-        }
-        func offset(_ info: Int) -> Int64 {
-            var value: Int64 = 0
-            return oidc_curl_get_offset(easy, Int32(info), &value) == 0 ? value : 0
-        }
         result = CurlResult(
-            ending: .code(code), text: DisplayText.clean(String(cString: errorText)),
-            systemError: Int32(clamping: number(OIDC_CURLINFO_OS_ERRNO)),
-            proxyStatus: number(OIDC_CURLINFO_HTTP_CONNECTCODE),
-            isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0, isSent: isSent,
-            hasAnswerBytes: hasAnswerBytes,
-            certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
+            .code(code), of: easy, errorText: errorText, isSent: isSent, hasAnswerBytes: hasAnswerBytes)
     }
 
     /// Returns whether the request can be repeated because the connection ended before an answer. libcurl itself does not
