@@ -49,6 +49,15 @@ package enum HTTP1 {
     }
 
     /// Returns whether bytes are a token (RFC 9110 §5.6.2).
+    /// Returns whether a Host header is one of the names with the port; port 80 may be left out.
+    static func isHost(_ value: String?, port: UInt16, among names: [String]) -> Bool {
+        guard let value else { return false }
+        return names.contains { name in
+            ASCII.isSameIgnoringCase(value, "\(name):\(port)")
+                || (port == 80 && ASCII.isSameIgnoringCase(value, name))
+        }
+    }
+
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { ASCII.isTokenCharacter($0) }
     }

@@ -70,12 +70,7 @@ package final class LoopbackServer {
     /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port. Any
     /// other is a site whose DNS points to this machine (DNS rebinding).
     package func isOurHost(_ value: String?) -> Bool {
-        guard let value else { return false }
-        let names = ["127.0.0.1", "[::1]", host.text]
-        return names.contains { name in
-            ASCII.isSameIgnoringCase(value, "\(name):\(port)")
-                || (port == 80 && ASCII.isSameIgnoringCase(value, name))
-        }
+        HTTP1.isHost(value, port: port, among: ["127.0.0.1", "[::1]", host.text])
     }
 
     /// Serves requests until an event that the caller must handle. Requests that repeat the held one are held
