@@ -97,7 +97,7 @@ extension ProviderMetadata {
         issuer: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> [WebURL] {
         let url = try checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let path = url.pathWithoutLastSlash
         var paths = [
             "/.well-known/oauth-authorization-server\(path)", "/.well-known/openid-configuration\(path)",
         ]

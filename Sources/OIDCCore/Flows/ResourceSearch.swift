@@ -23,7 +23,7 @@ package struct ResourceSearch: Sendable {
     package init(
         _ url: WebURL, environment: ProviderEnvironment, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) {
-        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+        guard url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
             throw .usage(
                 "plain http is for loopback only, found \(DisplayText.clean(url.withoutQuery))",
                 hint: .advice(.useHTTPS))

@@ -16,7 +16,7 @@ extension ProviderMetadata {
                 hint: bare.map { .useIssuer(DisplayText.clean($0.text, limit: 200)) }
                     ?? .advice(.checkIssuerAddress))
         }
-        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+        guard url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
             throw .usage(
                 "issuer: plain http is for loopback only, found \(DisplayText.address(text))",
                 hint: .advice(.useHTTPS))
@@ -42,7 +42,7 @@ extension ProviderMetadata {
                 "issuer: \(DisplayText.clean(issuer)) is a template, which has no well-known place",
                 hint: .advice(.setMetadataURL))
         }
-        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let path = url.pathWithoutLastSlash
         return [
             url.replacingPath("\(path)/.well-known/openid-configuration"),
             url.replacingPath("/.well-known/oauth-authorization-server\(path)"),
@@ -58,7 +58,7 @@ extension ProviderMetadata {
                 "metadata URL: expected an https URL without a fragment, "
                     + "found \(DisplayText.address(text))", hint: .advice(.checkMetadataURL))
         }
-        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+        guard url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
             throw .usage(
                 "metadata URL: plain http is for loopback only, found \(DisplayText.address(text))",
                 hint: .advice(.useHTTPS))

@@ -69,7 +69,7 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
         _ issuer: String, resourceURL: WebURL, allowsInsecureHTTP: Bool
     ) throws(OIDCError) {
         guard let url = WebURL(issuer), url.query == nil, url.fragment == nil,
-            url.isSecure || url.isLoopback || allowsInsecureHTTP
+            url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP)
         else {
             throw .protocolViolation(
                 .discovery, "authorization_servers", expected: "https URLs without query and fragment",
@@ -102,8 +102,7 @@ extension ProtectedResourceMetadata {
     private static func places(of url: WebURL, also others: [String]) -> [WebURL] {
         let place = "/.well-known/oauth-protected-resource"
         let path = url.path == "/" ? "" : url.path
-        let withoutSlash = path.hasSuffix("/") ? String(path.dropLast()) : path
-        var tails = [path, withoutSlash] + others
+        var tails = [path, url.pathWithoutLastSlash] + others
         if let query = url.query { tails.insert("\(path)?\(query)", at: 0) }
         var urls: [WebURL] = []
         for tail in tails {
@@ -154,10 +153,8 @@ package struct ResourceIdentifier: Hashable, Sendable {
 
     /// Returns whether a URL is the identifier itself; a slash at the end makes no difference.
     package func isSamePlace(as other: WebURL) -> Bool {
-        func path(_ url: WebURL) -> String {
-            url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
-        }
-        return other.origin == url.origin && ExactText.isSame(path(other), path(url))
+        other.origin == url.origin
+            && ExactText.isSame(other.pathWithoutLastSlash, url.pathWithoutLastSlash)
             && ExactText.isSame(other.query ?? "", url.query ?? "")
     }
 
@@ -168,7 +165,7 @@ package struct ResourceIdentifier: Hashable, Sendable {
         if let query = url.query {
             return other.path == url.path && other.query.map { ExactText.isSame($0, query) } == true
         }
-        let prefix = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let prefix = url.pathWithoutLastSlash
         return ExactText.isSame(other.path, prefix) || other.path.utf8.starts(with: "\(prefix)/".utf8)
     }
 }

@@ -51,7 +51,7 @@ package final class CurlTransport: HTTPTransport {
     /// Throws for a request that must not be sent.
     func admit(_ request: HTTPRequest, stage: Stage) throws(OIDCError) {
         guard
-            request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP
+            request.url.isSafe(allowsInsecureHTTP: configuration.allowInsecureHTTP)
                 || stage == .subjectToken && GoogleMetadata.isIdentity(request.url)
         else {
             throw OIDCError(
