@@ -120,7 +120,7 @@ final class CurlChannel: @unchecked Sendable {
         let now = MonotonicTime.now()
         if let end = limits.end, now >= end { return .timeOut }
         if let silence = limits.silence,
-            now >= exchange.lastActivity.adding(milliseconds: Int64(silence.milliseconds))
+            now >= exchange.lastActivity.adding(milliseconds: silence.milliseconds)
         {
             return .silence
         }

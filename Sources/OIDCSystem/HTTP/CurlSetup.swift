@@ -43,7 +43,9 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         options.set(OIDC_CURLOPT_MAXCONNECTS, 4)
         options.set(OIDC_CURLOPT_USERAGENT, configuration.userAgent)
-        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, max(1, configuration.connectTimeout.milliseconds))
+        // libcurl takes an `int`.
+        let patience = min(configuration.connectTimeout.milliseconds, 2_000_000_000)
+        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, patience)))
         options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
         _ = oidc_curl_keep_sockets(options.easy)
         // With HTTP/2, libcurl repeats a refused stream, which only ProxyTransfer prevents.
@@ -177,14 +179,5 @@ struct CurlSetup {
                 .usage, "\(stage.title): the request header \(field.name) is set by the program alone",
                 hint: "leave it out", stage: stage)
         }
-    }
-}
-
-extension Duration {
-    /// The duration in whole milliseconds, rounded up, within the range of libcurl's `int`.
-    var milliseconds: Int {
-        let (seconds, attoseconds) = components
-        guard seconds < 2_000_000 else { return 2_000_000_000 }
-        return Int(seconds) * 1_000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
 }

@@ -36,7 +36,7 @@ package final class CurlTransport: HTTPTransport {
     /// Sends a request. Any status is an answer; redirects of a GET are followed within its origin.
     package func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         try admit(request, stage: stage)
-        let end = MonotonicTime.now().adding(milliseconds: Int64(configuration.httpTimeout.milliseconds))
+        let end = MonotonicTime.now().adding(milliseconds: configuration.httpTimeout.milliseconds)
         var request = request
         var redirects = 0
         while true {
@@ -88,7 +88,7 @@ package final class CurlTransport: HTTPTransport {
             let pause =
                 failure == nil
                 ? policy.pause(after: response, tries: tries) : policy.pause(after: result, tries: tries)
-            guard let pause, MonotonicTime.now().adding(milliseconds: Int64(pause.milliseconds)) < end else {
+            guard let pause, MonotonicTime.now().adding(milliseconds: pause.milliseconds) < end else {
                 guard let failure else { return response }
                 guard request.redeemsSingleUseSecret, exchange.head.isComplete, !body.isEmpty else {
                     throw failure
@@ -147,7 +147,7 @@ package final class CurlTransport: HTTPTransport {
         configuration.trace?(
             .repeating(method: request.method.name, url: request.url.withoutQuery, after: pause))
         if let pauseElsewhere = configuration.pause { return pauseElsewhere(pause) }
-        let end = MonotonicTime.now().adding(milliseconds: Int64(pause.milliseconds))
+        let end = MonotonicTime.now().adding(milliseconds: pause.milliseconds)
         while MonotonicTime.now() < end {
             if let ending = configuration.interruption {
                 throw CurlFailure(
