@@ -164,23 +164,8 @@ package struct SharedStoreURL: Hashable, Sendable {
 
     /// Decodes % escapes; nil for a bad one, or for a control character.
     private static func decoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == .percent else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst().flatMap(ASCII.hexValue),
-                let low = rest.popFirst().flatMap(ASCII.hexValue)
-            else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(where: ASCII.isControl)
-        else {
-            return nil
-        }
-        return text
+        let decoded = FormEncoding.decodeComponent(Array(text.utf8)[...], plusIsSpace: false)
+        return decoded.flatMap { $0.utf8.contains(where: ASCII.isControl) ? nil : $0 }
     }
 
     private static func mistake(_ message: String) -> OIDCError {
