@@ -62,7 +62,7 @@ enum LoopbackSocket {
     static func peerRoute(_ descriptor: FileDescriptor) -> String? {
         var text = [CChar](repeating: 0, count: 96)
         guard oidc_peer_route(descriptor.rawValue, &text, text.count) == 0 else { return nil }
-        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(terminated: text)
     }
 
     /// The number of bytes that are read at once.

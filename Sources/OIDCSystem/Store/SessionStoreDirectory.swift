@@ -13,7 +13,7 @@ struct SessionDirectory: Sendable {
         self.noun = noun
     }
 
-    func location(_ name: String) -> String { "\(path == "/" ? "" : path)/\(name)\(ending)" }
+    func location(_ name: String) -> String { FilePath.join(path, name + ending) }
 
     /// Reads a session's file, without lock or scan, as fetching a fresh token must be fast.
     func read(_ name: String) throws(OIDCError) -> [UInt8]? {
