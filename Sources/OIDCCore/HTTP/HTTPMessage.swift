@@ -62,6 +62,24 @@ public struct HTTPHeaders: Hashable, Sendable {
     public mutating func append(_ name: String, _ value: String) {
         fields.append(Field(name: name, value: value))
     }
+
+    /// Splits a value at the commas outside quoted strings (RFC 9110 §5.6.1).
+    package static func elements(_ value: [UInt8]) -> [ArraySlice<UInt8>] {
+        var elements: [ArraySlice<UInt8>] = []
+        var (start, index, isQuoted) = (0, 0, false)
+        while index < value.count {
+            switch value[index] {
+            case .quote: isQuoted.toggle()
+            case .backslash where isQuoted: index += 1
+            case .comma where !isQuoted:
+                elements.append(value[start..<index])
+                start = index + 1
+            default: break
+            }
+            index += 1
+        }
+        return elements + [value[start...]]
+    }
 }
 
 /// A request as a value, independent of how it is sent.
