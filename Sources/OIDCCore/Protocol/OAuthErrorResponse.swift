@@ -187,17 +187,6 @@ extension HTTPResponse {
         return DisplayText.clean(secrets.removed(from: text))
     }
 
-    /// Seconds to wait (RFC 9110 §10.2.3), at most a day: as digits, or until a date, counted from the
-    /// answer's own, or from when it came.
-    public var retryAfter: Int? {
-        guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }) else { return nil }
-        if let seconds = Int(text) { return seconds >= 0 ? min(seconds, 86_400) : nil }
-        guard let end = HTTPDate.instant(text),
-            let start = headers["Date"].flatMap(HTTPDate.instant) ?? receivedAt, end >= start
-        else { return nil }
-        return Int(min(end.seconds(since: start), 86_400))
-    }
-
     /// Whether the body may be a form. Some providers send forms as plain text or without a type.
     var looksFormEncoded: Bool {
         switch mediaType {

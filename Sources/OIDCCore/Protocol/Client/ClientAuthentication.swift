@@ -27,6 +27,14 @@ public enum ClientAuthentication: Sendable {
 
     var usesCertificate: Bool { if case .tlsClientAuth = self { true } else { false } }
 
+    var secret: Redacted<String>? {
+        switch self {
+        case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _):
+            secret
+        case .none, .privateKeyJWT, .assertion, .tlsClientAuth: nil
+        }
+    }
+
     /// RFC 7518 §3.2: a secret shorter than the hash makes a signature that can be guessed.
     static func signer(
         secret: Redacted<String>, _ algorithm: SignatureAlgorithm
