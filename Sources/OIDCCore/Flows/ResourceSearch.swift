@@ -61,7 +61,7 @@ package struct ResourceSearch: Sendable {
         let first = named ?? known
         if let first {
             do throws(OIDCError) {
-                return try found([first], isNamed: named != nil, challenge, refetching: refetching)
+                return try metadata(at: [first], isNamed: named != nil, challenge, refetching: refetching)
             } catch {
                 guard error.kind == .refused else { throw error }
                 failure = error
@@ -70,7 +70,7 @@ package struct ResourceSearch: Sendable {
         let left = ProtectedResourceMetadata.wellKnownURLs(for: url).filter { $0 != first }
         if left.isEmpty, let failure { throw failure }
         do throws(OIDCError) {
-            return try found(left, isNamed: false, challenge, refetching: refetching)
+            return try metadata(at: left, isNamed: false, challenge, refetching: refetching)
         } catch {
             throw error.kind == .refused ? failure ?? error : error
         }
@@ -78,14 +78,14 @@ package struct ResourceSearch: Sendable {
 
     /// Reads the metadata from a URL that an earlier search found.
     package func find(at metadataURL: WebURL, refetching: Bool = false) throws(OIDCError) -> Found {
-        try checkPlace(metadataURL.text)
-        return try found([metadataURL], isNamed: false, ResourceChallenge(), refetching: refetching)
+        try checkMetadataURL(metadataURL.text)
+        return try metadata(at: [metadataURL], isNamed: false, ResourceChallenge(), refetching: refetching)
     }
 
-    private func found(
-        _ places: [WebURL], isNamed: Bool, _ challenge: ResourceChallenge, refetching: Bool
+    private func metadata(
+        at urls: [WebURL], isNamed: Bool, _ challenge: ResourceChallenge, refetching: Bool
     ) throws(OIDCError) -> Found {
-        let (metadata, url) = try document(at: places, refetching: refetching)
+        let (metadata, url) = try document(at: urls, refetching: refetching)
         return Found(
             metadata: metadata, metadataURL: url,
             prefix: try prefix(of: metadata, from: url, refetching: refetching),
@@ -96,13 +96,13 @@ package struct ResourceSearch: Sendable {
     /// otherwise decide where the users of the others sign in, so a resource above the URL must say the same of itself
     /// (RFC 9728 §3.3).
     private func prefix(
-        of metadata: ProtectedResourceMetadata, from place: WebURL, refetching: Bool
+        of metadata: ProtectedResourceMetadata, from metadataURL: WebURL, refetching: Bool
     ) throws(OIDCError) -> WebURL? {
-        guard let identifier = ResourceIdentifier(metadata.resource), !identifier.isSamePlace(as: url) else {
+        guard let identifier = ResourceIdentifier(metadata.resource), !identifier.identifies(url) else {
             return nil
         }
-        let own = ProtectedResourceMetadata.ownPlaces(of: identifier.url)
-        if own.contains(place) { return nil }
+        let own = ProtectedResourceMetadata.ownURLs(of: identifier.url)
+        if own.contains(metadataURL) { return nil }
         let insecure = documents.allowsInsecureHTTP
         do throws(OIDCError) {
             let calls = own.map {
@@ -144,18 +144,18 @@ package struct ResourceSearch: Sendable {
 
     private func namedURL(_ challenge: ResourceChallenge) throws(OIDCError) -> WebURL? {
         guard let text = challenge.metadataURL else { return nil }
-        return try checkPlace(text)
+        return try checkMetadataURL(text)
     }
 
     /// Checks that metadata is on the resource's origin. Anywhere else, somebody else would decide where the user
     /// signs in.
     @discardableResult
-    private func checkPlace(_ text: String) throws(OIDCError) -> WebURL {
-        guard let place = WebURL(text), place.fragment == nil, place.origin == url.origin else {
+    private func checkMetadataURL(_ text: String) throws(OIDCError) -> WebURL {
+        guard let found = WebURL(text), found.fragment == nil, found.origin == url.origin else {
             throw .untrusted(
                 .discovery, "resource_metadata", expected: "a URL of \(DisplayText.clean(url.origin))",
                 found: DisplayText.address(text))
         }
-        return place
+        return found
     }
 }

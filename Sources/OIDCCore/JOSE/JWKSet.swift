@@ -106,7 +106,7 @@ public struct JWKSet: Hashable, Sendable {
     public static func call(_ url: WebURL) -> EndpointCall<JWKSet> {
         EndpointCall(.json(url), stage: .keys) { response throws(OIDCError) in
             guard response.isSuccess else {
-                throw OAuthErrorResponse.failure(response, stage: .keys, place: url)
+                throw OAuthErrorResponse.failure(response, stage: .keys, url: url)
             }
             do throws(Malformed) {
                 return try JWKSet(parsing: response.body)

@@ -74,7 +74,7 @@ extension ProviderMetadata {
             switch response.status {
             case 200..<300: break
             case 404, 405, 410: return nil
-            default: throw OAuthErrorResponse.failure(response, stage: .discovery, place: url) { _ in nil }
+            default: throw OAuthErrorResponse.failure(response, stage: .discovery, url: url) { _ in nil }
             }
             let answer = try JSONAnswer(response, stage: .discovery)
             return try ProviderMetadata(

@@ -5,7 +5,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     package let uri: String?
     /// Whether the code stands where OAuth, or the documentation of the provider, has it. Only such a code ends a
     /// session: what a gateway repeats elsewhere in its answer may come of something else.
-    private(set) var isInItsPlace = true
+    private(set) var isStandardMember = true
 
     package init(code: String, description: String? = nil, uri: String? = nil) {
         self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
@@ -52,14 +52,14 @@ package struct OAuthErrorResponse: Hashable, Sendable {
             let code = error["code"]?.string ?? error["status"]?.string ?? error["type"]?.string
             self.init(
                 code: code ?? "error", description: error["message"]?.string, uri: nil, withholding: secrets)
-            isInItsPlace = false
+            isStandardMember = false
         default:
             let first = members["errors"]?.array?.first
             if isRefusal, let code = first?["errorType"]?.string, !code.isEmpty {
                 self.init(code: code, description: first?["message"]?.string, withholding: secrets)
             } else if isRefusal, let code = members["message"]?.string, Self.knownCodes.contains(code) {
                 self.init(code: code, withholding: secrets)
-                isInItsPlace = false
+                isStandardMember = false
             } else {
                 return nil
             }
@@ -112,7 +112,7 @@ extension OAuthErrorResponse {
     /// The error that an answer other than the expected one amounts to: 429, 5xx and the codes for a temporary
     /// failure mean try later, anything else is a refusal. `hint` returns what to do about a code.
     static func failure(
-        _ response: HTTPResponse, stage: Stage, place: WebURL? = nil,
+        _ response: HTTPResponse, stage: Stage, url: WebURL? = nil,
         withholding secrets: WithheldSecrets = WithheldSecrets(),
         hint: (String?) -> Hint? = OAuthErrorResponse.hint
     ) -> OIDCError {
@@ -134,8 +134,8 @@ extension OAuthErrorResponse {
         // credentials" (26.4, 2026-11).
         let isClient = answer.map { $0.description?.includes("client credentials") == true } ?? true
         let code =
-            isClient && response.status == 401 && place == nil ? "invalid_client" : answer?.code
-        let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
+            isClient && response.status == 401 && url == nil ? "invalid_client" : answer?.code
+        let from = url.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
             hint: isTemporary ? .tryAgain(seconds: response.retryAfter) : answer?.resourceHint ?? hint(code),

@@ -93,20 +93,20 @@ extension ProtectedResourceMetadata {
     /// Returns where the metadata of a URL may be (RFC 9728 §3.1), each once: with the path and query inserted, then
     /// with the path alone, then at the root.
     package static func wellKnownURLs(for url: WebURL) -> [WebURL] {
-        places(of: url, also: [""])
+        wellKnownURLs(for: url, tails: [""])
     }
 
     /// Returns where only the resource itself can put its metadata: with its own path and query inserted.
-    static func ownPlaces(of url: WebURL) -> [WebURL] { places(of: url, also: []) }
+    static func ownURLs(of url: WebURL) -> [WebURL] { wellKnownURLs(for: url, tails: []) }
 
-    private static func places(of url: WebURL, also others: [String]) -> [WebURL] {
-        let place = "/.well-known/oauth-protected-resource"
+    private static func wellKnownURLs(for url: WebURL, tails others: [String]) -> [WebURL] {
+        let wellKnownPath = "/.well-known/oauth-protected-resource"
         let path = url.path == "/" ? "" : url.path
         var tails = [path, url.pathWithoutLastSlash] + others
         if let query = url.query { tails.insert("\(path)?\(query)", at: 0) }
         var urls: [WebURL] = []
         for tail in tails {
-            guard let found = WebURL("\(url.scheme)://\(url.hostAndPort)\(place)\(tail)"),
+            guard let found = WebURL("\(url.scheme)://\(url.hostAndPort)\(wellKnownPath)\(tail)"),
                 !urls.contains(found)
             else { continue }
             urls.append(found)
@@ -122,7 +122,7 @@ extension ProtectedResourceMetadata {
             switch response.status {
             case 200..<300: break
             case 404, 405, 410: return nil
-            default: throw OAuthErrorResponse.failure(response, stage: .discovery, place: url) { _ in nil }
+            default: throw OAuthErrorResponse.failure(response, stage: .discovery, url: url) { _ in nil }
             }
             let answer: JSONAnswer
             do throws(OIDCError) { answer = try JSONAnswer(response, stage: .discovery) } catch {
@@ -152,7 +152,7 @@ package struct ResourceIdentifier: Hashable, Sendable {
     }
 
     /// Returns whether a URL is the identifier itself; a slash at the end makes no difference.
-    package func isSamePlace(as other: WebURL) -> Bool {
+    package func identifies(_ other: WebURL) -> Bool {
         other.origin == url.origin
             && ExactText.isSame(other.pathWithoutLastSlash, url.pathWithoutLastSlash)
             && ExactText.isSame(other.query ?? "", url.query ?? "")

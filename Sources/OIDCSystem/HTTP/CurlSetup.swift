@@ -109,14 +109,14 @@ struct CurlSetup {
     /// Returns this machine's certificate authorities for a libcurl that was built for another system; nil if
     /// libcurl's own paths exist.
     private func authoritiesElsewhere(_ easy: OpaquePointer) -> String? {
-        var places: [String] = []
+        var paths: [String] = []
         for info in [OIDC_CURLINFO_CAINFO, OIDC_CURLINFO_CAPATH] {
             var text: UnsafePointer<CChar>?
             if oidc_curl_get_string(easy, Int32(info), &text) == 0, let text {
-                places.append(String(cString: text))
+                paths.append(String(cString: text))
             }
         }
-        guard !places.isEmpty, !places.contains(where: PEMFile.isReadable) else { return nil }
+        guard !paths.isEmpty, !paths.contains(where: PEMFile.isReadable) else { return nil }
         return Self.usualAuthorities.first(where: PEMFile.isReadable)
     }
 

@@ -166,7 +166,7 @@ package struct BrowserSignIn {
     private func requestDeviceCode() throws(OIDCError) -> DeviceCodeRequest {
         do throws(Errno) {
             return try DeviceCodeRequest { [flow] in
-                Result { () throws(OIDCError) in try flow.beginOnDevice() }
+                Result { () throws(OIDCError) in try flow.requestDeviceCode() }
             }
         } catch {
             throw OIDCError(

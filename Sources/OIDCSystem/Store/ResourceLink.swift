@@ -52,7 +52,7 @@ package struct ResourceLink: Hashable, Sendable {
     /// Returns whether the link is for exactly a URL, not for one above it.
     package func isFor(_ url: WebURL) -> Bool {
         guard let identifier = ResourceIdentifier(reach) else { return false }
-        return covers(url) && identifier.isSamePlace(as: url)
+        return covers(url) && identifier.identifies(url)
     }
 
     /// Returns whether one link takes the other's place: a resource has one for each grant and account, and for each URL

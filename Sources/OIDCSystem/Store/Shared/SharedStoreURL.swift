@@ -40,7 +40,7 @@ package struct SharedStoreURL: Hashable, Sendable {
     private static let socketScheme = "redis+unix:"
 
     /// Returns whether a setting names a shared store, even with a mistake in the rest.
-    package static func isMeant(by setting: String) -> Bool {
+    package static func isSharedStore(_ setting: String) -> Bool {
         let word = ASCII.lowercased(setting)
         return word.hasPrefix("redis") || word.hasPrefix("etcd") || word.hasPrefix("valkey")
             || word.includes("://")
