@@ -1,3 +1,16 @@
+/// The reason why a cryptographic operation failed; an invalid signature is not an error.
+public enum CryptoError: Error, Equatable, Sendable {
+    /// The system's library is missing or too old; the string names it.
+    case unavailable(String)
+    /// The library cannot be opened now, as too many files are open.
+    case outOfDescriptors(String)
+    case invalidKey(String)
+    case passphraseNeeded
+    case wrongPassphrase
+    case unsupported(String)
+    case failed(String)
+}
+
 /// A hash function of FIPS 180-4 that JOSE uses (RFC 7518 §3).
 public enum HashAlgorithm: Sendable, CaseIterable {
     case sha256, sha384, sha512

@@ -114,7 +114,7 @@ struct SignInTextTests {
     ) throws -> String {
         let provider = try InMemoryProvider { _ in }
         var authorization: DeviceAuthorization?
-        _ = try provider.signIn { login in authorization = try login.beginOnDevice() }
+        _ = try provider.signIn { login in authorization = try login.requestDeviceCode() }
         return DeviceCodeText(
             authorization: try #require(authorization), size: (columns, rows), usesColor: false,
             usesUnicode: true, instructions: instructions

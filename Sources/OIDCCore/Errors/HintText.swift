@@ -1,5 +1,5 @@
 extension Hint: CustomStringConvertible {
-    /// The hint in plain English, without the name of any option, setting or command.
+    /// The setting in plain English, without the name of any option or command.
     public var description: String {
         switch self {
         case .signIn: "sign in again"

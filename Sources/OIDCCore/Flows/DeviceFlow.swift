@@ -1,7 +1,7 @@
 /// The device grant (RFC 8628): the user signs in elsewhere, while the token endpoint is polled.
 extension SignInFlow {
     /// Requests a code for the user to enter.
-    package func beginOnDevice() throws(OIDCError) -> DeviceAuthorization {
+    package func requestDeviceCode() throws(OIDCError) -> DeviceAuthorization {
         try tokenEndpoint.check(resources: request.resources)
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(

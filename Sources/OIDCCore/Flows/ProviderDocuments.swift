@@ -78,15 +78,9 @@ package struct PublishedKeys: KeySource {
         {
             return keys
         }
-        let response = try environment.transport.send(.json(url), stage: .keys)
-        guard response.isSuccess else {
-            throw OAuthErrorResponse.failure(response, stage: .keys, place: url)
-        }
-        let keys: JWKSet
-        do { keys = try JWKSet(parsing: response.body) } catch {
-            throw OIDCError(
-                .refused, "jwks: \(url.withoutQuery): expected a key set, found \(error)", stage: .keys)
-        }
+        let call = JWKSet.call(url)
+        let response = try environment.transport.send(call.request, stage: call.stage)
+        let keys = try call.read(response)
         environment.cache.keep(response, from: url, at: environment.now())
         return keys
     }

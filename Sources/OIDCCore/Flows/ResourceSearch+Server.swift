@@ -28,7 +28,7 @@ extension ResourceSearch {
         for issuer in issuers {
             let found: ProviderMetadata
             do throws(OIDCError) {
-                found = try server(issuer, forSignIn: forSignIn, refetching: refetching)
+                found = try authorizationServer(issuer: issuer, forSignIn: forSignIn, refetching: refetching)
             } catch {
                 guard ![.interrupted, .failed, .timedOut].contains(error.kind) else { throw error }
                 var error = error
@@ -47,13 +47,7 @@ extension ResourceSearch {
 
     /// Returns the metadata of an authorization server that an earlier search chose.
     package func authorizationServer(
-        issuer: String, forSignIn: Bool = true
-    ) throws(OIDCError) -> ProviderMetadata {
-        try server(issuer, forSignIn: forSignIn, refetching: false)
-    }
-
-    private func server(
-        _ issuer: String, forSignIn: Bool, refetching: Bool
+        issuer: String, forSignIn: Bool = true, refetching: Bool = false
     ) throws(OIDCError) -> ProviderMetadata {
         let insecure = documents.allowsInsecureHTTP
         let calls = try ProviderMetadata.resourceServerURLs(issuer: issuer, allowsInsecureHTTP: insecure).map
@@ -106,7 +100,7 @@ extension ProviderMetadata {
         issuer: String, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> [WebURL] {
         let url = try checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let path = url.pathWithoutLastSlash
         var paths = [
             "/.well-known/oauth-authorization-server\(path)", "/.well-known/openid-configuration\(path)",
         ]

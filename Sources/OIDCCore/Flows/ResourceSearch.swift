@@ -24,7 +24,7 @@ package struct ResourceSearch: Sendable {
     package init(
         _ url: WebURL, environment: ProviderEnvironment, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) {
-        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+        guard url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
             throw .usage(
                 "plain http is for loopback only, found \(DisplayText.clean(url.withoutQuery))",
                 hint: .advice(.useHTTPS))
@@ -64,7 +64,7 @@ package struct ResourceSearch: Sendable {
         let first = named ?? known
         if let first {
             do throws(OIDCError) {
-                return try found([first], isNamed: named != nil, challenge, refetching: refetching)
+                return try metadata(at: [first], isNamed: named != nil, challenge, refetching: refetching)
             } catch {
                 guard error.kind == .refused else { throw error }
                 failure = error
@@ -73,7 +73,7 @@ package struct ResourceSearch: Sendable {
         let left = ProtectedResourceMetadata.wellKnownURLs(for: url).filter { $0 != first }
         if left.isEmpty, let failure { throw failure }
         do throws(OIDCError) {
-            return try found(left, isNamed: false, challenge, refetching: refetching)
+            return try metadata(at: left, isNamed: false, challenge, refetching: refetching)
         } catch {
             throw error.kind == .refused ? failure ?? error : error
         }
@@ -81,14 +81,14 @@ package struct ResourceSearch: Sendable {
 
     /// Reads the metadata from a URL that an earlier search found.
     package func find(at metadataURL: WebURL, refetching: Bool = false) throws(OIDCError) -> Found {
-        try checkPlace(metadataURL.text)
-        return try found([metadataURL], isNamed: false, ResourceChallenge(), refetching: refetching)
+        try checkMetadataURL(metadataURL.text)
+        return try metadata(at: [metadataURL], isNamed: false, ResourceChallenge(), refetching: refetching)
     }
 
-    private func found(
-        _ places: [WebURL], isNamed: Bool, _ challenge: ResourceChallenge, refetching: Bool
+    private func metadata(
+        at urls: [WebURL], isNamed: Bool, _ challenge: ResourceChallenge, refetching: Bool
     ) throws(OIDCError) -> Found {
-        let (metadata, url) = try document(at: places, refetching: refetching)
+        let (metadata, url) = try document(at: urls, refetching: refetching)
         return Found(
             metadata: metadata, metadataURL: url,
             prefix: try prefix(of: metadata, from: url, refetching: refetching),
@@ -101,13 +101,13 @@ package struct ResourceSearch: Sendable {
     /// §3.3). Otherwise, whoever controls one path of an origin could decide where the users of its other
     /// paths sign in.
     private func prefix(
-        of metadata: ProtectedResourceMetadata, from place: WebURL, refetching: Bool
+        of metadata: ProtectedResourceMetadata, from metadataURL: WebURL, refetching: Bool
     ) throws(OIDCError) -> WebURL? {
-        guard let identifier = ResourceIdentifier(metadata.resource), !identifier.isSamePlace(as: url) else {
+        guard let identifier = ResourceIdentifier(metadata.resource), !identifier.identifies(url) else {
             return nil
         }
-        let own = ProtectedResourceMetadata.ownPlaces(of: identifier.url)
-        if own.contains(place) { return nil }
+        let own = ProtectedResourceMetadata.ownURLs(of: identifier.url)
+        if own.contains(metadataURL) { return nil }
         let insecure = documents.allowsInsecureHTTP
         do throws(OIDCError) {
             let calls = own.map {
@@ -149,18 +149,18 @@ package struct ResourceSearch: Sendable {
 
     private func namedURL(_ challenge: ResourceChallenge) throws(OIDCError) -> WebURL? {
         guard let text = challenge.metadataURL else { return nil }
-        return try checkPlace(text)
+        return try checkMetadataURL(text)
     }
 
     /// Checks that the metadata is on the resource's origin, as no other origin may decide where the user
     /// signs in.
     @discardableResult
-    private func checkPlace(_ text: String) throws(OIDCError) -> WebURL {
-        guard let place = WebURL(text), place.fragment == nil, place.origin == url.origin else {
+    private func checkMetadataURL(_ text: String) throws(OIDCError) -> WebURL {
+        guard let found = WebURL(text), found.fragment == nil, found.origin == url.origin else {
             throw .untrusted(
                 .discovery, "resource_metadata", expected: "a URL of \(DisplayText.clean(url.origin))",
                 found: DisplayText.address(text))
         }
-        return place
+        return found
     }
 }

@@ -188,13 +188,3 @@ extension ProviderMetadata {
         idTokenSigningAlgValuesSupported.map(SignatureAlgorithm.areSymmetric) ?? false
     }
 }
-
-extension ClientAuthentication {
-    var secret: Redacted<String>? {
-        switch self {
-        case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _):
-            secret
-        case .none, .privateKeyJWT, .assertion, .tlsClientAuth: nil
-        }
-    }
-}

@@ -63,21 +63,7 @@ struct ChallengeParser {
     private let elements: [ArraySlice<UInt8>]
 
     init(_ value: String) {
-        var elements: [ArraySlice<UInt8>] = []
-        let bytes = Array(value.utf8.prefix(ChallengeParser.maximumByteCount))
-        var (start, index, isQuoted) = (0, 0, false)
-        while index < bytes.count {
-            switch bytes[index] {
-            case .quote: isQuoted.toggle()
-            case .backslash where isQuoted: index += 1
-            case .comma where !isQuoted:
-                elements.append(bytes[start..<index])
-                start = index + 1
-            default: break
-            }
-            index += 1
-        }
-        self.elements = elements + [bytes[start...]]
+        elements = HTTPHeaders.elements(Array(value.utf8.prefix(ChallengeParser.maximumByteCount)))
     }
 
     func challenges() -> [AuthenticationChallenge] {
@@ -116,7 +102,7 @@ private struct ElementReader {
 
     /// Reads a token (RFC 9110 §5.6.2).
     mutating func token() -> String? {
-        let token = rest.prefix { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        let token = rest.prefix { ASCII.isTokenCharacter($0) }
         guard !token.isEmpty else { return nil }
         rest = rest.dropFirst(token.count)
         return String(decoding: token, as: UTF8.self)

@@ -62,6 +62,24 @@ public struct HTTPHeaders: Hashable, Sendable {
     public mutating func append(_ name: String, _ value: String) {
         fields.append(Field(name: name, value: value))
     }
+
+    /// Splits a value at the commas outside quoted strings (RFC 9110 §5.6.1).
+    package static func elements(_ value: [UInt8]) -> [ArraySlice<UInt8>] {
+        var elements: [ArraySlice<UInt8>] = []
+        var (start, index, isQuoted) = (0, 0, false)
+        while index < value.count {
+            switch value[index] {
+            case .quote: isQuoted.toggle()
+            case .backslash where isQuoted: index += 1
+            case .comma where !isQuoted:
+                elements.append(value[start..<index])
+                start = index + 1
+            default: break
+            }
+            index += 1
+        }
+        return elements + [value[start...]]
+    }
 }
 
 /// A request as a value, independent of how it is sent.
@@ -146,5 +164,16 @@ public struct HTTPResponse: Hashable, Sendable {
             return nil
         }
         return ASCII.lowercased(ASCII.trimmed(type))
+    }
+
+    /// Seconds to wait (RFC 9110 §10.2.3), at most a day. A date is counted from the answer's own `Date`, or
+    /// from its arrival.
+    public var retryAfter: Int? {
+        guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }) else { return nil }
+        if let seconds = Int(text) { return seconds >= 0 ? min(seconds, 86_400) : nil }
+        guard let end = HTTPDate.instant(text),
+            let start = headers["Date"].flatMap(HTTPDate.instant) ?? receivedAt, end >= start
+        else { return nil }
+        return Int(min(end.seconds(since: start), 86_400))
     }
 }

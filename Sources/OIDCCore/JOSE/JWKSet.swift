@@ -106,12 +106,13 @@ public struct JWKSet: Hashable, Sendable {
     public static func call(_ url: WebURL) -> EndpointCall<JWKSet> {
         EndpointCall(.json(url), stage: .keys) { response throws(OIDCError) in
             guard response.isSuccess else {
-                throw OAuthErrorResponse.failure(response, stage: .keys, place: url)
+                throw OAuthErrorResponse.failure(response, stage: .keys, url: url)
             }
             do throws(Malformed) {
                 return try JWKSet(parsing: response.body)
             } catch {
-                throw OIDCError(.refused, "\(Stage.keys.title): \(error.reason)", stage: .keys)
+                throw OIDCError(
+                    .refused, "jwks: \(url.withoutQuery): expected a key set, found \(error)", stage: .keys)
             }
         }
     }

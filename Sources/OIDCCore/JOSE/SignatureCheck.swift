@@ -8,15 +8,12 @@ package enum SignatureCheck: Hashable, Sendable {
 
 extension JWS {
     /// Verifies the signature (RFC 7515 §5.2) with the keys of a set that fit `alg`, `kid` and their own use.
-    /// If `allowedAlgorithms` is nil, all known ones are allowed; `none` never is.
-    ///
-    /// Keys and URLs in the token itself (`jwk`, `jku`, `x5c`, `x5u`) are ignored (RFC 8725 §3.10).
-    package func verify(
-        keys: JWKSet, allowsSymmetric: Bool = false, allowedAlgorithms: [String]? = nil
-    ) throws(OIDCError) -> SignatureCheck {
+    /// Keys and URLs in the token itself (`jwk`, `jku`, `x5c`, `x5u`) are ignored (RFC 8725 §3.10). All known
+    /// algorithms are allowed; `none` never is.
+    package func verify(keys: JWKSet, allowsSymmetric: Bool = false) throws(OIDCError) -> SignatureCheck {
         let algorithm: SignatureAlgorithm
         do throws(HeaderRefusal) {
-            algorithm = try acceptedAlgorithm(allowed: allowedAlgorithms)
+            algorithm = try acceptedAlgorithm()
         } catch {
             return .invalid(reason: error.cause.message)
         }
@@ -33,8 +30,8 @@ extension JWS {
     }
 
     /// Returns `alg` if it is allowed and known (RFC 8725 §3.1) and there is no `crit`, as no critical
-    /// extension is supported (RFC 7515 §4.1.11).
-    func acceptedAlgorithm(allowed: [String]?) throws(HeaderRefusal) -> SignatureAlgorithm {
+    /// extension is supported (RFC 7515 §4.1.11). If `allowed` is nil, all known ones are; `none` never is.
+    func acceptedAlgorithm(allowed: [String]? = nil) throws(HeaderRefusal) -> SignatureAlgorithm {
         guard let name = algorithmName else {
             let found = header["alg"]?.typeName ?? "none"
             throw HeaderRefusal("alg", expected: "a string", found: found)

@@ -58,7 +58,7 @@ public struct AuthorizationRequest: Sendable {
     ) throws(OIDCError) -> PendingAuthorization {
         try check()
         let endpoint = try metadata.require(.authorization)
-        guard endpoint.isSecure || endpoint.isLoopback || metadata.allowsInsecureHTTP else {
+        guard endpoint.isSafe(allowsInsecureHTTP: metadata.allowsInsecureHTTP) else {
             throw .protocolViolation(
                 .authorization, "authorization_endpoint", expected: "an https URL", found: endpoint.text)
         }

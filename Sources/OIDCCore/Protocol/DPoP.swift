@@ -9,6 +9,13 @@ package enum DPoP {
     static let missingNonceHint: Hint =
         "the provider sent no DPoP-Nonce header with it: contact the provider"
 
+    /// The refusal of a provider that demands another nonce after the one it demanded was sent.
+    static func anotherNonce(_ stage: Stage) -> OIDCError {
+        OIDCError(
+            .refused, "\(stage.title): the provider demands another DPoP nonce each time", stage: stage,
+            oauthError: "use_dpop_nonce")
+    }
+
     /// Returns the nonce for the next proof (§8.2); nil if it is missing or malformed (§8.1).
     package static func nonce(in response: HTTPResponse) -> String? {
         let values = response.headers.values(nonceHeader)

@@ -17,7 +17,7 @@ extension ProviderMetadata {
                 hint: bare.map { .useIssuer(DisplayText.clean($0.text, limit: 200)) }
                     ?? .advice(.checkIssuerAddress))
         }
-        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+        guard url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
             throw .usage(
                 "issuer: plain http is for loopback only, found \(DisplayText.address(text))",
                 hint: .advice(.useHTTPS))
@@ -44,7 +44,7 @@ extension ProviderMetadata {
                 "issuer: \(DisplayText.clean(issuer)) is a template, which has no well-known place",
                 hint: .advice(.setMetadataURL))
         }
-        let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let path = url.pathWithoutLastSlash
         return [
             url.replacingPath("\(path)/.well-known/openid-configuration"),
             url.replacingPath("/.well-known/oauth-authorization-server\(path)"),
@@ -60,7 +60,7 @@ extension ProviderMetadata {
                 "metadata URL: expected an https URL without a fragment, "
                     + "found \(DisplayText.address(text))", hint: .advice(.checkMetadataURL))
         }
-        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+        guard url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
             throw .usage(
                 "metadata URL: plain http is for loopback only, found \(DisplayText.address(text))",
                 hint: .advice(.useHTTPS))
@@ -76,7 +76,7 @@ extension ProviderMetadata {
             switch response.status {
             case 200..<300: break
             case 404, 405, 410: return nil
-            default: throw OAuthErrorResponse.failure(response, stage: .discovery, place: url) { _ in nil }
+            default: throw OAuthErrorResponse.failure(response, stage: .discovery, url: url) { _ in nil }
             }
             let answer = try JSONAnswer(response, stage: .discovery)
             return try ProviderMetadata(

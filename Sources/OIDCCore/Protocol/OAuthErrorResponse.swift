@@ -5,7 +5,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     package let uri: String?
     /// Whether the code is the text of `error` or of Fitbit's `errorType`. Only such a code ends a session,
     /// as a gateway may send the same word elsewhere in its answer for another reason.
-    private(set) var isInItsPlace = true
+    private(set) var isStandardMember = true
 
     package init(code: String, description: String? = nil, uri: String? = nil) {
         self.init(code: code, description: description, uri: uri, withholding: WithheldSecrets())
@@ -54,14 +54,14 @@ package struct OAuthErrorResponse: Hashable, Sendable {
             let code = error["code"]?.string ?? error["status"]?.string ?? error["type"]?.string
             self.init(
                 code: code ?? "error", description: error["message"]?.string, uri: nil, withholding: secrets)
-            isInItsPlace = false
+            isStandardMember = false
         default:
             let first = members["errors"]?.array?.first
             if isRefusal, let code = first?["errorType"]?.string, !code.isEmpty {
                 self.init(code: code, description: first?["message"]?.string, withholding: secrets)
             } else if isRefusal, let code = members["message"]?.string, Self.knownCodes.contains(code) {
                 self.init(code: code, withholding: secrets)
-                isInItsPlace = false
+                isStandardMember = false
             } else {
                 return nil
             }
@@ -115,7 +115,7 @@ extension OAuthErrorResponse {
     /// Returns the error for an unexpected answer: 429, 5xx and the codes for a temporary failure mean that a
     /// later attempt may succeed, anything else is a refusal. `hint` returns the hint for a code.
     static func failure(
-        _ response: HTTPResponse, stage: Stage, place: WebURL? = nil,
+        _ response: HTTPResponse, stage: Stage, url: WebURL? = nil,
         withholding secrets: WithheldSecrets = WithheldSecrets(),
         hint: (String?) -> Hint? = OAuthErrorResponse.hint
     ) -> OIDCError {
@@ -137,8 +137,8 @@ extension OAuthErrorResponse {
         // client credentials" (26.4, 2026-11).
         let isClient = answer.map { $0.description?.includes("client credentials") == true } ?? true
         let code =
-            isClient && response.status == 401 && place == nil ? "invalid_client" : answer?.code
-        let from = place.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
+            isClient && response.status == 401 && url == nil ? "invalid_client" : answer?.code
+        let from = url.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
             hint: isTemporary ? .tryAgain(seconds: response.retryAfter) : answer?.resourceHint ?? hint(code),
@@ -189,17 +189,6 @@ extension HTTPResponse {
             ?? ["message", "detail", "title", "errorType"].lazy.compactMap { first?[$0]?.string }.first
         guard let text, !text.isEmpty else { return nil }
         return DisplayText.clean(secrets.removed(from: text))
-    }
-
-    /// Seconds to wait (RFC 9110 §10.2.3), at most a day. A date is counted from the answer's own `Date`, or
-    /// from its arrival.
-    public var retryAfter: Int? {
-        guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }) else { return nil }
-        if let seconds = Int(text) { return seconds >= 0 ? min(seconds, 86_400) : nil }
-        guard let end = HTTPDate.instant(text),
-            let start = headers["Date"].flatMap(HTTPDate.instant) ?? receivedAt, end >= start
-        else { return nil }
-        return Int(min(end.seconds(since: start), 86_400))
     }
 
     /// Whether the body may be a form. Some providers send forms as plain text or without a type.

@@ -72,7 +72,7 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
         _ issuer: String, resourceURL: WebURL, allowsInsecureHTTP: Bool
     ) throws(OIDCError) {
         guard let url = WebURL(issuer), url.query == nil, url.fragment == nil,
-            url.isSecure || url.isLoopback || allowsInsecureHTTP
+            url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP)
         else {
             throw .protocolViolation(
                 .discovery, "authorization_servers", expected: "https URLs without query and fragment",
@@ -96,22 +96,21 @@ extension ProtectedResourceMetadata {
     /// Returns the URLs that may have the metadata of a resource (RFC 9728 §3.1), each once: with the
     /// resource's path and query inserted, then with the path alone, then at the root.
     package static func wellKnownURLs(for url: WebURL) -> [WebURL] {
-        places(of: url, also: [""])
+        wellKnownURLs(for: url, tails: [""])
     }
 
     /// Returns the URLs at which only the resource itself can publish metadata: with its own path and query
     /// inserted.
-    static func ownPlaces(of url: WebURL) -> [WebURL] { places(of: url, also: []) }
+    static func ownURLs(of url: WebURL) -> [WebURL] { wellKnownURLs(for: url, tails: []) }
 
-    private static func places(of url: WebURL, also others: [String]) -> [WebURL] {
-        let place = "/.well-known/oauth-protected-resource"
+    private static func wellKnownURLs(for url: WebURL, tails others: [String]) -> [WebURL] {
+        let wellKnownPath = "/.well-known/oauth-protected-resource"
         let path = url.path == "/" ? "" : url.path
-        let withoutSlash = path.hasSuffix("/") ? String(path.dropLast()) : path
-        var tails = [path, withoutSlash] + others
+        var tails = [path, url.pathWithoutLastSlash] + others
         if let query = url.query { tails.insert("\(path)?\(query)", at: 0) }
         var urls: [WebURL] = []
         for tail in tails {
-            guard let found = WebURL("\(url.scheme)://\(url.hostAndPort)\(place)\(tail)"),
+            guard let found = WebURL("\(url.scheme)://\(url.hostAndPort)\(wellKnownPath)\(tail)"),
                 !urls.contains(found)
             else { continue }
             urls.append(found)
@@ -127,7 +126,7 @@ extension ProtectedResourceMetadata {
             switch response.status {
             case 200..<300: break
             case 404, 405, 410: return nil
-            default: throw OAuthErrorResponse.failure(response, stage: .discovery, place: url) { _ in nil }
+            default: throw OAuthErrorResponse.failure(response, stage: .discovery, url: url) { _ in nil }
             }
             let answer: JSONAnswer
             do throws(OIDCError) { answer = try JSONAnswer(response, stage: .discovery) } catch {
@@ -158,11 +157,9 @@ package struct ResourceIdentifier: Hashable, Sendable {
     }
 
     /// Returns whether a URL is the identifier itself; a slash at the end makes no difference.
-    package func isSamePlace(as other: WebURL) -> Bool {
-        func path(_ url: WebURL) -> String {
-            url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
-        }
-        return other.origin == url.origin && ExactText.isSame(path(other), path(url))
+    package func identifies(_ other: WebURL) -> Bool {
+        other.origin == url.origin
+            && ExactText.isSame(other.pathWithoutLastSlash, url.pathWithoutLastSlash)
             && ExactText.isSame(other.query ?? "", url.query ?? "")
     }
 
@@ -174,7 +171,7 @@ package struct ResourceIdentifier: Hashable, Sendable {
         if let query = url.query {
             return other.path == url.path && other.query.map { ExactText.isSame($0, query) } == true
         }
-        let prefix = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+        let prefix = url.pathWithoutLastSlash
         return ExactText.isSame(other.path, prefix) || other.path.utf8.starts(with: "\(prefix)/".utf8)
     }
 }

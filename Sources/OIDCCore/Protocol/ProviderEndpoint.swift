@@ -23,7 +23,7 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
             throw .usage(
                 "\(rawValue): expected an https URL without a fragment, found \(DisplayText.clean(text))")
         }
-        guard url.isSecure || url.isLoopback || allowsInsecureHTTP else {
+        guard url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
             throw .usage(
                 "\(rawValue): plain http is for loopback only, found \(DisplayText.clean(text))",
                 hint: .advice(.useHTTPS))

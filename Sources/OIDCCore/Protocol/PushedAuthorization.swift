@@ -31,9 +31,7 @@ package struct PushedAuthorization: Hashable, Sendable {
             case .nonceDemanded(let demanded): nonce = demanded
             }
         }
-        throw OIDCError(
-            .refused, "par: the provider demands another DPoP nonce each time", stage: .pushedAuthorization,
-            oauthError: "use_dpop_nonce")
+        throw DPoP.anotherNonce(.pushedAuthorization)
     }
 
     /// Returns the request: the parameters as a form, with the client's authentication (RFC 9126 §2.1). For a

@@ -117,9 +117,7 @@ public struct TokenEndpoint: Sendable {
             return Issued(
                 refreshToken: refreshToken, accessToken: accessToken, tokens: .failure(error))
         case .nonceDemanded:
-            throw OIDCError(
-                .refused, "token: the provider demands another DPoP nonce each time", stage: .token,
-                oauthError: "use_dpop_nonce")
+            throw DPoP.anotherNonce(.token)
         }
     }
 

@@ -132,7 +132,7 @@ extension TokenRequest {
     func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
         if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant",
-            let refusal = OAuthErrorResponse(response, withholding: secrets), refusal.isInItsPlace
+            let refusal = OAuthErrorResponse(response, withholding: secrets), refusal.isStandardMember
         {
             error.kind = .loginRequired
             error.message = "token: the session has ended: the provider answered \(refusal.text)"

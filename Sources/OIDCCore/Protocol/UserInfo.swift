@@ -176,7 +176,7 @@ package enum UserInfo {
         _ response: HTTPResponse, from endpoint: WebURL, _ secrets: WithheldSecrets
     ) -> OIDCError {
         var error = OAuthErrorResponse.failure(
-            response, stage: .userInfo, place: endpoint, withholding: secrets, hint: { _ in nil })
+            response, stage: .userInfo, url: endpoint, withholding: secrets, hint: { _ in nil })
         let challenge = response.challenges.first { $0.error != nil }
         guard error.kind == .refused, let challenge, let code = challenge.error else { return error }
         let answer = OAuthErrorResponse(

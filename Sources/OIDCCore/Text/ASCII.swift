@@ -37,6 +37,12 @@ package enum ASCII {
     @inlinable
     package static func isVisible(_ byte: UInt8) -> Bool { .space < byte && byte <= .tilde }
 
+    /// Returns whether a byte may be in a token, such as a header's name: tchar of RFC 9110 §5.6.2.
+    @inlinable
+    package static func isTokenCharacter(_ byte: UInt8) -> Bool {
+        isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+
     @inlinable
     package static func isHexDigit(_ byte: UInt8) -> Bool { hexValue(byte) != nil }
 

@@ -55,13 +55,14 @@ public enum FormEncoding {
         return pairs
     }
 
-    private static func decodeComponent(_ bytes: ArraySlice<UInt8>) -> String? {
+    /// Decodes the escapes of a name or value; nil for a broken one or invalid UTF-8.
+    package static func decodeComponent(_ bytes: ArraySlice<UInt8>, plusIsSpace: Bool = true) -> String? {
         var decoded: [UInt8] = []
         decoded.reserveCapacity(bytes.count)
         var index = bytes.startIndex
         while index < bytes.endIndex {
             switch bytes[index] {
-            case .plus:
+            case .plus where plusIsSpace:
                 decoded.append(.space)
             case .percent:
                 guard bytes.endIndex - index > 2, let high = ASCII.hexValue(bytes[index + 1]),

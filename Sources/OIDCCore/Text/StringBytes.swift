@@ -77,3 +77,16 @@ package enum FNV1a {
         return String(decoding: digits, as: UTF8.self)
     }
 }
+
+/// Names of files that depend only on a key.
+package enum FileName {
+    /// Returns a short, safe name: `<readable part>-<64-bit hash of the key>`.
+    package static func of(_ readable: String, hashing key: String) -> String {
+        let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
+            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
+                ? ASCII.lowercased(byte) : .underscore
+        }
+        let safe = kept.first == .period ? [.underscore] + kept.dropFirst() : kept
+        return "\(String(decoding: safe, as: UTF8.self))-\(FNV1a.digits(key))"
+    }
+}

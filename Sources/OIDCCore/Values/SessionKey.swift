@@ -79,12 +79,6 @@ public struct SessionKey: Hashable, Sendable {
 
     /// A short, safe file name that depends only on the key: `<readable part>-<64-bit hash of the key>`.
     public var fileStem: String {
-        let readable = (WebURL.ofIssuer(provider)?.host ?? provider) + "-" + clientID
-        let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
-            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
-                ? ASCII.lowercased(byte) : .underscore
-        }
-        let safe = kept.first == .period ? [.underscore] + kept.dropFirst() : kept
-        return "\(String(decoding: safe, as: UTF8.self))-\(FNV1a.digits(text))"
+        FileName.of((WebURL.ofIssuer(provider)?.host ?? provider) + "-" + clientID, hashing: text)
     }
 }

@@ -13,7 +13,7 @@ public struct TokenType: Hashable, Sendable, CustomStringConvertible {
     /// Returns the type that a configuration assumes; nil if it is not valid in a header (RFC 9110 §11.1), or
     /// is DPoP, which is never assumed.
     package static func assumable(_ text: String) -> TokenType? {
-        let isToken = text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        let isToken = text.utf8.allSatisfy { ASCII.isTokenCharacter($0) }
         guard isToken, !text.isEmpty, case let type = TokenType(text), type != .dpop else { return nil }
         return type
     }

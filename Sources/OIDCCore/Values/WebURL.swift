@@ -105,6 +105,10 @@ public struct WebURL: Hashable, Sendable {
         host == "127.0.0.1" || host == "::1" || host == "localhost"
     }
 
+    /// Returns whether a code, token or secret may be sent to the URL: https, and plain http on loopback or if
+    /// `allowsInsecureHTTP`.
+    package func isSafe(allowsInsecureHTTP: Bool) -> Bool { isSecure || isLoopback || allowsInsecureHTTP }
+
     /// Returns the URL that text without a scheme may mean: https, or http on loopback.
     package static func completing(_ text: String) -> WebURL? {
         guard let secure = WebURL("https://\(text)") else { return nil }
@@ -138,6 +142,9 @@ public struct WebURL: Hashable, Sendable {
                 authority: parts.authority, path: path,
                 query: "\(query ?? "")\(query == nil ? "" : separator)\(added)", fragment: nil))
     }
+
+    /// The path without a slash at its end.
+    package var pathWithoutLastSlash: String { path.hasSuffix("/") ? String(path.dropLast()) : path }
 
     /// Returns the URL of another path on the same origin, without query; nil unless the path starts with
     /// `/`.

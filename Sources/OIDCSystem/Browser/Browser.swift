@@ -6,7 +6,8 @@ package struct Browser: Sendable {
     private let address: String
     private let environment: Variables
     private var untried: ArraySlice<[String]>
-    private var current: (command: [String], child: WatchedChild, watchedUntil: MonotonicTime)?
+    private var current:
+        (command: [String], status: BackgroundResult<ExitStatus>, watchedUntil: MonotonicTime)?
     private var problems: [String] = []
 
     /// Opens a URL with the first command that starts. Only https and loopback URLs are opened, so none can
@@ -39,7 +40,7 @@ package struct Browser: Sendable {
     ///
     /// A command that ends later has not failed: the user closed the browser.
     package mutating func check() -> OIDCError? {
-        guard let (command, child, watchedUntil) = current, let status = child.status else { return nil }
+        guard let (command, result, watchedUntil) = current, let status = result.value else { return nil }
         current = nil
         guard !status.isSuccess, MonotonicTime.now() < watchedUntil else { return nil }
         problems.append("\(DisplayText.quoted(command[0])) \(status)")
@@ -65,7 +66,9 @@ package struct Browser: Sendable {
                     path, arguments: BrowserCommand.arguments(command, address: address),
                     environment: environment,
                     streams: StandardStreams(), options: [.newSession, .closeOthers])
-                current = (command, try WatchedChild(child), MonotonicTime.now().adding(seconds: 5))
+                // The thread also reaps the program, so it never becomes a zombie.
+                let status = try BackgroundResult { child.awaitEnd() }
+                current = (command, status, MonotonicTime.now().adding(seconds: 5))
                 return true
             } catch {
                 problems.append("\(DisplayText.quoted(command.first ?? "")): \(error)")

@@ -31,7 +31,7 @@ public struct ClientConfiguration: Sendable {
     public var bindsTokens = false
     /// The time limit of a sign-in.
     public var timeout: Duration = .seconds(300)
-    /// The number of seconds that clocks may differ by.
+    /// The accepted difference between clocks, in seconds.
     public var leeway: Int64 = 60
     /// The session store; nil means the command line's directory, or memory if no home directory is known.
     public var store: (any SessionStoring)?

@@ -107,14 +107,19 @@ extension Session {
         _ method: HTTPMethod, _ url: WebURL, _ access: AccessToken, nonce: String?,
         _ environment: ProviderEnvironment
     ) throws(OIDCError) -> String? {
+        try dpopKey(of: access)?.proof(
+            method: method, url: url, accessToken: access.token.revealed, nonce: nonce,
+            now: environment.now(), random: environment.random)
+    }
+
+    /// Returns the key that a token is bound to; nil for a bearer token.
+    func dpopKey(of access: AccessToken) throws(OIDCError) -> DPoPKey? {
         guard access.type == .dpop else { return nil }
         guard let dpopKey else {
             throw OIDCError(
                 .failed, "the session has lost the key that its token is bound to", hint: .signIn,
                 stage: .store)
         }
-        return try DPoPKey(pem: dpopKey).proof(
-            method: method, url: url, accessToken: access.token.revealed, nonce: nonce,
-            now: environment.now(), random: environment.random)
+        return try DPoPKey(pem: dpopKey)
     }
 }

@@ -5,18 +5,9 @@ extension CurlConfiguration.CertificateAuthorities {
     /// Checks that the file is readable and contains a certificate. A bad file is an error, never a reason to
     /// trust everything.
     func check() throws(OIDCError) {
-        switch PEMFile.look(path, for: [" CERTIFICATE-----"]) {
-        case .found: return
-        case .absent:
-            throw OIDCError(
-                .usage, "\(name): \(path) contains no PEM certificate",
-                hint: "use a file with \"-----BEGIN CERTIFICATE-----\" in it", stage: .settings)
-        case .unreadable(let reason):
-            throw OIDCError(
-                .usage, "\(name): \(path) cannot be read: \(reason)",
-                hint: "use a PEM file that this user may read", stage: .settings)
-        case .unavailable(let reason): throw PEMFile.shortage(name, path, reason)
-        }
+        try PEMFile.require(
+            path, named: name, with: " CERTIFICATE-----", what: "certificate",
+            hint: "use a file with \"-----BEGIN CERTIFICATE-----\" in it")
     }
 
     var unusable: OIDCError {
@@ -26,41 +17,18 @@ extension CurlConfiguration.CertificateAuthorities {
     }
 }
 
-extension PEMFile {
-    fileprivate static func shortage(_ name: String, _ path: String, _ reason: Errno) -> OIDCError {
-        OIDCError(
-            .failed, "\(name): \(path) cannot be read: \(reason)", hint: reason.shortageHint,
-            stage: .settings)
-    }
-}
-
 extension CurlConfiguration.ClientCertificate {
     func check() throws(OIDCError) {
-        try Self.check(
-            certificatePath, name: certificateName, for: [" CERTIFICATE-----"], what: "certificate"
-        )
-        try Self.check(keyPath, name: keyName, for: ["PRIVATE KEY-----"], what: "private key")
-        if passphrase == nil, case .found = PEMFile.look(keyPath, for: ["ENCRYPTED"]) {
+        try PEMFile.require(
+            certificatePath, named: certificateName, with: " CERTIFICATE-----", what: "certificate",
+            hint: "use a PEM file with the certificate")
+        let key = try PEMFile.require(
+            keyPath, named: keyName, with: "PRIVATE KEY-----", what: "private key",
+            hint: "use a PEM file with the private key")
+        if passphrase == nil, PEMFile.has("ENCRYPTED", in: key) {
             throw OIDCError(
                 .usage, "\(keyName): \(keyPath) is encrypted and no passphrase is configured",
                 hint: .advice(.giveKeyPassphrase), stage: .settings)
-        }
-    }
-
-    private static func check(
-        _ path: String, name: String, for marks: [String], what: String
-    ) throws(OIDCError) {
-        switch PEMFile.look(path, for: marks) {
-        case .found: return
-        case .absent:
-            throw OIDCError(
-                .usage, "\(name): \(path) contains no PEM \(what)",
-                hint: "use a PEM file with the \(what)", stage: .settings)
-        case .unreadable(let reason):
-            throw OIDCError(
-                .usage, "\(name): \(path) cannot be read: \(reason)",
-                hint: "use a PEM file that this user may read", stage: .settings)
-        case .unavailable(let reason): throw PEMFile.shortage(name, path, reason)
         }
     }
 
@@ -85,7 +53,7 @@ extension CurlConfiguration.ClientCertificate {
     }
 
     private var opensKey: Bool {
-        guard let pem = PEMFile.content(keyPath) else { return false }
+        guard let pem = try? PEMFile.content(keyPath) else { return false }
         return (try? PrivateKey(pem: pem, passphrase: passphrase.map { Array($0.revealed.utf8) })) != nil
     }
 }

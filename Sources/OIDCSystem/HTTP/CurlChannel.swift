@@ -104,7 +104,7 @@ final class CurlChannel: @unchecked Sendable {
     }
 
     private func isSent(_ exchange: CurlExchange) -> Bool {
-        exchange.isSent || offset(OIDC_CURLINFO_PRETRANSFER_TIME_T) > 0
+        exchange.isSent || CurlInfo.offset(OIDC_CURLINFO_PRETRANSFER_TIME_T, of: easy) > 0
     }
 
     private func finished() -> CurlResult.Ending? {
@@ -121,7 +121,7 @@ final class CurlChannel: @unchecked Sendable {
         let now = MonotonicTime.now()
         if let end = limits.end, now >= end { return .timeOut }
         if let silence = limits.silence,
-            now >= exchange.lastActivity.adding(milliseconds: Int64(silence.milliseconds))
+            now >= exchange.lastActivity.adding(milliseconds: silence.milliseconds)
         {
             return .silence
         }
@@ -154,7 +154,7 @@ final class CurlChannel: @unchecked Sendable {
         let quickExitVersion: UInt32 = 0x07_57_00
         if case .code = ending {
         } else if library.pointee.version_info(0).pointee.version_number < quickExitVersion,
-            offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) == 0
+            CurlInfo.offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T, of: easy) == 0
         {
             isAbandoned = true
             return
@@ -164,15 +164,9 @@ final class CurlChannel: @unchecked Sendable {
 
     private func result(_ ending: CurlResult.Ending, _ exchange: CurlExchange) -> CurlResult {
         var result = CurlResult(
-            ending: ending,
-            text: DisplayText.clean(String(cString: exchange.errorText)),
-            systemError: Int32(clamping: number(OIDC_CURLINFO_OS_ERRNO)),
-            proxyStatus: number(OIDC_CURLINFO_HTTP_CONNECTCODE),
-            isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0,
-            isSent: isSent(exchange),
-            hasAnswerBytes: exchange.hasAnswerBytes,
-            isReusedConnection: number(OIDC_CURLINFO_NUM_CONNECTS) == 0,
-            certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
+            ending, of: easy, errorText: exchange.errorText, isSent: isSent(exchange),
+            hasAnswerBytes: exchange.hasAnswerBytes)
+        result.isReusedConnection = CurlInfo.number(OIDC_CURLINFO_NUM_CONNECTS, of: easy) == 0
         // libcurl does not report why it got no socket.
         if !result.isSuccess, !result.isSent, result.systemError == 0,
             let reason = Platform.descriptorShortage
@@ -180,16 +174,6 @@ final class CurlChannel: @unchecked Sendable {
             result.systemError = reason.code
         }
         return result
-    }
-
-    private func number(_ info: Int) -> Int {
-        var value = 0
-        return oidc_curl_get_long(easy, Int32(info), &value) == 0 ? value : 0
-    }
-
-    private func offset(_ info: Int) -> Int64 {
-        var value: Int64 = 0
-        return oidc_curl_get_offset(easy, Int32(info), &value) == 0 ? value : 0
     }
 }
 

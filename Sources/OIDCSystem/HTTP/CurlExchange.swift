@@ -127,30 +127,29 @@ final class CurlExchange {
 
 /// The callbacks of libcurl, which get the exchange as their context.
 enum CurlCallback {
+    private static func find(_ context: UnsafeMutableRawPointer?) -> CurlExchange? {
+        context.map { Unmanaged<CurlExchange>.fromOpaque($0).takeUnretainedValue() }
+    }
+
     static let header: oidc_curl_data_function = { bytes, size, count, context in
-        guard let context else { return 0 }
-        let exchange = Unmanaged<CurlExchange>.fromOpaque(context).takeUnretainedValue()
+        guard let exchange = find(context) else { return 0 }
         return exchange.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
             ? size * count : 0
     }
 
     static let body: oidc_curl_data_function = { bytes, size, count, context in
-        guard let context else { return 0 }
-        guard size * count > 0 else { return 0 }
-        let exchange = Unmanaged<CurlExchange>.fromOpaque(context).takeUnretainedValue()
+        guard let exchange = find(context), size * count > 0 else { return 0 }
         return exchange.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
             ? size * count : 0
     }
 
     static let read: oidc_curl_data_function = { bytes, size, count, context in
-        guard let context else { return 0 }
-        let exchange = Unmanaged<CurlExchange>.fromOpaque(context).takeUnretainedValue()
+        guard let exchange = find(context) else { return 0 }
         return exchange.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
     }
 
     static let beforeRequest: oidc_curl_before_request_function = { context, _, _, _, _ in
-        guard let context else { return 0 }
-        Unmanaged<CurlExchange>.fromOpaque(context).takeUnretainedValue().isSent = true
+        find(context)?.isSent = true
         return 0
     }
 }

@@ -39,6 +39,26 @@ struct CurlOptions {
         _ = oidc_curl_set_string(easy, Int32(option), text)
     }
 
+    /// Sets the callbacks, which get `context`. Returns whether `beforeRequest` will be called, which older
+    /// versions of libcurl do not.
+    @discardableResult
+    mutating func setCallbacks(
+        _ context: AnyObject, header: @escaping oidc_curl_data_function,
+        body: @escaping oidc_curl_data_function, read: @escaping oidc_curl_data_function,
+        beforeRequest: @escaping oidc_curl_before_request_function
+    ) -> Bool {
+        let context = UnsafeRawPointer(Unmanaged.passUnretained(context).toOpaque())
+        set(OIDC_CURLOPT_HEADERFUNCTION, function: header)
+        set(OIDC_CURLOPT_HEADERDATA, pointer: context)
+        set(OIDC_CURLOPT_WRITEFUNCTION, function: body)
+        set(OIDC_CURLOPT_WRITEDATA, pointer: context)
+        set(OIDC_CURLOPT_READFUNCTION, function: read)
+        set(OIDC_CURLOPT_READDATA, pointer: context)
+        guard oidc_curl_set_before_request(easy, beforeRequest) == 0 else { return false }
+        set(OIDC_CURLOPT_PREREQDATA, pointer: context)
+        return true
+    }
+
     private mutating func note(_ option: Int, _ code: Int32) {
         if code != 0, rejected == nil { rejected = option }
     }
@@ -59,5 +79,10 @@ final class CurlList {
 
     func append(_ text: String) {
         if let longer = library.pointee.slist_append(head, text) { head = longer }
+    }
+
+    /// Adds a header field; libcurl writes one without a value with a semicolon.
+    func append(_ field: HTTPHeaders.Field) {
+        append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
     }
 }

@@ -1,3 +1,6 @@
+import CLibcurl
+import OIDCCore
+
 /// The raw result of a transfer.
 struct CurlResult {
     enum Ending {
@@ -39,6 +42,35 @@ struct CurlResult {
         case .code, .timeOut, .silence: true
         case .cancelled, .deadline: false
         }
+    }
+}
+
+extension CurlResult {
+    /// Reads from a handle how its transfer ended.
+    init(
+        _ ending: Ending, of easy: OpaquePointer, errorText: UnsafePointer<CChar>, isSent: Bool,
+        hasAnswerBytes: Bool
+    ) {
+        self.init(
+            ending: ending, text: DisplayText.clean(String(cString: errorText)),
+            systemError: Int32(clamping: CurlInfo.number(OIDC_CURLINFO_OS_ERRNO, of: easy)),
+            proxyStatus: CurlInfo.number(OIDC_CURLINFO_HTTP_CONNECTCODE, of: easy),
+            isResolved: CurlInfo.offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T, of: easy) > 0, isSent: isSent,
+            hasAnswerBytes: hasAnswerBytes,
+            certificateVerification: CurlInfo.number(OIDC_CURLINFO_SSL_VERIFYRESULT, of: easy))
+    }
+}
+
+/// What a handle reports about its last transfer (CURLINFO_…); 0 if it does not.
+enum CurlInfo {
+    static func number(_ info: Int, of easy: OpaquePointer) -> Int {
+        var value = 0
+        return oidc_curl_get_long(easy, Int32(info), &value) == 0 ? value : 0
+    }
+
+    static func offset(_ info: Int, of easy: OpaquePointer) -> Int64 {
+        var value: Int64 = 0
+        return oidc_curl_get_offset(easy, Int32(info), &value) == 0 ? value : 0
     }
 }
 

@@ -43,7 +43,9 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         options.set(OIDC_CURLOPT_MAXCONNECTS, 4)
         options.set(OIDC_CURLOPT_USERAGENT, configuration.userAgent)
-        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, max(1, configuration.connectTimeout.milliseconds))
+        // libcurl takes an `int`.
+        let patience = min(configuration.connectTimeout.milliseconds, 2_000_000_000)
+        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, patience)))
         options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
         _ = oidc_curl_keep_sockets(options.easy)
         // HTTP/2 is off, as libcurl would repeat a refused stream. ProxyTransfer turns it on if a repetition is
@@ -108,14 +110,14 @@ struct CurlSetup {
     /// Returns this machine's certificate authorities for a libcurl that was built for another system; nil if
     /// libcurl's own paths exist.
     private func authoritiesElsewhere(_ easy: OpaquePointer) -> String? {
-        var places: [String] = []
+        var paths: [String] = []
         for info in [OIDC_CURLINFO_CAINFO, OIDC_CURLINFO_CAPATH] {
             var text: UnsafePointer<CChar>?
             if oidc_curl_get_string(easy, Int32(info), &text) == 0, let text {
-                places.append(String(cString: text))
+                paths.append(String(cString: text))
             }
         }
-        guard !places.isEmpty, !places.contains(where: PEMFile.isReadable) else { return nil }
+        guard !paths.isEmpty, !paths.contains(where: PEMFile.isReadable) else { return nil }
         return Self.usualAuthorities.first(where: PEMFile.isReadable)
     }
 
@@ -139,17 +141,10 @@ struct CurlSetup {
     }
 
     private func setCallbacks(_ exchange: CurlExchange, _ options: inout CurlOptions) {
-        let context = UnsafeRawPointer(Unmanaged.passUnretained(exchange).toOpaque())
         options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: exchange.errorText)
-        options.set(OIDC_CURLOPT_HEADERFUNCTION, function: CurlCallback.header)
-        options.set(OIDC_CURLOPT_HEADERDATA, pointer: context)
-        options.set(OIDC_CURLOPT_WRITEFUNCTION, function: CurlCallback.body)
-        options.set(OIDC_CURLOPT_WRITEDATA, pointer: context)
-        options.set(OIDC_CURLOPT_READFUNCTION, function: CurlCallback.read)
-        options.set(OIDC_CURLOPT_READDATA, pointer: context)
-        if oidc_curl_set_before_request(options.easy, CurlCallback.beforeRequest) == 0 {
-            options.set(OIDC_CURLOPT_PREREQDATA, pointer: context)
-        }
+        options.setCallbacks(
+            exchange, header: CurlCallback.header, body: CurlCallback.body, read: CurlCallback.read,
+            beforeRequest: CurlCallback.beforeRequest)
         if exchange.decodesContent {
             let canInflate =
                 library.pointee.version_info(0).pointee.features & Int32(OIDC_CURL_FEATURE_LIBZ) != 0
@@ -161,7 +156,7 @@ struct CurlSetup {
     {
         for field in request.headers.fields {
             try check(field)
-            list.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+            list.append(field)
         }
         // A name without a value keeps libcurl from adding the header.
         for name in ["Expect", "Content-Type"] where request.headers[name] == nil { list.append("\(name):") }
@@ -171,11 +166,7 @@ struct CurlSetup {
     /// Checks that a header field has no control character, such as a line end (RFC 9110 §5.5), and does not
     /// frame the message.
     private func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
-        let isName =
-            !field.name.isEmpty
-            && field.name.utf8.allSatisfy {
-                ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0)
-            }
+        let isName = !field.name.isEmpty && field.name.utf8.allSatisfy { ASCII.isTokenCharacter($0) }
         let isValue = field.value.utf8.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
         guard isName, isValue else {
             throw OIDCError(
@@ -189,14 +180,5 @@ struct CurlSetup {
                 .usage, "\(stage.title): the request header \(field.name) is set by the program alone",
                 hint: "leave it out", stage: stage)
         }
-    }
-}
-
-extension Duration {
-    /// The duration in whole milliseconds, rounded up, within the range of libcurl's `int`.
-    var milliseconds: Int {
-        let (seconds, attoseconds) = components
-        guard seconds < 2_000_000 else { return 2_000_000_000 }
-        return Int(seconds) * 1_000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
     }
 }

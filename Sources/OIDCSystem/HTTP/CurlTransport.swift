@@ -37,7 +37,7 @@ package final class CurlTransport: HTTPTransport {
     /// its origin.
     package func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
         try admit(request, stage: stage)
-        let end = MonotonicTime.now().adding(milliseconds: Int64(configuration.httpTimeout.milliseconds))
+        let end = MonotonicTime.now().adding(milliseconds: configuration.httpTimeout.milliseconds)
         var request = request
         var redirects = 0
         while true {
@@ -52,7 +52,7 @@ package final class CurlTransport: HTTPTransport {
     /// Throws if the request must not be sent.
     func admit(_ request: HTTPRequest, stage: Stage) throws(OIDCError) {
         guard
-            request.url.isSecure || request.url.isLoopback || configuration.allowInsecureHTTP
+            request.url.isSafe(allowsInsecureHTTP: configuration.allowInsecureHTTP)
                 || stage == .subjectToken && GoogleMetadata.isIdentity(request.url)
         else {
             throw OIDCError(
@@ -89,7 +89,7 @@ package final class CurlTransport: HTTPTransport {
             let pause =
                 failure == nil
                 ? policy.pause(after: response, tries: tries) : policy.pause(after: result, tries: tries)
-            guard let pause, MonotonicTime.now().adding(milliseconds: Int64(pause.milliseconds)) < end else {
+            guard let pause, MonotonicTime.now().adding(milliseconds: pause.milliseconds) < end else {
                 guard let failure else { return response }
                 guard request.redeemsSingleUseSecret, exchange.head.isComplete, !body.isEmpty else {
                     throw failure
@@ -149,7 +149,7 @@ package final class CurlTransport: HTTPTransport {
         configuration.trace?(
             .repeating(method: request.method.name, url: request.url.withoutQuery, after: pause))
         if let pauseElsewhere = configuration.pause { return pauseElsewhere(pause) }
-        let end = MonotonicTime.now().adding(milliseconds: Int64(pause.milliseconds))
+        let end = MonotonicTime.now().adding(milliseconds: pause.milliseconds)
         while MonotonicTime.now() < end {
             if let ending = configuration.interruption {
                 throw CurlFailure(
@@ -180,4 +180,18 @@ extension CurlTransport {
         let (_, failure) = try perform(request, exchange, end: nil, silence: configuration.httpTimeout)
         if let failure { throw failure }
     }
+}
+
+/// The metadata server of Google's virtual machines: plain http, at a link-local address that no router
+/// forwards (RFC 3927 §2.7), and never through a proxy.
+package enum GoogleMetadata {
+    private static let host = "169.254.169.254"
+    /// The URL of the identity token of the machine's service account.
+    package static let identity =
+        "http://\(host)/computeMetadata/v1/instance/service-accounts/default/identity"
+    /// The header that requests must have, as protection against forged ones, and that answers have too.
+    package static let flavor = ("Metadata-Flavor", "Google")
+
+    /// Returns whether a URL is that of the identity token, whatever its query.
+    static func isIdentity(_ url: WebURL) -> Bool { url.withoutQuery == identity }
 }

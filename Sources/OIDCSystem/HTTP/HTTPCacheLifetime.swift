@@ -47,19 +47,9 @@ struct CacheDirective: Hashable, Sendable {
 
     /// Splits a field at commas outside quotes.
     static func list(_ value: String) -> [CacheDirective] {
-        var parts: [[UInt8]] = [[]]
-        var isQuoted = false
-        var isEscaped = false
-        for byte in value.utf8 {
-            if byte == .comma, !isQuoted {
-                parts.append([])
-                continue
-            }
-            parts[parts.count - 1].append(byte)
-            if byte == .quote, !isEscaped { isQuoted.toggle() }
-            isEscaped = isQuoted && byte == .backslash && !isEscaped
+        HTTPHeaders.elements(Array(value.utf8)).compactMap {
+            CacheDirective(String(decoding: $0, as: UTF8.self))
         }
-        return parts.compactMap { CacheDirective(String(decoding: $0, as: UTF8.self)) }
     }
 
     private init?(_ text: String) {

@@ -58,10 +58,6 @@ package struct MetadataCache: DocumentCache {
     /// Returns a readable file name: `<host and the end of the path>-<hash of the whole URL>`.
     private static func name(_ url: WebURL) -> String {
         let last = url.path.split(separator: "/").last.map { "-\($0)" } ?? ""
-        let readable = (url.host + last).utf8.prefix(100).map { byte -> UInt8 in
-            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
-                ? ASCII.lowercased(byte) : .underscore
-        }
-        return "\(String(decoding: readable, as: UTF8.self))-\(FNV1a.digits(url.text))"
+        return FileName.of(url.host + last, hashing: url.text)
     }
 }

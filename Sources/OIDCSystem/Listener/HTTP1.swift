@@ -49,8 +49,17 @@ package enum HTTP1 {
     }
 
     /// Returns whether bytes are a token (RFC 9110 §5.6.2).
+    /// Returns whether a Host header is one of the names with the port; port 80 may be left out.
+    static func isHost(_ value: String?, port: UInt16, among names: [String]) -> Bool {
+        guard let value else { return false }
+        return names.contains { name in
+            ASCII.isSameIgnoringCase(value, "\(name):\(port)")
+                || (port == 80 && ASCII.isSameIgnoringCase(value, name))
+        }
+    }
+
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
-        !bytes.isEmpty && bytes.allSatisfy { ASCII.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        !bytes.isEmpty && bytes.allSatisfy { ASCII.isTokenCharacter($0) }
     }
 
     /// Returns whether bytes are a field value: no control character except the tab (RFC 9110 §5.5).

@@ -36,22 +36,18 @@ final class LoopbackConnection {
     private(set) var isEnded = false
     /// Whether everything is sent and the sending side is closed; further bytes from the peer are discarded.
     private(set) var isDraining = false
-    private var parser: HTTP1.RequestParser
+    private var parser = HTTP1.RequestParser()
     private var output: ArraySlice<UInt8> = []
     private var closesAfterOutput = false
     private var drained = 0
 
-    private static let readSize = 16_384
-    private static let drainLimit = 1 << 20
-
     init(
         id: Int, descriptor: FileDescriptor, identify: @escaping (FileDescriptor) -> PeerOwner,
-        limits: HTTP1.Limits, now: MonotonicTime
+        now: MonotonicTime
     ) {
         self.id = id
         self.descriptor = descriptor
         self.identify = identify
-        parser = HTTP1.RequestParser(limits: limits)
         lastActivity = now
         requestBegan = now
     }
@@ -140,34 +136,23 @@ final class LoopbackConnection {
     /// Reads until the peer closes. Closing with unread bytes would reset the connection, and the peer might
     /// lose the answer (RFC 9112 §9.6).
     private func drain() {
-        while !isEnded {
-            do throws(Errno) {
-                let bytes = try descriptor.read(limit: LoopbackConnection.readSize)
-                drained += bytes.count
-                if bytes.isEmpty || drained > LoopbackConnection.drainLimit { end() }
-            } catch {
-                if error != .wouldBlock { end() }
-                return
-            }
+        while !isEnded, let bytes = LoopbackSocket.receive(from: descriptor) {
+            drained += bytes.count
+            if bytes.isEmpty || drained > LoopbackSocket.drainLimit { end() }
         }
     }
 
     /// Reads available bytes and returns whether there were any.
     private func receive(now: MonotonicTime) -> Bool {
-        do throws(Errno) {
-            let bytes = try descriptor.read(limit: LoopbackConnection.readSize)
-            guard !bytes.isEmpty else {
-                end()
-                return false
-            }
-            if parser.isIdle { requestBegan = now }
-            lastActivity = now
-            parser.feed(bytes)
-            return true
-        } catch {
-            if error != .wouldBlock { end() }
+        guard let bytes = LoopbackSocket.receive(from: descriptor) else { return false }
+        guard !bytes.isEmpty else {
+            end()
             return false
         }
+        if parser.isIdle { requestBegan = now }
+        lastActivity = now
+        parser.feed(bytes)
+        return true
     }
 
     private func sendContinueIfAwaited(now: MonotonicTime) {

@@ -13,14 +13,8 @@ struct LoopbackConnections {
     }
 
     private(set) var all: [LoopbackConnection] = []
-    var limits: Limits
-    private let requestLimits: HTTP1.Limits
+    var limits = Limits()
     private var nextID = 1
-
-    init(limits: Limits, requestLimits: HTTP1.Limits) {
-        self.limits = limits
-        self.requestLimits = requestLimits
-    }
 
     var isFull: Bool { all.count >= limits.count }
 
@@ -30,7 +24,7 @@ struct LoopbackConnections {
         _ descriptor: FileDescriptor, identify: @escaping (FileDescriptor) -> PeerOwner, now: MonotonicTime
     ) -> LoopbackConnection {
         let connection = LoopbackConnection(
-            id: nextID, descriptor: descriptor, identify: identify, limits: requestLimits, now: now)
+            id: nextID, descriptor: descriptor, identify: identify, now: now)
         nextID += 1
         all.append(connection)
         return connection

@@ -21,7 +21,7 @@ package final class LoopbackServer {
     package let port: UInt16
     package let host: LoopbackAddress.Host
     private(set) var listener: LoopbackListener
-    var connections: LoopbackConnections
+    var connections = LoopbackConnections()
     var heldRequests: [HeldRequest] = []
     var admissionPause: AdmissionPause?
     private(set) var isFinishing = false
@@ -47,30 +47,17 @@ package final class LoopbackServer {
         let isForRoom: Bool
     }
 
-    /// Creates a server that listens; throws an error of kind `failed` if the port is in use. With
-    /// `identifiesPeers`, each request includes its sender's user.
-    package convenience init(
-        _ address: LoopbackAddress = LoopbackAddress(), limits: HTTP1.Limits = HTTP1.Limits(),
-        maximumConnections: Int = 256, identifiesPeers: Bool = false
-    ) throws(OIDCError) {
-        var connectionLimits = LoopbackConnections.Limits()
-        connectionLimits.count = maximumConnections
-        try self.init(address, limits: limits, connectionLimits: connectionLimits) { connection in
-            identifiesPeers ? PeerOwner.identified(connection) : .unknown
-        }
-    }
-
-    init(
-        _ address: LoopbackAddress, limits: HTTP1.Limits, connectionLimits: LoopbackConnections.Limits,
+    /// Starts to listen. Throws an error of kind `failed` if the port is in use. `identify` returns the owner of a
+    /// connection's peer, which each request includes.
+    package init(
+        _ address: LoopbackAddress = LoopbackAddress(),
         identify: @escaping (FileDescriptor) -> PeerOwner = { _ in .unknown }
     ) throws(OIDCError) {
         self.identify = identify
         listener = try LoopbackListener(address)
         port = listener.port
         host = listener.host
-        var connectionLimits = connectionLimits
-        connectionLimits.count = max(4, min(connectionLimits.count, Platform.descriptorLimit - 48))
-        connections = LoopbackConnections(limits: connectionLimits, requestLimits: limits)
+        connections.limits.count = max(4, min(connections.limits.count, Platform.descriptorLimit - 48))
     }
 
     deinit {
@@ -84,12 +71,7 @@ package final class LoopbackServer {
     /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port. Any
     /// other comes from a website whose DNS name points to this machine (DNS rebinding).
     package func isOurHost(_ value: String?) -> Bool {
-        guard let value else { return false }
-        let names = ["127.0.0.1", "[::1]", host.text]
-        return names.contains { name in
-            ASCII.isSameIgnoringCase(value, "\(name):\(port)")
-                || (port == 80 && ASCII.isSameIgnoringCase(value, name))
-        }
+        HTTP1.isHost(value, port: port, among: ["127.0.0.1", "[::1]", host.text])
     }
 
     /// Serves requests until an event that the caller must handle. Requests that repeat the held one are held
@@ -110,15 +92,6 @@ package final class LoopbackServer {
         handle: (HTTPServerRequest) -> HTTPResponse
     ) -> Event {
         run(until: deadline, also: others) { .respond(handle($0)) }
-    }
-
-    /// Serves connections while the caller is busy: requests that repeat the held one are held, all others
-    /// get a 404.
-    package func service(milliseconds: Int64 = 0) {
-        let end = MonotonicTime.now().adding(milliseconds: milliseconds)
-        repeat {
-            _ = turn(until: end, also: [], handle: LoopbackServer.refuse)
-        } while MonotonicTime.now() < end && Interruption.pending == nil
     }
 
     /// Answers the request that is held on a connection, also on all connections that repeated it.

@@ -15,7 +15,7 @@ package enum PeerOwner: Hashable, Sendable {
 
     /// Returns the owner from the kernel, or else from its socket tables, whose search is slow on a busy
     /// machine.
-    static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
+    package static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
         var user: UInt32 = 0
         guard oidc_peer_user(descriptor.rawValue, &user) == 1 else { return PeerOwner(of: descriptor) }
         return user == FileStatus.currentUser ? .thisUser : user == 0 ? .unknown : .anotherUser
@@ -66,7 +66,7 @@ struct SocketTable {
             let result = oidc_find_line(path, ": \(ends) ", &line, line.count)
             guard result >= 0 else { return .unreadable }
             guard result == 1 else { continue }
-            let row = String(decoding: line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            let row = String(terminated: line)
             let columns = row.split(separator: " ")
             guard columns.count > 9, let owner = UInt32(columns[7]) else { continue }
             // A socket that its process has closed is listed as root's, without an inode.

@@ -65,6 +65,6 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
         var text = [CChar](repeating: 0, count: 256)
         let isKnown = describeError(code, &text)
         guard isKnown else { return "error \(code)" }
-        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(terminated: text)
     }
 }

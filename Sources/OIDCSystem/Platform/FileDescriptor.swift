@@ -45,6 +45,21 @@ package struct FileDescriptor: Hashable, Sendable {
         return bytes
     }
 
+    /// Reads all bytes to the end; nil if there are more than `limit`. The right `expected` size saves a system
+    /// call.
+    func readAll(expected: Int, limit: Int) throws(Errno) -> [UInt8]? {
+        var room = min(max(expected, 0), limit) + 1
+        var bytes = try read(limit: room)
+        guard bytes.count == room || bytes.count != expected else { return bytes }
+        room = 65_536
+        while bytes.count <= limit {
+            let part = try read()
+            guard !part.isEmpty else { return bytes }
+            bytes += part
+        }
+        return nil
+    }
+
     /// Writes as many bytes as possible without waiting, and returns their number.
     package func write(_ bytes: ArraySlice<UInt8>) throws(Errno) -> Int {
         let written = bytes.withUnsafeBytes { buffer in

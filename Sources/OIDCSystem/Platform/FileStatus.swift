@@ -10,7 +10,7 @@ extension Errno {
     var isDenied: Bool { self == .permissionDenied || self == .notPermitted }
     var isReadOnly: Bool { code == EROFS }
     var isFull: Bool { self == .noSpace || code == EDQUOT || code == EFBIG }
-    var isExisting: Bool { code == EEXIST }
+    var isExisting: Bool { self == .exists }
     var isUnsupported: Bool { code == EINVAL || code == ENOTSUP || code == ENOSYS || code == ENOLCK }
 
     /// Runs a system call, and repeats it if a signal interrupted it. If it returns -1, throws the error in

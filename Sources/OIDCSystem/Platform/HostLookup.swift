@@ -21,8 +21,7 @@ package enum HostLookup {
             let code = getnameinfo(
                 current.pointee.ai_addr, current.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0,
                 NI_NUMERICHOST)
-            let address = String(
-                decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            let address = String(terminated: text)
             if code == 0, !addresses.contains(address) { addresses.append(address) }
             entry = current.pointee.ai_next
         }

@@ -62,7 +62,21 @@ enum LoopbackSocket {
     static func peerRoute(_ descriptor: FileDescriptor) -> String? {
         var text = [CChar](repeating: 0, count: 96)
         guard oidc_peer_route(descriptor.rawValue, &text, text.count) == 0 else { return nil }
-        return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return String(terminated: text)
+    }
+
+    /// The number of bytes that are read at once.
+    static let readSize = 16_384
+    /// The number of bytes that are discarded after the answer, before the connection is reset.
+    static let drainLimit = 1 << 20
+
+    /// Returns the bytes that have come, none if the connection has ended; nil if there are none yet.
+    static func receive(from descriptor: FileDescriptor) -> [UInt8]? {
+        do throws(Errno) {
+            return try descriptor.read(limit: readSize)
+        } catch {
+            return error == .wouldBlock ? nil : []
+        }
     }
 
     private static func opened(_ result: Int32) throws(Errno) -> FileDescriptor {

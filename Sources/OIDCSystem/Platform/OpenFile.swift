@@ -8,6 +8,8 @@
 struct OpenFile: ~Copyable, Sendable {
     enum Purpose {
         case reading
+        /// A file that the user named: links are followed.
+        case readingLinked
         case directory
         /// A directory that others may enter; links are followed.
         case sharedDirectory
@@ -19,6 +21,7 @@ struct OpenFile: ~Copyable, Sendable {
         fileprivate var flags: Int32 {
             switch self {
             case .reading: O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW
+            case .readingLinked: O_RDONLY | O_NONBLOCK | O_NOCTTY
             case .directory: O_RDONLY | O_DIRECTORY | O_NOFOLLOW
             case .sharedDirectory: O_RDONLY | O_DIRECTORY
             case .creating: O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW
@@ -62,44 +65,13 @@ extension OpenFile {
     }
 
     func write(_ bytes: [UInt8]) throws(Errno) {
-        var written = 0
-        while written < bytes.count {
-            written += try Errno.check {
-                bytes.withUnsafeBytes { buffer in
-                    #if canImport(Darwin)
-                        Darwin.write(
-                            descriptor, buffer.baseAddress?.advanced(by: written), bytes.count - written)
-                    #else
-                        Glibc.write(
-                            descriptor, buffer.baseAddress?.advanced(by: written), bytes.count - written)
-                    #endif
-                }
-            }
-        }
+        try FileDescriptor(rawValue: descriptor).writeAll(bytes)
     }
 
     /// Reads the whole content; returns nil if it is larger than `limit`. A correct `expected` size saves a
     /// system call.
     func readAll(expected: Int, limit: Int) throws(Errno) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var room = min(max(expected, 0), limit) + 1
-        while true {
-            let start = bytes.count
-            var piece: [UInt8] = []
-            let count = try Errno.check {
-                var count = 0
-                piece = [UInt8](unsafeUninitializedCapacity: room) { buffer, initialized in
-                    count = read(descriptor, buffer.baseAddress, room)
-                    initialized = max(count, 0)
-                }
-                return count
-            }
-            if start == 0 { bytes = piece } else { bytes += piece }
-            guard bytes.count <= limit else { return nil }
-            if count == 0 { return bytes }
-            if count < room, start == 0, count == expected { return bytes }
-            room = 65_536
-        }
+        try FileDescriptor(rawValue: descriptor).readAll(expected: expected, limit: limit)
     }
 
     /// Tries to lock this open file; returns false if another one holds the lock. Closing the file or the end

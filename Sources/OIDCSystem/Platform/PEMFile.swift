@@ -6,65 +6,58 @@ import OIDCCore
     import Glibc
 #endif
 
-/// A search in PEM files, for better error messages than those of TLS libraries.
+/// A check of PEM files, for better error messages than those of TLS libraries.
 enum PEMFile {
-    enum Finding: Equatable {
-        case found
-        case absent
-        case unreadable(String)
-        /// This machine or process lacks a resource.
-        case unavailable(Errno)
-    }
-
-    /// The number of bytes that are searched; the largest bundles have a quarter of a megabyte.
+    /// The largest size of a file; the largest bundles have a quarter of a megabyte.
     private static let limit = 16 * 1_024 * 1_024
 
-    /// Searches for a `-----BEGIN` line or a PEM header that contains one of the marks.
-    static func look(_ path: String, for marks: [String]) -> Finding {
-        let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
-        guard descriptor.rawValue >= 0 else {
-            let reason = Errno.last
-            return reason.isShortage ? .unavailable(reason) : .unreadable(reason.description)
+    /// Checks that a file has a `-----BEGIN` line or a PEM header with `mark`, and returns its content.
+    @discardableResult
+    static func require(
+        _ path: String, named name: String, with mark: String, what: String, hint: Hint
+    ) throws(OIDCError) -> [UInt8] {
+        let bytes: [UInt8]?
+        do throws(Errno) { bytes = try content(path) } catch {
+            throw OIDCError(
+                error.isShortage ? .failed : .usage, "\(name): \(path) cannot be read: \(error)",
+                hint: error.shortageHint ?? "use a PEM file that this user may read", stage: .settings)
         }
-        defer { descriptor.close() }
-        var status = stat()
-        guard fstat(descriptor.rawValue, &status) == 0 else { return .unreadable(Errno.last.description) }
-        guard FileStatus(status).kind == .regular else { return .unreadable("it is not a regular file") }
-        var carried: [UInt8] = []
-        var total = 0
-        while total < limit {
-            let piece: [UInt8]
-            do throws(Errno) {
-                piece = try descriptor.read()
-            } catch {
-                return .unreadable(error.description)
-            }
-            guard !piece.isEmpty else { return .absent }
-            total += piece.count
-            var lines = (carried + piece).split(separator: .lineFeed, omittingEmptySubsequences: false)
-            carried = Array((lines.popLast() ?? []).prefix(4_096))
-            if (lines + [carried[...]]).contains(where: { holds($0, marks) }) { return .found }
+        guard let bytes else {
+            throw OIDCError(
+                .usage, "\(name): \(path) cannot be read: it is not a regular file",
+                hint: "use a PEM file that this user may read", stage: .settings)
         }
-        return .absent
+        guard has(mark, in: bytes) else {
+            throw OIDCError(
+                .usage, "\(name): \(path) contains no PEM \(what)", hint: hint, stage: .settings)
+        }
+        return bytes
     }
 
-    /// Returns the first megabyte; nil if the file cannot be read.
-    static func content(_ path: String) -> [UInt8]? {
-        let descriptor = FileDescriptor(rawValue: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK))
-        guard descriptor.rawValue >= 0 else { return nil }
-        defer { descriptor.close() }
-        return try? descriptor.read(limit: 1_024 * 1_024)
+    /// Reads a file; nil if it is not a regular one. A file over the limit counts as empty.
+    static func content(_ path: String) throws(Errno) -> [UInt8]? {
+        let file = try OpenFile(path, for: .readingLinked)
+        let status = try file.status()
+        guard status.kind == .regular else { return nil }
+        return try file.readAll(expected: Int(clamping: status.size), limit: limit) ?? []
     }
 
     static func isReadable(_ path: String) -> Bool {
         access(path, R_OK) == 0
     }
 
-    private static func holds(_ line: ArraySlice<UInt8>, _ marks: [String]) -> Bool {
-        guard line.starts(with: "-----BEGIN ".utf8) || line.starts(with: "Proc-Type:".utf8) else {
-            return false
+    /// Returns whether a `-----BEGIN` line or a PEM header contains `mark`.
+    static func has(_ mark: String, in bytes: [UInt8]) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let line = rest.prefix { $0 != .lineFeed }
+            if line.starts(with: "-----BEGIN ".utf8) || line.starts(with: "Proc-Type:".utf8),
+                String(decoding: line, as: UTF8.self).includes(mark)
+            {
+                return true
+            }
+            rest = rest[line.endIndex...].dropFirst()
         }
-        let text = String(decoding: line, as: UTF8.self)
-        return marks.contains { text.includes($0) }
+        return false
     }
 }

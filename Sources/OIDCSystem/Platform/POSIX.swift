@@ -71,6 +71,13 @@ func describeError(_ code: Int32, _ text: inout [CChar]) -> Bool {
     strerror_r(code, &text, text.count) == 0
 }
 
+extension String {
+    /// Decodes the bytes of a buffer up to its first zero.
+    init(terminated bytes: [CChar]) {
+        self.init(decoding: bytes.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
 /// Runs `body` with SIGPIPE blocked on this thread, and discards a SIGPIPE that it causes. A TLS library may
 /// write to a closed connection without `MSG_NOSIGNAL`, which would end the process.
 func withoutBrokenPipeSignal<Result>(_ body: () -> Result) -> Result {

@@ -64,6 +64,9 @@ struct StandardStreams {
     var input: FileDescriptor?
     var output: FileDescriptor?
     var errors: FileDescriptor?
+
+    static let inherited = StandardStreams(
+        input: .standardInput, output: .standardOutput, errors: .standardError)
 }
 
 /// Functions that start programs without a shell.
@@ -80,14 +83,11 @@ enum Spawn {
         _ path: String, arguments: [String], environment: Variables, streams: StandardStreams,
         options: Options = []
     ) throws(Errno) -> Child {
-        var processID: pid_t = -1
-        let code = withVectors(arguments, environment) { argv, envp in
-            oidc_spawn(
-                &processID, path, argv, envp, streams.input?.rawValue ?? -1, streams.output?.rawValue ?? -1,
-                streams.errors?.rawValue ?? -1, options.rawValue)
-        }
-        guard code == 0 else { throw Errno(code) }
-        return Child(processID: processID)
+        let variables = environment.entries
+        // A RawArgument would end at the zero.
+        guard (arguments + variables).allSatisfy({ !$0.utf8.contains(0) }) else { throw Errno(EINVAL) }
+        return try start(
+            path, arguments.map { RawArgument($0) }, variables.map { RawArgument($0) }, streams, options)
     }
 
     /// Starts a program with our standard descriptors, and this process's environment with changes. A script
@@ -97,16 +97,17 @@ enum Spawn {
     ) throws(Errno) -> Child {
         let environment = rawEnvironment(setting: setting, removing: removing)
         do throws(Errno) {
-            return try start(path, command, environment)
+            return try start(path, command, environment, .inherited)
         } catch {
             guard error == .notExecutable else { throw error }
             let shell = [RawArgument("sh"), RawArgument(path)] + command.dropFirst()
-            return try start("/bin/sh", shell, environment)
+            return try start("/bin/sh", shell, environment, .inherited)
         }
     }
 
     private static func start(
-        _ path: String, _ command: [RawArgument], _ environment: [RawArgument]
+        _ path: String, _ command: [RawArgument], _ environment: [RawArgument], _ streams: StandardStreams,
+        _ options: Options = []
     ) throws(Errno) -> Child {
         let (argv, envp) = (makeVector(command), makeVector(environment))
         defer {
@@ -114,7 +115,9 @@ enum Spawn {
             release(envp, count: environment.count)
         }
         var processID: pid_t = -1
-        let code = oidc_spawn(&processID, path, argv, envp, 0, 1, 2, 0)
+        let code = oidc_spawn(
+            &processID, path, argv, envp, streams.input?.rawValue ?? -1, streams.output?.rawValue ?? -1,
+            streams.errors?.rawValue ?? -1, options.rawValue)
         guard code == 0 else { throw Errno(code) }
         return Child(processID: processID)
     }
@@ -160,27 +163,6 @@ enum Spawn {
     }
 
     private typealias Vector = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
-
-    private static func withVectors(
-        _ arguments: [String], _ environment: Variables, _ body: (Vector, Vector) -> Int32
-    ) -> Int32 {
-        let variables = environment.entries
-        guard (arguments + variables).allSatisfy({ !$0.utf8.contains(0) }) else { return EINVAL }
-        let argv = makeVector(arguments)
-        let envp = makeVector(variables)
-        defer {
-            release(argv, count: arguments.count)
-            release(envp, count: variables.count)
-        }
-        return body(argv, envp)
-    }
-
-    private static func makeVector(_ strings: [String]) -> Vector {
-        let vector = Vector.allocate(capacity: strings.count + 1)
-        for (index, string) in strings.enumerated() { vector[index] = strdup(string) }
-        vector[strings.count] = nil
-        return vector
-    }
 
     private static func release(_ vector: Vector, count: Int) {
         for index in 0..<count { free(vector[index]) }

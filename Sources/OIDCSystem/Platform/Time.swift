@@ -47,6 +47,15 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
     }
 }
 
+extension Duration {
+    /// The duration in milliseconds, rounded up: none if it is negative, at most those of a century.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let whole = min(max(-1, seconds), 3_155_760_000) * 1_000
+        return max(0, whole + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}
+
 /// A local date and time, in this machine's time zone.
 package struct LocalTime: Hashable, Sendable {
     package var year: Int

@@ -70,19 +70,16 @@ package struct UserFile: Sendable {
         try bytes(of: .standardInput, limit: limit, "stdin", "stdin")
     }
 
-    /// Reads a regular file, usually with one call.
+    /// Reads a regular file.
     private static func whole(
         _ file: FileDescriptor, size: Int, limit: Int, _ path: String, _ name: String
     ) throws(OIDCError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        repeat {
-            let room = min(max(size - bytes.count, 0), limit) + 1
-            let part: [UInt8]
-            do { part = try file.read(limit: room) } catch { throw unusable(path, name, error.description) }
-            if bytes.isEmpty { bytes = part } else { bytes += part }
-            guard bytes.count <= limit else { throw unusable(path, name, "it is larger than \(limit) bytes") }
-            if part.count < room { return bytes }
-        } while true
+        let bytes: [UInt8]?
+        do throws(Errno) { bytes = try file.readAll(expected: size, limit: limit) } catch {
+            throw unusable(path, name, error.description)
+        }
+        guard let bytes else { throw unusable(path, name, "it is larger than \(limit) bytes") }
+        return bytes
     }
 
     private static func bytes(

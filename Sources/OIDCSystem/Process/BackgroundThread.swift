@@ -1,3 +1,5 @@
+import Synchronization
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -56,4 +58,20 @@ package struct BackgroundThread: Sendable {
             return nil
         }
     #endif
+}
+
+/// The result of blocking work on a thread of its own. Work whose result is no longer wanted ends unnoticed.
+final class BackgroundResult<Value: Sendable>: Sendable {
+    private let result = Mutex<Value?>(nil)
+
+    /// Starts the work.
+    init(_ work: @escaping @Sendable () -> Value) throws(Errno) {
+        try BackgroundThread { [self] in
+            let value = work()
+            result.withLock { $0 = value }
+        }.detach()
+    }
+
+    /// The result; nil until the work has ended.
+    var value: Value? { result.withLock { $0 } }
 }

@@ -1,5 +1,4 @@
 package import OIDCCore
-import Synchronization
 
 /// A program to run without a shell, such as a command that prints a secret or a credential helper.
 package struct ChildProcess: Sendable {
@@ -89,19 +88,4 @@ extension ChildProcess.Failure {
             return Interruption.error(signal: signal)
         }
     }
-}
-
-/// A background program, whose end is observed by its own thread, so it never becomes a zombie.
-final class WatchedChild: Sendable {
-    private let ended = Mutex<ExitStatus?>(nil)
-
-    init(_ child: Child) throws(Errno) {
-        try BackgroundThread { [self] in
-            let status = child.awaitEnd()
-            ended.withLock { $0 = status }
-        }.detach()
-    }
-
-    /// The exit status; nil while the program runs.
-    var status: ExitStatus? { ended.withLock { $0 } }
 }

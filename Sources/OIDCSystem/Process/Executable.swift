@@ -48,11 +48,11 @@ package enum Executable {
     package static func start(
         _ command: [RawArgument], named name: String, in environment: Variables,
         setting: Variables, removing: [String]
-    ) throws(Errno) -> AttendedChild {
+    ) throws(Errno) -> ForegroundChild {
         let path = try find(name, in: environment, acceptingRelative: true)
         oidc_restore_dumps()
         defer { _ = oidc_forbid_dumps() }
-        return try AttendedChild(
+        return try ForegroundChild(
             try Spawn.startInPlace(path, command, setting: setting, removing: removing))
     }
 

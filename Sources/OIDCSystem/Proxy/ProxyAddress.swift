@@ -19,14 +19,9 @@ enum ProxyAddress: Hashable, Sendable {
     /// Returns whether a Host header is ours. Any other comes from a website whose DNS name points to this
     /// machine (DNS rebinding).
     func isOurs(_ host: String?) -> Bool {
-        guard let host else { return false }
         switch self {
-        case .tcp(let port):
-            return ["127.0.0.1", "localhost"].contains { name in
-                ASCII.isSameIgnoringCase(host, "\(name):\(port)")
-                    || (port == 80 && ASCII.isSameIgnoringCase(host, name))
-            }
-        case .socket: return ASCII.isSameIgnoringCase(host, "localhost")
+        case .tcp(let port): HTTP1.isHost(host, port: port, among: ["127.0.0.1", "localhost"])
+        case .socket: host.map { ASCII.isSameIgnoringCase($0, "localhost") } ?? false
         }
     }
 

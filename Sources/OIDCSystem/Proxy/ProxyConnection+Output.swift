@@ -46,15 +46,9 @@ extension ProxyConnection {
     /// Reads until the caller closes. Closing with unread bytes would reset the connection, and the caller
     /// might lose the answer (RFC 9112 §9.6).
     func drain() {
-        while !isEnded {
-            do throws(Errno) {
-                let bytes = try descriptor.read(limit: Self.readSize)
-                drained += bytes.count
-                if bytes.isEmpty || drained > Self.drainLimit { end() }
-            } catch {
-                if error != .wouldBlock { end() }
-                return
-            }
+        while !isEnded, let bytes = LoopbackSocket.receive(from: descriptor) {
+            drained += bytes.count
+            if bytes.isEmpty || drained > LoopbackSocket.drainLimit { end() }
         }
     }
 }

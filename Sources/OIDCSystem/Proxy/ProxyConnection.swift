@@ -31,9 +31,6 @@ final class ProxyConnection {
     var closesAfterOutput = false
     var drained = 0
 
-    static let readSize = 16_384
-    static let drainLimit = 1 << 20
-
     init(_ descriptor: FileDescriptor, isOnSocket: Bool, limits: HTTP1.Limits, now: MonotonicTime) {
         self.descriptor = descriptor
         self.isOnSocket = isOnSocket
@@ -104,26 +101,21 @@ final class ProxyConnection {
 
     /// Reads bytes of the next head and returns whether there were any.
     private func receive(now: MonotonicTime) -> Bool {
-        do throws(Errno) {
-            let bytes = try descriptor.read(limit: Self.readSize)
-            guard !bytes.isEmpty else {
-                end()
-                return false
-            }
-            if parser.isIdle { requestBegan = now }
-            touch(now)
-            parser.feed(bytes)
-            return true
-        } catch {
-            if error != .wouldBlock { end() }
+        guard let bytes = LoopbackSocket.receive(from: descriptor) else { return false }
+        guard !bytes.isEmpty else {
+            end()
             return false
         }
+        if parser.isIdle { requestBegan = now }
+        touch(now)
+        parser.feed(bytes)
+        return true
     }
 
     /// Reads while the caller waits for its answer, to notice if it leaves.
     private func watch(_ exchange: ProxyExchange) {
         do throws(Errno) {
-            let bytes = try descriptor.read(limit: Self.readSize)
+            let bytes = try descriptor.read(limit: LoopbackSocket.readSize)
             if bytes.isEmpty {
                 endUnlessHalfClosed()
             } else {

@@ -1,7 +1,8 @@
 import OIDCCore
 
-/// The callbacks of the transfer to the server.
-extension ProxyExchange: ProxyTransferOwner {
+/// What the server sends and receives. libcurl calls these functions on the proxy's thread.
+extension ProxyExchange {
+    /// Provides a part of the request's body.
     func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> ProxyTransfer.Provision {
         if case .discarding = phase { return .refuse }
         lastActivity = .now()
@@ -19,6 +20,7 @@ extension ProxyExchange: ProxyTransferOwner {
         }
     }
 
+    /// Takes a header line; returns false to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = .now()
         switch head.take(line) {
@@ -157,6 +159,7 @@ extension ProxyExchange: ProxyTransferOwner {
         return bytes
     }
 
+    /// Takes a part of the body.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> ProxyTransfer.Reception {
         lastActivity = .now()
         switch phase {

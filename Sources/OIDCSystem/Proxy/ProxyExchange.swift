@@ -142,7 +142,7 @@ final class ProxyExchange {
             address: server.listener.address, route: route, prefix: admission.prefix,
             hasSecret: server.gate.hasSecret)
         var fields = ProxyHeaders.request(request.headers) { server.acceptsCookie($0, on: admission.route) }
-            .compactMap(own.mapped)
+            .compactMap(own.forServer)
         do throws(OIDCError) {
             fields += try grant.authorization(
                 request.method, admission.target, nonce: state.nonce,

@@ -21,28 +21,28 @@ struct ProxyGate {
     func admit(_ request: HTTPServerRequest) -> Result<Admission, ProxyProblem.Refusal> {
         guard address.isOurs(request.host) else { return refuse(.wrongHost) }
         guard request.headers["Origin"] == nil else { return refuse(.origin) }
-        guard let place = place(of: request) else {
+        guard let match = match(request) else {
             return refuse(address.needsSecret ? .wrongSecret : .noRoute)
         }
         // A secret must reach neither the log nor the server, which could use it in a redirect.
-        guard !hasSecret(String(place.rest)) else { return refuse(.secretInTarget) }
-        let shown = "/" + place.rest.prefix { $0 != "?" }.drop { $0 == "/" }
+        guard !hasSecret(String(match.rest)) else { return refuse(.secretInTarget) }
+        let shown = "/" + match.rest.prefix { $0 != "?" }.drop { $0 == "/" }
         func refuseHere(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
-            .failure(ProxyProblem.Refusal(problem: problem, route: place.route, path: shown))
+            .failure(ProxyProblem.Refusal(problem: problem, route: match.route, path: shown))
         }
         guard !["CONNECT", "TRACE"].contains(request.method.name) else {
             return refuseHere(
                 ProxyProblem(501, "usage", "the method \(request.method.name) is not forwarded"))
         }
         guard !asksForWebSocket(request) else { return refuseHere(.upgrade) }
-        guard place.rest.utf8.first != .slash || !ProxyRoute.hasPath(place.rest.dropFirst()) else {
+        guard match.rest.utf8.first != .slash || !ProxyRoute.hasPath(match.rest.dropFirst()) else {
             return refuseHere(.doubleSlash)
         }
-        guard let target = routes[place.route].target(place.rest) else { return refuseHere(.target) }
+        guard let target = routes[match.route].target(match.rest) else { return refuseHere(.target) }
         return .success(
             Admission(
-                route: place.route, target: target, rawTarget: routes[place.route].rawTarget(place.rest),
-                prefix: place.prefix, shownPath: shown))
+                route: match.route, target: target, rawTarget: routes[match.route].rawTarget(match.rest),
+                prefix: match.prefix, shownPath: shown))
     }
 
     /// Returns whether the caller requires a WebSocket. Other upgrades are optional and are not passed on
@@ -62,7 +62,7 @@ struct ProxyGate {
         .failure(ProxyProblem.Refusal(problem: problem, route: nil, path: nil))
     }
 
-    private struct Place {
+    private struct RouteMatch {
         let route: Int
         let prefix: String
         let rest: Substring
@@ -70,29 +70,29 @@ struct ProxyGate {
 
     /// Finds the route by the secret in the path, by the secret as a bearer token, or, on a socket, by the
     /// path alone.
-    private func place(of request: HTTPServerRequest) -> Place? {
+    private func match(_ request: HTTPServerRequest) -> RouteMatch? {
         let target = request.target
-        guard address.needsSecret else { return place(below: "", target[...], among: Array(routes.indices)) }
+        guard address.needsSecret else { return match(below: "", target[...], among: Array(routes.indices)) }
         let segment = target.dropFirst().prefix { $0 != "/" && $0 != "?" }
         if let route = route(provenBy: segment) {
-            return place(below: "/\(segment)", target.dropFirst(1 + segment.count), among: [route])
+            return match(below: "/\(segment)", target.dropFirst(1 + segment.count), among: [route])
         }
         let proofs = request.headers.values("Authorization").compactMap(Self.bearerToken)
         guard proofs.count == 1, let route = route(provenBy: proofs[0]) else { return nil }
-        return place(below: "", target[...], among: [route])
+        return match(below: "", target[...], among: [route])
     }
 
-    private func place(below start: String, _ target: Substring, among candidates: [Int]) -> Place? {
+    private func match(below start: String, _ target: Substring, among candidates: [Int]) -> RouteMatch? {
         let mark = target.utf8.firstIndex(of: .questionMark) ?? target.endIndex
         let ordered = candidates.sorted { routes[$0].path.utf8.count > routes[$1].path.utf8.count }
         for route in ordered {
             let path = routes[route].path
             if target.hasPrefix(path) {
-                return Place(
+                return RouteMatch(
                     route: route, prefix: start + path.dropLast(), rest: target.dropFirst(path.count))
             }
             if target[..<mark] == path.dropLast() {
-                return Place(route: route, prefix: start + path.dropLast(), rest: target[mark...])
+                return RouteMatch(route: route, prefix: start + path.dropLast(), rest: target[mark...])
             }
         }
         return nil

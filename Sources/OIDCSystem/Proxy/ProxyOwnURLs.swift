@@ -11,7 +11,7 @@ struct ProxyOwnURLs {
 
     /// Returns the field for the server; nil if it must not be sent. A `Destination` (RFC 4918 §10.3) must be
     /// on the route.
-    func mapped(_ field: HTTPHeaders.Field) -> HTTPHeaders.Field? {
+    func forServer(_ field: HTTPHeaders.Field) -> HTTPHeaders.Field? {
         switch ASCII.lowercased(field.name) {
         case "referer": return address(of: field, isOptional: true)
         case "destination": return address(of: field, isOptional: false)

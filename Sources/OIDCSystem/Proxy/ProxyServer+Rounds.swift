@@ -68,7 +68,7 @@ extension ProxyServer {
             var isBusy = false
             while let (transfer, code) = requests?.nextEnded() {
                 isBusy = true
-                (transfer.owner as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
+                transfer.owner?.transferEnded(transfer, code, now: .now())
             }
             let now = MonotonicTime.now()
             for connection in connections where connection.hasOutput && !connection.isBlocked {

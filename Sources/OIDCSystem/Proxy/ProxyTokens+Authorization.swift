@@ -9,18 +9,9 @@ extension ProxyTokens.Grant {
             last.delivery.session.dpopKey == delivery.session.dpopKey
         {
             key = last.key
-            return
+        } else {
+            key = try delivery.session.dpopKey(of: delivery.access)
         }
-        guard delivery.access.type == .dpop else {
-            key = nil
-            return
-        }
-        guard let pem = delivery.session.dpopKey else {
-            throw OIDCError(
-                .failed, "the session has lost the key that its token is bound to", hint: .signIn,
-                stage: .store)
-        }
-        key = try DPoPKey(pem: pem)
     }
 
     /// Returns the header fields with the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1).

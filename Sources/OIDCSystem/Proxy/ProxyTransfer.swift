@@ -3,6 +3,32 @@ import OIDCCore
 
 /// One request to a server, and its answer.
 final class ProxyTransfer {
+    enum Reception {
+        case taken
+        /// The caller accepts no bytes for now; libcurl keeps these.
+        case pause
+        case refuse
+    }
+
+    enum Provision {
+        case bytes(Int)
+        case end
+        /// The caller has sent no bytes yet.
+        case pause
+        case refuse
+    }
+
+    /// A request to send.
+    struct Order {
+        var method: HTTPMethod
+        var url: WebURL
+        /// The request target to send in place of the URL's.
+        var rawTarget: String?
+        var fields: [HTTPHeaders.Field]
+        var framing: HTTP1.BodyFraming
+        var expectsContinue: Bool
+    }
+
     private static let bufferSize = 32_768
 
     let easy: OpaquePointer
@@ -10,7 +36,7 @@ final class ProxyTransfer {
     private let order: Order
     private let headers: CurlList
     private let addresses: CurlList
-    private(set) weak var owner: (any ProxyTransferOwner)?
+    private(set) weak var owner: ProxyExchange?
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
     /// The CURLPAUSE_… bits.
     private var pauses: Int32 = 0
@@ -21,7 +47,7 @@ final class ProxyTransfer {
 
     init(
         _ order: Order, _ library: UnsafePointer<oidc_curl_library>, _ configuration: CurlConfiguration,
-        owner: any ProxyTransferOwner
+        owner: ProxyExchange
     ) throws(OIDCError) {
         guard let easy = library.pointee.easy_init() else {
             throw OIDCError(.failed, "libcurl has no memory for a request")
@@ -57,16 +83,9 @@ final class ProxyTransfer {
         // libcurl reads once a round. A larger buffer saves rounds; an even larger one would cost memory for
         // each caller that is slow to read.
         options.offer(OIDC_CURLOPT_BUFFERSIZE, Self.bufferSize)
-        let context = UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
         options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
-        options.set(OIDC_CURLOPT_HEADERFUNCTION, function: ProxyTransfer.onHeader)
-        options.set(OIDC_CURLOPT_HEADERDATA, pointer: context)
-        options.set(OIDC_CURLOPT_WRITEFUNCTION, function: ProxyTransfer.onBody)
-        options.set(OIDC_CURLOPT_WRITEDATA, pointer: context)
-        options.set(OIDC_CURLOPT_READFUNCTION, function: ProxyTransfer.onRead)
-        options.set(OIDC_CURLOPT_READDATA, pointer: context)
-        let noticesRepeats = oidc_curl_set_before_request(easy, ProxyTransfer.onRequest) == 0
-        if noticesRepeats { options.set(OIDC_CURLOPT_PREREQDATA, pointer: context) }
+        let noticesRepeats = options.setCallbacks(
+            self, header: Self.onHeader, body: Self.onBody, read: Self.onRead, beforeRequest: Self.onRequest)
         // A libcurl without HTTP/2 refuses this option and stays with HTTP/1.1.
         if order.url.isSecure, isRepeatable || noticesRepeats {
             options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS)
@@ -103,7 +122,7 @@ final class ProxyTransfer {
 
     private func addHeaders() {
         for field in order.fields {
-            headers.append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
+            headers.append(field)
         }
         // A name without a value keeps libcurl from adding the header.
         for name in ["Accept", "User-Agent", "Content-Type"]
@@ -134,21 +153,8 @@ final class ProxyTransfer {
     var isSendingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_SEND) != 0 }
 
     func noteEnd(_ code: Int32) {
-        func number(_ info: Int) -> Int {
-            var value = 0
-            return oidc_curl_get_long(easy, Int32(info), &value) == 0 ? value : 0
-        }
-        func offset(_ info: Int) -> Int64 {
-            var value: Int64 = 0
-            return oidc_curl_get_offset(easy, Int32(info), &value) == 0 ? value : 0
-        }
         result = CurlResult(
-            ending: .code(code), text: DisplayText.clean(String(cString: errorText)),
-            systemError: Int32(clamping: number(OIDC_CURLINFO_OS_ERRNO)),
-            proxyStatus: number(OIDC_CURLINFO_HTTP_CONNECTCODE),
-            isResolved: offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T) > 0, isSent: isSent,
-            hasAnswerBytes: hasAnswerBytes,
-            certificateVerification: number(OIDC_CURLINFO_SSL_VERIFYRESULT))
+            .code(code), of: easy, errorText: errorText, isSent: isSent, hasAnswerBytes: hasAnswerBytes)
     }
 
     /// Returns whether the request can be repeated because the connection ended before an answer. libcurl

@@ -27,7 +27,7 @@ package struct BrowserSignIn {
     package var words: (Hint) -> String = { $0.description }
     /// A function that binds the listener.
     var listen: (LoopbackAddress) throws(OIDCError) -> LoopbackServer = { address throws(OIDCError) in
-        try LoopbackServer(address, identifiesPeers: true)
+        try LoopbackServer(address, identify: PeerOwner.identified)
     }
 
     package init(
@@ -126,9 +126,7 @@ package struct BrowserSignIn {
         let isOnlyWay = server == nil && input == nil
         var (device, requested): (DeviceCodeWait?, DeviceCodeRequest?)
         if offersDeviceCode {
-            requested = try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in
-                try DeviceCodeRequest(flow)
-            }
+            requested = try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in try requestDeviceCode() }
         }
         var outcome: SignInFlow.Outcome?
         var silenceEnd: MonotonicTime? = .now().adding(milliseconds: silence)
@@ -161,11 +159,27 @@ package struct BrowserSignIn {
         return .redirected(arrival)
     }
 
+    /// A request for a device code on a thread of its own, so a slow provider does not delay the rest of the sign-in.
+    /// An abandoned request has no effect: the code is never shown, and obtains no tokens.
+    private typealias DeviceCodeRequest = BackgroundResult<Result<DeviceAuthorization, OIDCError>>
+
+    private func requestDeviceCode() throws(OIDCError) -> DeviceCodeRequest {
+        do throws(Errno) {
+            return try DeviceCodeRequest { [flow] in
+                Result { () throws(OIDCError) in try flow.requestDeviceCode() }
+            }
+        } catch {
+            throw OIDCError(
+                .failed, "no thread for the request: \(error)", hint: error.startHint,
+                stage: .deviceAuthorization)
+        }
+    }
+
     /// Shows the device code once it is issued.
     private func deviceCode(
         _ requested: inout DeviceCodeRequest?, isOnlyWay: Bool
     ) throws(OIDCError) -> DeviceCodeWait? {
-        guard let result = requested?.result else { return nil }
+        guard let result = requested?.value else { return nil }
         // The signal that ended the request also ends the wait.
         if case .failure(let error) = result, error.kind == .interrupted, Interruption.pending != nil {
             return nil

@@ -18,7 +18,7 @@ package struct DeviceSignIn {
     package func run(
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome {
-        var code = try DeviceCodeWait(flow.beginOnDevice(), flow, deadline: deadline, notice: notice)
+        var code = try DeviceCodeWait(flow.requestDeviceCode(), flow, deadline: deadline, notice: notice)
         notice(.device(code.authorization))
         while true {
             try sleep(until: code.nextRequest, codeEnd: code.end)

@@ -13,26 +13,13 @@ package final class CredentialHelperStore: SessionStoring {
 
     static let username = "oidc"
 
-    /// Creates a store whose keys are in a credential helper, which gets `environment` without the client's
-    /// secret.
-    ///
-    /// Each run may take `milliseconds`, by default a minute, as it may prompt for a passphrase and a
-    /// thousand processes may wait for one gpg-agent. Runs are not serialized: with a helper that hangs, each
-    /// process would wait for the whole limit, one after another.
-    package convenience init(
-        name: String, directory path: String, environment: Variables, milliseconds: Int64 = 60_000,
-        deadline: MonotonicTime? = nil
-    ) {
-        self.init(
-            name: name, directory: path, environment: environment, milliseconds: milliseconds,
-            deadline: deadline, onWaiting: { _ in })
-    }
-
-    /// Creates a store that calls `onWaiting` with one line if a run of the helper takes more than a few
-    /// seconds.
+    /// Makes a store. The helper gets `environment` without the client's secret. Each run may take
+    /// `milliseconds`, by default a minute, as it may prompt for a passphrase and a thousand processes may
+    /// wait for one gpg-agent. The runs are not serialized, or a hanging helper would cost each process the
+    /// whole limit, one after another. `onWaiting` gets one line if a run takes more than a few seconds.
     package init(
         name: String, directory path: String, environment: Variables, milliseconds: Int64 = 60_000,
-        deadline: MonotonicTime? = nil, onWaiting: @escaping @Sendable (String) -> Void
+        deadline: MonotonicTime? = nil, onWaiting: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         directory = SessionDirectory(path: path, ending: ".sealed")
         var environment = environment

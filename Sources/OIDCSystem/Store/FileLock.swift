@@ -31,8 +31,8 @@ struct WaitClock {
     var notice: MonotonicTime?
 
     init(_ wait: LockWait, start: MonotonicTime) {
-        limit = start.adding(milliseconds: WaitClock.milliseconds(wait.limit))
-        notice = start.adding(milliseconds: WaitClock.milliseconds(wait.noticeAfter))
+        limit = start.adding(milliseconds: wait.limit.milliseconds)
+        notice = start.adding(milliseconds: wait.noticeAfter.milliseconds)
     }
 
     /// Throws if the wait was canceled or its limit has passed; calls `onWaiting` when that is due.
@@ -48,13 +48,6 @@ struct WaitClock {
             wait.onWaiting()
         }
         guard now < limit else { throw timeout() }
-    }
-
-    private static func milliseconds(_ duration: Duration) -> Int64 {
-        let (seconds, attoseconds) = duration.components
-        let (whole, isTooMuch) = seconds.multipliedReportingOverflow(by: 1_000)
-        return isTooMuch
-            ? .max : whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000).partialValue
     }
 }
 

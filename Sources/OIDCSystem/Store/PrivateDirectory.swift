@@ -52,7 +52,7 @@ final class PrivateDirectory: Sendable {
         }
     }
 
-    func path(of name: String) -> String { path == "/" ? "/\(name)" : "\(path)/\(name)" }
+    func path(of name: String) -> String { FilePath.join(path, name) }
 
     private func check() throws(OIDCError) {
         let status: FileStatus

@@ -77,7 +77,9 @@ package struct Registrations: Sendable {
 
     /// Returns the name of the file for an issuer and the redirect URLs to register there.
     package static func name(issuer: String, redirects: [String]) -> String {
-        RecordName.of([issuer] + redirects, readable: WebURL.ofIssuer(issuer)?.host ?? "server")
+        FileName.of(
+            WebURL.ofIssuer(issuer)?.host ?? "server",
+            hashing: JSONValue.array(([issuer] + redirects).map { .string($0) }).compact)
     }
 
     /// Returns the clients of a file, newest first.

@@ -52,7 +52,7 @@ package struct ResourceLink: Hashable, Sendable {
     /// Returns whether the link is for exactly this URL, not for one above it.
     package func isFor(_ url: WebURL) -> Bool {
         guard let identifier = ResourceIdentifier(reach) else { return false }
-        return covers(url) && identifier.isSamePlace(as: url)
+        return covers(url) && identifier.identifies(url)
     }
 
     /// Returns whether this link replaces another one. A resource has one link for each grant, account and
@@ -214,19 +214,6 @@ package struct ResourceLinks: Sendable {
     }
 
     private static func name(_ url: WebURL) -> String {
-        RecordName.of([url.origin], readable: url.host)
-    }
-}
-
-/// File names that depend only on a key: `<readable part>-<64-bit hash of the key>`.
-enum RecordName {
-    static func of(_ key: [String], readable: String) -> String {
-        let kept = readable.utf8.prefix(100).map { byte -> UInt8 in
-            ASCII.isAlphanumeric(byte) || byte == .hyphen || byte == .period
-                ? ASCII.lowercased(byte) : .underscore
-        }
-        let safe = kept.first == .period ? [.underscore] + kept.dropFirst() : kept
-        let text = JSONValue.array(key.map { .string($0) }).compact
-        return "\(String(decoding: safe, as: UTF8.self))-\(FNV1a.digits(text))"
+        FileName.of(url.host, hashing: JSONValue.array([.string(url.origin)]).compact)
     }
 }

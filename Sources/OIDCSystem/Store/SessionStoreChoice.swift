@@ -20,7 +20,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
             self = .keychain
         } else if setting.hasPrefix("helper:"), SessionStoreChoice.isHelperName(setting.dropFirst(7)) {
             self = .helper(String(setting.dropFirst(7)))
-        } else if SharedStoreURL.isMeant(by: setting) {
+        } else if SharedStoreURL.isSharedStore(setting) {
             self = .shared(try SharedStoreURL(setting))
         } else {
             throw .usage(
@@ -51,14 +51,14 @@ package enum SessionStoreChoice: Hashable, Sendable {
 
     /// Returns the setting without its password, to show it; nil for a URL that cannot be parsed.
     package static func redacted(_ setting: String) -> String? {
-        guard SharedStoreURL.isMeant(by: setting) else { return setting }
+        guard SharedStoreURL.isSharedStore(setting) else { return setting }
         return (try? SharedStoreURL(setting))?.redacted
     }
 
     /// Returns whether the setting contains a password. A URL that cannot be parsed does if it contains an
     /// `@`.
     package static func holdsPassword(_ setting: String) -> Bool {
-        guard SharedStoreURL.isMeant(by: setting) else { return false }
+        guard SharedStoreURL.isSharedStore(setting) else { return false }
         return (try? SharedStoreURL(setting)).map { $0.password != nil } ?? setting.contains("@")
     }
 

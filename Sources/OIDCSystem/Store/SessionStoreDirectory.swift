@@ -13,7 +13,7 @@ struct SessionDirectory: Sendable {
         self.noun = noun
     }
 
-    func location(_ name: String) -> String { "\(path == "/" ? "" : path)/\(name)\(ending)" }
+    func location(_ name: String) -> String { FilePath.join(path, name + ending) }
 
     /// Returns the content of a file; nil if there is none. It takes no lock and lists no files, as returning
     /// a fresh token must be fast.

@@ -53,7 +53,7 @@ struct SystemKeychain: SecretKeeping {
         }
         guard outcome.result != OIDC_KEYCHAIN_ABSENT else { return nil }
         try check(outcome)
-        let text = String(decoding: secret.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let text = String(terminated: secret)
         return CredentialHelper.Entry(serverURL: serverURL, username: "oidc", secret: text)
     }
 
@@ -95,7 +95,7 @@ struct SystemKeychain: SecretKeeping {
         stop()
         if let canceller { oidc_keychain_free_canceller(canceller) }
         try Interruption.throwIfPending()
-        let text = String(decoding: problem.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let text = String(terminated: problem)
         return Outcome(result: Int(result), problem: DisplayText.clean(text))
     }
 

@@ -19,10 +19,10 @@ package struct TerminalInput: Sendable {
     private var isAtEnd = false
 
     /// Starts reading. On a terminal, takes over line editing until `release` or the end of the input.
-    package init(_ source: FileDescriptor = .standardInput, lineLimit: Int = 65_536) {
+    package init(_ source: FileDescriptor = .standardInput) {
         self.source = source
         isTerminal = source.isTerminal
-        lines = LineBuffer(limit: lineLimit, edits: isTerminal)
+        lines = LineBuffer(limit: 65_536, edits: isTerminal)
         if isTerminal { _ = oidc_take_lines(source.rawValue) }
     }
 

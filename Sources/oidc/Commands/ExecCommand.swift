@@ -117,7 +117,7 @@ struct ExecCommand: RunnableCommand {
             + provider.settings.secretVariables + [Self.standardVariable]
             + context.environment.names(startingWith: "OIDC_PROXY_URL")
         try Interruption.throwIfPending()
-        let child: AttendedChild
+        let child: ForegroundChild
         do throws(Errno) {
             child = try Executable.start(
                 RawArgument.last(command.count), named: command.first ?? "", in: context.environment,

@@ -25,7 +25,7 @@ struct RequestOptions: OptionGroup {
             }
             let name = String(text[..<colon])
             let value = ASCII.trimmed(text[text.utf8.index(after: colon)...])
-            guard !name.isEmpty, name.utf8.allSatisfy(Self.isNameByte) else {
+            guard !name.isEmpty, name.utf8.allSatisfy(ASCII.isTokenCharacter) else {
                 throw UsageError("--header: \(UsageError.quoted(name)) is not a header name")
             }
             guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
@@ -43,10 +43,6 @@ struct RequestOptions: OptionGroup {
     private static let ours = [
         "authorization", "dpop", "host", "content-length", "transfer-encoding", "expect", "connection",
     ]
-
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        ASCII.isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
-    }
 }
 
 extension RequestOptions {

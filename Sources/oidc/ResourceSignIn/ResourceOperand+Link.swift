@@ -51,7 +51,7 @@ extension ResourceOperand {
             // A link may cover only a part of its resource, below this URL.
             let ownership = ownership
             return try ResourceRecords(context)?.links.links(of: url).first {
-                ResourceIdentifier($0.resource)?.isSamePlace(as: url) == true && fits($0, ownership)
+                ResourceIdentifier($0.resource)?.identifies(url) == true && fits($0, ownership)
             }.map { link throws(OIDCError) in try provider(link) }
         }
         guard link.isFor(url) else {

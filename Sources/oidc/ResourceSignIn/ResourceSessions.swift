@@ -34,7 +34,7 @@ extension ResourceOperand {
 
     private func isOf(_ key: SessionKey, _ link: ResourceLink?, _ ownership: ResourceOwnership) -> Bool {
         guard let resource = key.resources.first, key.resources.count == 1 else { return false }
-        return (resource == link?.resource || ResourceIdentifier(resource)?.isSamePlace(as: url) == true)
+        return (resource == link?.resource || ResourceIdentifier(resource)?.identifies(url) == true)
             && fits(self.link(of: key, resource), ownership)
     }
 

@@ -47,7 +47,7 @@ final class ResourceTokens: AccessTokenSource {
         hasRefetched = true
         let (link, metadata) = (target.link, found.metadata)
         guard ExactText.isSame(metadata.resource, link.resource) else {
-            let isOwn = ResourceIdentifier(metadata.resource)?.isSamePlace(as: operand.url) == true
+            let isOwn = ResourceIdentifier(metadata.resource)?.identifies(operand.url) == true
             throw changed(
                 "\(DisplayText.clean(operand.url.withoutQuery)) is "
                     + (isOwn

@@ -15,7 +15,8 @@ struct SignOutInBrowser {
 
     func run() throws(OIDCError) {
         let redirect = try provider.settings.signIn.postLogoutRedirect()
-        let server = try LoopbackServer(redirect?.loopback ?? LoopbackAddress(), identifiesPeers: true)
+        let server = try LoopbackServer(
+            redirect?.loopback ?? LoopbackAddress(), identify: PeerOwner.identified)
         defer { server.close() }
         let returnAddress = redirect.map { $0.loopback == nil ? $0.text : $0.text(port: server.port) }
         let logout = Logout(

@@ -17,7 +17,7 @@ struct DeviceFlowTests {
     }
 
     private func outcome(_ provider: InMemoryProvider, _ login: SignInFlow) throws -> SignInFlow.Outcome {
-        let authorization = try login.beginOnDevice()
+        let authorization = try login.requestDeviceCode()
         var polling = DevicePolling(authorization)
         provider.pass(polling.firstWait(now: provider.now))
         while true {

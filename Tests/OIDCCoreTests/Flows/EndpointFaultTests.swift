@@ -108,14 +108,14 @@ struct EndpointFaultTests {
         _ = try provider.signIn {
             let login = $0
             guard let name = Self.deviceRefusals[fault] else {
-                let authorization = try login.beginOnDevice()
+                let authorization = try login.requestDeviceCode()
                 #expect(authorization.interval > 0)
                 #expect(authorization.verificationURI.text == "\(InMemoryProvider.issuer)/device")
                 if fault == .completeURIScript { #expect(authorization.verificationURIComplete == nil) }
                 #expect(!authorization.userCode.unicodeScalars.contains { $0.value < 32 || $0 == "\u{202E}" })
                 return
             }
-            let error = try #require(#expect(throws: OIDCError.self) { try login.beginOnDevice() })
+            let error = try #require(#expect(throws: OIDCError.self) { try login.requestDeviceCode() })
             #expect(error.kind == .refused && error.message.contains(name), "\(error.message)")
         }
     }

@@ -56,7 +56,7 @@ struct ResourceParameterTests {
         }
         let login = try login(provider)
         _ = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
-        let device = try login.beginOnDevice()
+        let device = try login.requestDeviceCode()
         let session = try login.outcome(of: login.poll(device)).session
         #expect(session.requestedResources == Self.resources && session.sendsResources == true)
         for endpoint in [Endpoint.pushedAuthorization, .device, .token] {
@@ -69,7 +69,7 @@ struct ResourceParameterTests {
         let provider = try InMemoryProvider { $0.person = .approves("alice") }
         let login = try login(provider) { $0.sendsResources = false }
         var session = try provider.finish(login).session
-        let device = try login.beginOnDevice()
+        let device = try login.requestDeviceCode()
         _ = try login.outcome(of: login.poll(device))
         session = try refresh(provider, session)
         #expect(session.requestedResources == Self.resources && session.sendsResources == false)

@@ -57,7 +57,7 @@ struct SignInFaultTests {
     @Test("a broken answer to a device authorization is refused", arguments: AnswerFault.ofProtocol)
     func device(fault: AnswerFault) throws {
         let provider = try provider([.answer(.device, fault)])
-        try expect(kind(of: fault)) { try provider.signIn { _ = try $0.beginOnDevice() } }
+        try expect(kind(of: fault)) { try provider.signIn { _ = try $0.requestDeviceCode() } }
     }
 
     @Test(

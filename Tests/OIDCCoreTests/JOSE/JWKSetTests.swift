@@ -172,10 +172,9 @@ struct JWKSetTests {
         let good = HTTPResponse(status: 200, body: Array(RFCVector.es256.key.utf8))
         #expect(try call.read(good).keys.count == 1)
         let page = HTTPResponse(status: 200, body: Array("<html>".utf8))
-        #expect(throws: OIDCError(.refused, "jwks: not valid JSON: expected a value at byte 0", stage: .keys))
-        {
-            try call.read(page)
-        }
+        let reason =
+            "jwks: https://op.example/keys: expected a key set, found not valid JSON: expected a value at byte 0"
+        #expect(throws: OIDCError(.refused, reason, stage: .keys)) { try call.read(page) }
         #expect(throws: OIDCError.self) { try call.read(HTTPResponse(status: 404)) }
         let error = #expect(throws: OIDCError.self) { try call.read(HTTPResponse(status: 503)) }
         #expect(error?.kind == .unreachable)

@@ -35,7 +35,8 @@ struct LoopbackLoadTests {
 
     @Test("more clients than allowed connections are all served")
     func manyClients() throws {
-        let server = try LoopbackServer(maximumConnections: 64)
+        let server = try LoopbackServer()
+        server.connections.limits.count = 64
         let clients = try (0..<400).map { _ in try LoopbackClient(server) }
         defer { for client in clients { client.close() } }
         for client in clients { try client.send("GET /\(client.descriptor.rawValue) HTTP/1.0\r\n\r\n") }
@@ -77,10 +78,9 @@ struct LoopbackLoadTests {
 
     @Test("a connection that never finishes its request is closed")
     func slowloris() throws {
-        var limits = LoopbackConnections.Limits()
-        limits.idleMilliseconds = 30
-        limits.requestMilliseconds = 60
-        let server = try LoopbackServer(LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: limits)
+        let server = try LoopbackServer()
+        server.connections.limits.idleMilliseconds = 30
+        server.connections.limits.requestMilliseconds = 60
         let silent = try LoopbackClient(server)
         let slow = try LoopbackClient(server)
         let start = MonotonicTime.now()
@@ -98,10 +98,8 @@ struct LoopbackLoadTests {
         await #expect(processExitsWith: .exitCode(9)) {
             var limit = rlimit(rlim_cur: 64, rlim_max: 64)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            var limits = LoopbackConnections.Limits()
-            limits.graceMilliseconds = 5
-            let server = try LoopbackServer(
-                LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: limits)
+            let server = try LoopbackServer()
+            server.connections.limits.graceMilliseconds = 5
             var clients: [LoopbackClient] = []
             while let client = try? LoopbackClient(server) { clients.append(client) }
             try clients[clients.count - 1].send(LoopbackServerTests.callback)

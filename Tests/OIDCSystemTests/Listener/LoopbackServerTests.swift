@@ -136,7 +136,7 @@ struct LoopbackServerTests {
         }
         let second = try LoopbackClient(server)
         try second.send(LoopbackServerTests.callback)
-        server.service(milliseconds: 20)
+        settle(server, milliseconds: 20)
         let third = try LoopbackClient(server)
         try third.send(LoopbackServerTests.callback)
         let stranger = try LoopbackClient(server)

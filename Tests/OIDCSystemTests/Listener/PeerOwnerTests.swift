@@ -80,7 +80,7 @@ struct PeerOwnerTests {
     func own(family: LoopbackSocket.Family) throws {
         guard
             let server = try? LoopbackServer(
-                LoopbackAddress(host: family == .ipv4 ? .ipv4 : .ipv6), identifiesPeers: true)
+                LoopbackAddress(host: family == .ipv4 ? .ipv4 : .ipv6), identify: PeerOwner.identified)
         else { return }
         let client = try LoopbackClient(server, family: family)
         try client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -96,7 +96,7 @@ struct PeerOwnerTests {
         "another user's connection is found, by either family of localhost",
         .enabled(if: OtherUser.isAvailable), arguments: ["127.0.0.1", "::1"])
     func anotherUser(host: String) throws {
-        let server = try LoopbackServer(LoopbackAddress(host: .localhost), identifiesPeers: true)
+        let server = try LoopbackServer(LoopbackAddress(host: .localhost), identify: PeerOwner.identified)
         guard host == "127.0.0.1" || (try? LoopbackSocket.connect(.ipv6, port: server.port)) != nil else {
             return
         }
@@ -138,12 +138,10 @@ struct PeerOwnerTests {
     @Test("only complete requests are looked up, not idle connections")
     func lazily() throws {
         var count = 0
-        let server = try LoopbackServer(
-            LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: LoopbackConnections.Limits(),
-            identify: { _ in
-                count += 1
-                return .unknown
-            })
+        let server = try LoopbackServer(identify: { _ in
+            count += 1
+            return .unknown
+        })
         let clients = try (0..<20).map { _ in try LoopbackClient(server) }
         try clients[7].send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
         _ = server.run(until: .now().adding(seconds: 20)) { _ in .hold }
@@ -153,9 +151,7 @@ struct PeerOwnerTests {
     @Test("the answer is repeated only to the same user")
     func repeats() throws {
         var peers: [PeerOwner] = [.thisUser, .anotherUser, .thisUser]
-        let server = try LoopbackServer(
-            LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: LoopbackConnections.Limits(),
-            identify: { _ in peers.removeFirst() })
+        let server = try LoopbackServer(identify: { _ in peers.removeFirst() })
         let clients = try (0..<3).map { _ in try LoopbackClient(server) }
         for client in clients { try client.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n") }
         let handle = { (request: HTTPServerRequest) -> LoopbackServer.Disposition in

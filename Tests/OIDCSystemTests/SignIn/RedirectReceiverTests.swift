@@ -11,9 +11,7 @@ private final class World {
     var turnedAway: [StrayRequest] = []
 
     init(responseMode: AuthorizationRequest.ResponseMode = .query, peer: PeerOwner = .unknown) throws {
-        server = try LoopbackServer(
-            LoopbackAddress(), limits: HTTP1.Limits(), connectionLimits: LoopbackConnections.Limits(),
-            identify: { _ in peer })
+        server = try LoopbackServer(identify: { _ in peer })
         let document = try JSONValue(
             parsing: """
                 {"issuer":"https://op.example","authorization_endpoint":"https://op.example/authorize",

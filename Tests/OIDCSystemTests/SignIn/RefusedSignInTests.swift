@@ -54,7 +54,7 @@ extension RefusedSignInTests {
             let login = try provider.login(scope)
             #expect(throws: OIDCError.self) {
                 guard onDevice else { return _ = try provider.finish(login) }
-                _ = try login.outcome(of: login.poll(login.beginOnDevice()))
+                _ = try login.outcome(of: login.poll(login.requestDeviceCode()))
             }
             let body = provider.with { $0.requests(to: .revocation).first?.body } ?? []
             let isOffline = scope.contains("offline_access")

@@ -27,6 +27,14 @@ public enum ClientAuthentication: Sendable {
 
     var usesCertificate: Bool { if case .tlsClientAuth = self { true } else { false } }
 
+    var secret: Redacted<String>? {
+        switch self {
+        case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _):
+            secret
+        case .none, .privateKeyJWT, .assertion, .tlsClientAuth: nil
+        }
+    }
+
     /// Returns the signer for a client secret. One that is shorter than the hash would make signatures that
     /// can be guessed (RFC 7518 §3.2).
     static func signer(

@@ -58,6 +58,6 @@ extension EtcdEngine {
     }
 
     private static func seconds(_ duration: Duration) -> Int64 {
-        max(1, (duration.wholeMilliseconds + 999) / 1_000)
+        max(1, (duration.milliseconds + 999) / 1_000)
     }
 }

@@ -17,7 +17,7 @@ package final class EtcdEngine: SharedEngine {
     package convenience init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
         var configuration = configuration
         // The time limit is divided, so a server that hangs leaves time for the next one.
-        let share = configuration.httpTimeout.milliseconds / max(1, url.hosts.count)
+        let share = configuration.httpTimeout.milliseconds / Int64(max(1, url.hosts.count))
         configuration.httpTimeout = .milliseconds(max(1_000, share))
         self.init(url, CurlTransport(configuration))
     }

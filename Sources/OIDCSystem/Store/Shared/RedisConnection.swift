@@ -27,7 +27,7 @@ final class RedisConnection: Sendable {
 
     private func next() throws(WireFault) -> RedisReply? {
         let result = parser.withLock { parser in
-            Result { () throws(RedisReply.Nonsense) in try parser.next() }
+            Result { () throws(RedisReply.FormatError) in try parser.next() }
         }
         switch result {
         case .success(let reply): return reply

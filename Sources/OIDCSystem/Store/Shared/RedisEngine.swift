@@ -54,7 +54,7 @@ package final class RedisEngine: SharedEngine {
     package func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
     ) throws(OIDCError) -> Bool {
-        let milliseconds = lifetime.map { max(1, $0.wholeMilliseconds) } ?? 0
+        let milliseconds = lifetime.map { max(1, $0.milliseconds) } ?? 0
         return try succeeds(
             RedisCommand(
                 script: RedisEngine.writing, key: key(name),
@@ -149,7 +149,7 @@ package final class RedisEngine: SharedEngine {
     private func script(_ script: String, _ lease: String, _ owner: String, _ duration: Duration)
         -> RedisCommand
     {
-        let milliseconds = String(max(1, duration.wholeMilliseconds))
+        let milliseconds = String(max(1, duration.milliseconds))
         return RedisCommand(script: script, key: key(lease), [Array(owner.utf8), Array(milliseconds.utf8)])
     }
 

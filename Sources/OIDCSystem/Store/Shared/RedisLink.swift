@@ -45,7 +45,7 @@ final class RedisLink: Sendable {
     }
 
     private var deadline: MonotonicTime {
-        let end = MonotonicTime.now().adding(milliseconds: Int64(timeout.milliseconds))
+        let end = MonotonicTime.now().adding(milliseconds: timeout.milliseconds)
         return configuration.deadline.map { min($0, end) } ?? end
     }
 
@@ -64,7 +64,7 @@ final class RedisLink: Sendable {
             // The time is divided, so a server that hangs leaves time for the next one.
             let end =
                 attempts < hosts
-                ? min(deadline, .now().adding(milliseconds: Int64(timeout.milliseconds / hosts))) : deadline
+                ? min(deadline, .now().adding(milliseconds: timeout.milliseconds / Int64(hosts))) : deadline
             let wasOpen = state.target.map { state.connections[$0] != nil } ?? false
             let reply: RedisReply
             do throws(WireFault) {
@@ -153,7 +153,7 @@ final class RedisLink: Sendable {
         -> RedisConnection
     {
         let end = min(
-            deadline, .now().adding(milliseconds: Int64(configuration.connectTimeout.milliseconds)))
+            deadline, .now().adding(milliseconds: configuration.connectTimeout.milliseconds))
         do throws(WireFault) {
             if let socket = url.socket { return try open(socket: socket, until: end) }
             guard let host else { throw .broken("no server is named") }

@@ -10,7 +10,7 @@ enum RedisReply: Hashable, Sendable {
     case array([RedisReply])
 
     /// An answer that is not RESP, or too large.
-    struct Nonsense: Error {
+    struct FormatError: Error {
         var isTooLarge = false
     }
 
@@ -47,17 +47,17 @@ struct RedisParser {
     }
 
     /// Returns the next reply; nil if it is not complete.
-    mutating func next() throws(RedisReply.Nonsense) -> RedisReply? {
+    mutating func next() throws(RedisReply.FormatError) -> RedisReply? {
         var end = position
         guard let reply = try reply(&end, depth: 0) else {
-            guard bytes.count - position <= 2 * RedisParser.bytesLimit else { throw RedisReply.Nonsense() }
+            guard bytes.count - position <= 2 * RedisParser.bytesLimit else { throw RedisReply.FormatError() }
             return nil
         }
         position = end
         return reply
     }
 
-    private func reply(_ index: inout Int, depth: Int) throws(RedisReply.Nonsense) -> RedisReply? {
+    private func reply(_ index: inout Int, depth: Int) throws(RedisReply.FormatError) -> RedisReply? {
         guard let line = try line(&index) else { return nil }
         let text = String(decoding: line.dropFirst(), as: UTF8.self)
         switch line.first {
@@ -69,7 +69,7 @@ struct RedisParser {
             let count = try number(text)
             guard count != -1 else { return .null }
             guard (0...RedisParser.arrayLimit).contains(Int(count)), depth < RedisParser.depthLimit else {
-                throw RedisReply.Nonsense()
+                throw RedisReply.FormatError()
             }
             var items: [RedisReply] = []
             for _ in 0..<Int(count) {
@@ -77,36 +77,38 @@ struct RedisParser {
                 items.append(item)
             }
             return .array(items)
-        default: throw RedisReply.Nonsense()
+        default: throw RedisReply.FormatError()
         }
     }
 
-    private func bytes(_ index: inout Int, count: Int64) throws(RedisReply.Nonsense) -> RedisReply? {
+    private func bytes(_ index: inout Int, count: Int64) throws(RedisReply.FormatError) -> RedisReply? {
         guard count != -1 else { return .null }
-        guard (0...Int64(RedisParser.redisLimit)).contains(count) else { throw RedisReply.Nonsense() }
-        guard count <= RedisParser.bytesLimit else { throw RedisReply.Nonsense(isTooLarge: true) }
+        guard (0...Int64(RedisParser.redisLimit)).contains(count) else { throw RedisReply.FormatError() }
+        guard count <= RedisParser.bytesLimit else { throw RedisReply.FormatError(isTooLarge: true) }
         let end = index + Int(count)
         guard bytes.count >= end + 2 else { return nil }
-        guard bytes[end] == .carriageReturn, bytes[end + 1] == .lineFeed else { throw RedisReply.Nonsense() }
+        guard bytes[end] == .carriageReturn, bytes[end + 1] == .lineFeed else {
+            throw RedisReply.FormatError()
+        }
         defer { index = end + 2 }
         return .bytes(Array(bytes[index..<end]))
     }
 
     /// Returns the line at `index` without its end; nil if it is not complete.
-    private func line(_ index: inout Int) throws(RedisReply.Nonsense) -> ArraySlice<UInt8>? {
+    private func line(_ index: inout Int) throws(RedisReply.FormatError) -> ArraySlice<UInt8>? {
         guard let end = bytes[index...].firstIndex(of: .carriageReturn), end + 1 < bytes.count else {
-            guard bytes.count - index <= RedisParser.lineLimit else { throw RedisReply.Nonsense() }
+            guard bytes.count - index <= RedisParser.lineLimit else { throw RedisReply.FormatError() }
             // Another protocol fails at once: an HTTP server would never send the rest of a reply.
-            if index < bytes.count, !"+-:$*".utf8.contains(bytes[index]) { throw RedisReply.Nonsense() }
+            if index < bytes.count, !"+-:$*".utf8.contains(bytes[index]) { throw RedisReply.FormatError() }
             return nil
         }
-        guard bytes[end + 1] == .lineFeed, end > index else { throw RedisReply.Nonsense() }
+        guard bytes[end + 1] == .lineFeed, end > index else { throw RedisReply.FormatError() }
         defer { index = end + 2 }
         return bytes[index..<end]
     }
 
-    private func number(_ text: String) throws(RedisReply.Nonsense) -> Int64 {
-        guard let number = Int64(text) else { throw RedisReply.Nonsense() }
+    private func number(_ text: String) throws(RedisReply.FormatError) -> Int64 {
+        guard let number = Int64(text) else { throw RedisReply.FormatError() }
         return number
     }
 }

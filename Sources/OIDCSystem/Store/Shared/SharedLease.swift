@@ -59,7 +59,7 @@ final class SharedLease: Sendable {
     /// Whether a refresh token may have been presented.
     var isPresenting: Bool { state.withLock { $0.isPresenting } }
     /// The time between extensions of the lease, in milliseconds.
-    var period: Int64 { times.acquired.wholeMilliseconds / 3 }
+    var period: Int64 { times.acquired.milliseconds / 3 }
 
     func acquire() throws(OIDCError) -> Bool {
         try engine.acquire(name, owner: owner, for: times.acquired)
@@ -73,7 +73,7 @@ final class SharedLease: Sendable {
             let start = now()
             guard try engine.extend(name, owner: owner, to: times.presenting) else { throw lost() }
             // If this process was stopped before it got the answer, the lease may have expired since.
-            guard now().milliseconds(from: start) < times.acquired.wholeMilliseconds else { continue }
+            guard now().milliseconds(from: start) < times.acquired.milliseconds else { continue }
             return
         }
         throw .sharedStore(engine.description, "answers too slowly for a refresh")
@@ -117,13 +117,5 @@ enum RenewalThread {
             thread?.join()
             reading.close()
         }
-    }
-}
-
-extension Duration {
-    /// The whole milliseconds, from 0 to those of a century.
-    var wholeMilliseconds: Int64 {
-        let (seconds, attoseconds) = components
-        return min(max(0, seconds), 3_155_760_000) * 1_000 + attoseconds / 1_000_000_000_000_000
     }
 }

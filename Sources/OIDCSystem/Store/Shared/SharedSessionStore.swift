@@ -64,7 +64,7 @@ package final class SharedSessionStore: SessionStoring {
         remember(nil, session.key)
         // A rotated refresh token exists nowhere else, so a short failure of the server must not lose it.
         let isPrecious = lease(session.key)?.isPresenting ?? false
-        let end = runtime.now().adding(milliseconds: times.presenting.wholeMilliseconds / 3)
+        let end = runtime.now().adding(milliseconds: times.presenting.milliseconds / 3)
         while true {
             do throws(OIDCError) {
                 return try replaced(current, with: session)

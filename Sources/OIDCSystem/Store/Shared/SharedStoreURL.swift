@@ -40,7 +40,7 @@ package struct SharedStoreURL: Hashable, Sendable {
     private static let socketScheme = "redis+unix:"
 
     /// Returns whether a setting names a shared store, even with a mistake in the rest.
-    package static func isMeant(by setting: String) -> Bool {
+    package static func isSharedStore(_ setting: String) -> Bool {
         let word = ASCII.lowercased(setting)
         return word.hasPrefix("redis") || word.hasPrefix("etcd") || word.hasPrefix("valkey")
             || word.includes("://")
@@ -164,23 +164,8 @@ package struct SharedStoreURL: Hashable, Sendable {
 
     /// Decodes % escapes; returns nil for an invalid one or a control character.
     private static func decoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == .percent else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst().flatMap(ASCII.hexValue),
-                let low = rest.popFirst().flatMap(ASCII.hexValue)
-            else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        guard let text = String(validating: bytes, as: UTF8.self), !text.utf8.contains(where: ASCII.isControl)
-        else {
-            return nil
-        }
-        return text
+        let decoded = FormEncoding.decodeComponent(Array(text.utf8)[...], plusIsSpace: false)
+        return decoded.flatMap { $0.utf8.contains(where: ASCII.isControl) ? nil : $0 }
     }
 
     private static func mistake(_ message: String) -> OIDCError {

@@ -70,7 +70,7 @@ final class MemoryEngine: SharedEngine {
         state.revision += 1
         state.entries[name] = Entry(
             value: SharedValue(bytes: bytes, revision: state.revision),
-            end: lifetime.map { state.time + $0.wholeMilliseconds })
+            end: lifetime.map { state.time + $0.milliseconds })
     }
 
     func remove(_ name: String) throws(OIDCError) { try run { $0.entries[name] = nil } }

@@ -1,7 +1,7 @@
 import CPlatform
 
 /// A program that has our terminal and gets our signals, while this process serves it.
-package struct AttendedChild {
+package struct ForegroundChild {
     private let child: Child
     private let ended: FileDescriptor
     private let thread: BackgroundThread
