@@ -101,6 +101,11 @@ int oidc_curl_keep_sockets(oidc_curl_easy *easy) {
     return loaded.easy_setopt(easy, OIDC_CURLOPT_SOCKOPTFUNCTION, keep_socket);
 }
 
+int oidc_curl_set_close_socket(oidc_curl_easy *easy, oidc_curl_close_function function, void *context) {
+    int code = loaded.easy_setopt(easy, OIDC_CURLOPT_CLOSESOCKETFUNCTION, function);
+    return code == 0 ? loaded.easy_setopt(easy, OIDC_CURLOPT_CLOSESOCKETDATA, context) : code;
+}
+
 int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value) {
     return loaded.easy_getinfo(easy, info, value);
 }

@@ -218,3 +218,15 @@ int oidc_listen_unix(const char *path, int backlog) {
 }
 
 void oidc_shutdown_sending(int descriptor) { shutdown(descriptor, SHUT_WR); }
+
+void oidc_end_socket(int descriptor) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
+        shutdown(descriptor, SHUT_RDWR);
+        return;
+    }
+    close(pair[1]);
+    dup2(pair[0], descriptor);
+    close(pair[0]);
+    prepare(descriptor);
+}

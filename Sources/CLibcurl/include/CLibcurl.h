@@ -100,6 +100,7 @@ typedef int (*oidc_curl_before_request_function)(
 
 typedef int (*oidc_curl_socket_function)(
     oidc_curl_easy *easy, int descriptor, int what, void *_Nullable context, void *_Nullable own);
+typedef int (*oidc_curl_close_function)(void *_Nullable context, int descriptor);
 typedef int (*oidc_curl_timer_function)(oidc_curl_multi *multi, long milliseconds, void *_Nullable context);
 
 // Each returns a CURLMcode.
@@ -117,9 +118,11 @@ int oidc_curl_set_data_function(oidc_curl_easy *easy, int option, oidc_curl_data
 int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_function function);
 /// Keeps programs that are started later from inheriting connections.
 int oidc_curl_keep_sockets(oidc_curl_easy *easy);
+/// Sets the function that closes the sockets of the handle's connections. `context` must outlive the connections.
+int oidc_curl_set_close_socket(oidc_curl_easy *easy, oidc_curl_close_function function, void *context);
 int oidc_curl_get_long(oidc_curl_easy *easy, int info, long *value);
 int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value);
-/// Gets the socket of a connection that CURLOPT_CONNECT_ONLY made.
+/// Gets the socket of the handle's last connection; -1 if it was closed.
 int oidc_curl_get_socket(oidc_curl_easy *easy, int *socket);
 int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *_Nonnull value);
 
@@ -167,6 +170,7 @@ enum {
     OIDC_CURLOPT_CAPATH = 10097,
     OIDC_CURLOPT_ACCEPT_ENCODING = 10102,
     OIDC_CURLOPT_RESOLVE = 10203,
+    OIDC_CURLOPT_CLOSESOCKETDATA = 10209,
     OIDC_CURLOPT_PROXY_CAINFO = 10246,
     OIDC_CURLOPT_PROXY_CAPATH = 10247,
     OIDC_CURLOPT_REQUEST_TARGET = 10266,
@@ -176,6 +180,7 @@ enum {
     OIDC_CURLOPT_READFUNCTION = 20012,
     OIDC_CURLOPT_HEADERFUNCTION = 20079,
     OIDC_CURLOPT_SOCKOPTFUNCTION = 20148,
+    OIDC_CURLOPT_CLOSESOCKETFUNCTION = 20208,
     OIDC_CURLOPT_PREREQFUNCTION = 20312,
     OIDC_CURLOPT_INFILESIZE_LARGE = 30115,
     OIDC_CURLOPT_POSTFIELDSIZE_LARGE = 30120,
@@ -189,6 +194,7 @@ enum {
     OIDC_CURLINFO_HTTP_CONNECTCODE = 0x200000 + 22,
     OIDC_CURLINFO_OS_ERRNO = 0x200000 + 25,
     OIDC_CURLINFO_NUM_CONNECTS = 0x200000 + 26,
+    OIDC_CURLINFO_HTTP_VERSION = 0x200000 + 46,
     OIDC_CURLINFO_ACTIVESOCKET = 0x500000 + 44,
     OIDC_CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
     OIDC_CURLINFO_PRETRANSFER_TIME_T = 0x600000 + 53,

@@ -42,6 +42,9 @@ long oidc_send_pieces(
 /// negative number.
 long oidc_receive(int descriptor, void *bytes, size_t count);
 
+/// Replaces a socket with one whose other end is closed. After a shutdown alone, what has arrived could still be read.
+void oidc_end_socket(int descriptor);
+
 /// Listens on a Unix socket that only this user may open. Returns the descriptor, or errno as a negative
 /// number.
 int oidc_listen_unix(const char *path, int backlog);

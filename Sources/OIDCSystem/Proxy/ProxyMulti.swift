@@ -10,6 +10,7 @@ final class ProxyMulti {
     /// The time at which libcurl must be called even without an event.
     private(set) var timer: MonotonicTime?
     private var transfers: [OpaquePointer: ProxyTransfer] = [:]
+    private let idle = IdleConnections()
 
     /// libcurl's `CURLPIPE_NOTHING`.
     private static let withoutMultiplexing = 0
@@ -50,6 +51,8 @@ final class ProxyMulti {
     var isEmpty: Bool { transfers.isEmpty }
 
     func add(_ transfer: ProxyTransfer) -> Bool {
+        idle.endReadable()
+        guard idle.observe(transfer.easy) else { return false }
         guard library.pointee.multi_add_handle(multi, transfer.easy) == 0 else { return false }
         transfers[transfer.easy] = transfer
         return true
@@ -87,6 +90,7 @@ final class ProxyMulti {
             let code = message.pointee.data.result
             guard let transfer = transfers[message.pointee.easy] else { continue }
             transfer.noteEnd(code)
+            idle.add(of: transfer.easy)
             remove(transfer)
             return (transfer, code)
         }
@@ -104,6 +108,7 @@ final class ProxyMulti {
         if what & Int32(OIDC_CURL_POLL_IN) != 0 { direction.insert(.reading) }
         if what & Int32(OIDC_CURL_POLL_OUT) != 0 { direction.insert(.writing) }
         multi.sockets[descriptor] = direction
+        multi.idle.remove(descriptor)
         return 0
     }
 
