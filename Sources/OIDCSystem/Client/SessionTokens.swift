@@ -29,6 +29,8 @@ package struct SessionTokens {
         package var warnings: [Warning]
         /// The reason why a new ID token was not stored in the session.
         package var idTokenFailure: OIDCError?
+        /// Whether another process obtained the token.
+        package var isAdopted = false
 
         package init(session: Session, access: AccessToken, warnings: [Warning] = []) {
             self.session = session
@@ -177,7 +179,9 @@ package struct SessionTokens {
             let access = session.accessToken(from: source),
             access.token != before?.token || access.obtainedAt != before?.obtainedAt
         else { return nil }
-        return Delivery(session: session, access: access)
+        var delivery = Delivery(session: session, access: access)
+        delivery.isAdopted = true
+        return delivery
     }
 }
 

@@ -26,7 +26,7 @@ extension ProxyExchange {
         switch head.take(line) {
         case .more: return true
         case .interim where head.status == 101:
-            problem = ProxyProblem(502, "refused", "\(host) upgraded the connection without a request to")
+            problem = ProxyProblem(502, "refused", "\(host) switched protocols, which was not requested")
             return false
         case .interim:
             passInterimOn()
@@ -48,25 +48,28 @@ extension ProxyExchange {
 
     private func receiveHead() -> Bool {
         let state = server.states[admission.route]
-        if grant?.key != nil, let nonce = DPoP.nonce(in: head.response) { state.nonce = nonce }
+        if grant?.key != nil, let nonce = DPoP.nonce(in: head.response) {
+            self.nonce = nonce
+            state.nonce = nonce
+        }
         if let next = nextAttempt(state) {
             phase = .discarding(next, bytes: 0)
             return true
         }
-        if head.status == 401, !mayRefresh { state.refused = grant?.token }
+        if head.status == 401, !mayRefresh { state.refuse(grant?.token) }
         if head.status == 401, !body.canRepeat { refreshForOthers(state) }
-        if head.status != 401, state.unproven == grant?.token { state.unproven = nil }
+        if head.status != 401 { state.accept(grant?.token) }
         return beginAnswer()
     }
 
     /// Refreshes a refused token for later requests, as this one cannot be sent again.
     private func refreshForOthers(_ state: ProxyServer.RouteState) {
         let response = head.response
-        guard mayRefresh, let grant, state.refused != grant.token, StepUp(response.challenges) == nil,
+        guard mayRefresh, let grant, !state.isRefused(grant.token), StepUp(response.challenges) == nil,
             grant.key == nil || !DPoP.isNonceDemand(resourceResponse: response)
         else { return }
         // If the server refuses the new token too, another refresh would not help.
-        guard state.unproven != grant.token else { return state.refused = grant.token }
+        guard state.unproven != grant.token else { return state.refuse(grant.token) }
         server.tokens(of: admission.route).obtain(insteadOf: grant.token, now: .now()) { result, _ in
             if case .success(let next) = result { state.unproven = next.token }
         }
@@ -84,7 +87,7 @@ extension ProxyExchange {
                 return mayProveAgain ? .proof : nil
             }
             if StepUp(response.challenges) != nil { return stepUp(state) }
-            guard mayRefresh, state.refused != grant?.token else { return nil }
+            guard mayRefresh, !state.isRefused(grant?.token) else { return nil }
             return .anotherToken
         case 403:
             guard (try? ResourceChallenge(head.response))?.isScopeInsufficient == true else { return nil }

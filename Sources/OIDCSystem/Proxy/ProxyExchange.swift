@@ -41,8 +41,12 @@ final class ProxyExchange {
     var transfer: ProxyTransfer?
     var head = ProxyResponseHead()
     var grant: ProxyTokens.Grant?
+    /// The nonce of this request's last answer. Another request's may be single-use (RFC 9449 §8, §9).
+    var nonce: String?
     var problem: ProxyProblem?
     var mayRefresh = true
+    /// Whether a token that another process obtained may be refused once, and then refreshed.
+    var mayAdopt = true
     var mayProveAgain = true
     var mayStepUp = true
     var mayRepeat = true
@@ -120,6 +124,10 @@ final class ProxyExchange {
             switch result {
             case .success(let grant):
                 self.grant = grant
+                if refused != nil, grant.delivery.isAdopted, mayAdopt {
+                    mayAdopt = false
+                    mayRefresh = true
+                }
                 send()
             case .failure(let error):
                 if answer != nil, error.kind != .unreachable {
@@ -137,7 +145,6 @@ final class ProxyExchange {
         body.repeatFromStart()
         phase = .sending
         lastActivity = .now()
-        let state = server.states[admission.route]
         let own = ProxyOwnURLs(
             address: server.listener.address, route: route, prefix: admission.prefix,
             hasSecret: server.gate.hasSecret)
@@ -145,7 +152,7 @@ final class ProxyExchange {
             .compactMap(own.forServer)
         do throws(OIDCError) {
             fields += try grant.authorization(
-                request.method, admission.target, nonce: state.nonce,
+                request.method, admission.target, nonce: nonce ?? server.states[admission.route].nonce,
                 server.tokens(of: admission.route).environment)
             let multi = try server.multi()
             let transfer = try ProxyTransfer(

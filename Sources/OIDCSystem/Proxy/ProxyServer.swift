@@ -40,8 +40,9 @@ package final class ProxyServer {
     final class RouteState {
         /// The server's latest nonce for proofs (RFC 9449 §8.2).
         var nonce: String?
-        /// A new token that the server refused too, so another refresh would not help.
-        var refused: Redacted<String>?
+        /// A new token that the server refused as well, and the time until which no other is requested. A server that
+        /// refuses one request and accepts others must not cause a refresh for each.
+        var refused: (token: Redacted<String>?, until: MonotonicTime)?
         /// A new token that the server has not accepted yet, as the request it was obtained for could not be
         /// sent again.
         var unproven: Redacted<String>?
@@ -51,6 +52,21 @@ package final class ProxyServer {
         /// The names of the cookies that the server set.
         var cookies: Set<Substring> = []
         static let cookieLimit = 256
+
+        func isRefused(_ token: Redacted<String>?) -> Bool {
+            refused.map { $0.token == token && .now() < $0.until } ?? false
+        }
+
+        /// Notes that the server refused a new token.
+        func refuse(_ token: Redacted<String>?) {
+            refused = (token, .now().adding(seconds: 10))
+        }
+
+        /// Notes that the server accepted a token.
+        func accept(_ token: Redacted<String>?) {
+            if refused?.token == token { refused = nil }
+            if unproven == token { unproven = nil }
+        }
     }
 
     let configuration: Configuration

@@ -41,7 +41,7 @@ struct ProxyAnswerTests {
         "the server's faults are reported as its own",
         arguments: [
             ("HTTP/1.1 200 OK\r\nContent-Le", "header"),
-            ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nab", "upgraded"),
+            ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nab", "switched protocols"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "Content-Length"),
         ])
     func faults(text: String, word: String) throws {

@@ -18,8 +18,13 @@ final class ProxyWorld: Sendable {
         let stepUps = Mutex<[Int]?>(nil)
         let stepUpFailure = Mutex<OIDCError?>(nil)
         let key: Redacted<String>?
+        /// The number of the token that another process obtained.
+        let adopted: Int?
 
-        init(key: Redacted<String>? = nil) { self.key = key }
+        init(key: Redacted<String>? = nil, adopted: Int? = nil) {
+            self.key = key
+            self.adopted = adopted
+        }
 
         var requests: Int { count.withLock { $0 } }
 
@@ -33,7 +38,9 @@ final class ProxyWorld: Sendable {
                 endpoints: Session.Endpoints(issuer: nil, token: WebURL("https://op.example/token")!),
                 createdAt: now, requestedScope: nil, tokens: TokenSet(access: access))
             session.dpopKey = key
-            return SessionTokens.Delivery(session: session, access: access)
+            var delivery = SessionTokens.Delivery(session: session, access: access)
+            delivery.isAdopted = number == adopted
+            return delivery
         }
 
         /// The same token until it is refused.

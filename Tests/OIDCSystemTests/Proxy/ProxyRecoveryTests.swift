@@ -1,0 +1,128 @@
+import Foundation
+import OIDCCore
+import OIDCCrypto
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("how the proxy recovers from what a server refuses or sends unasked", .serialized, .waiting)
+struct ProxyRecoveryTests {
+    /// A server with a path that accepts no token, and others that accept one.
+    private final class Guarded: Sendable {
+        let accepted = Mutex("token-1")
+
+        func server() throws -> ScriptedServer {
+            try ScriptedServer { [self] peer in
+                while let request = peer.readRequest() {
+                    let isAccepted =
+                        request.contains("Authorization: Bearer \(accepted.withLock { $0 })\r\n")
+                        && !request.contains("/admin ")
+                    peer.write(
+                        isAccepted
+                            ? answer("200 OK", body: "hello")
+                            : answer("401 Unauthorized", "WWW-Authenticate: Bearer", body: "no"))
+                }
+            }
+        }
+    }
+
+    @Test("a path that accepts no token does not keep the others from getting a new one")
+    func onePath() throws {
+        let guarded = Guarded()
+        let server = try guarded.server()
+        let world = try ProxyWorld(server)
+        func status(_ path: String) throws -> Int? { RawConnection.status(try world.exchange("GET", path)) }
+        #expect(try status("x") == 200)
+        guarded.accepted.withLock { $0 = "token-2" }
+        #expect(try status("admin") == 401)
+        #expect(try status("x") == 200)
+        #expect(world.tokens.requests == 2)
+        guarded.accepted.withLock { $0 = "token-3" }
+        #expect(try status("x") == 200)
+        #expect(world.tokens.requests == 3)
+    }
+
+    @Test("a refused token that another process obtained is refreshed for the same request")
+    func adopted() throws {
+        let guarded = Guarded()
+        let server = try guarded.server()
+        guarded.accepted.withLock { $0 = "token-3" }
+        let world = try ProxyWorld(server, tokens: ProxyWorld.Tokens(adopted: 2))
+        let reply = try world.exchange("POST", "x", ["Content-Length: 1"], body: "a")
+        #expect(reply.hasPrefix("HTTP/1.1 200 OK"), "\(reply)")
+        #expect(world.tokens.requests == 3 && server.requests.count == 3)
+    }
+
+    @Test("a request is repeated with the nonce of its own answer, not of another's (RFC 9449 §8, §9)")
+    func ownNonce() throws {
+        let isOtherAnswered = DispatchSemaphore(value: 0)
+        let isOwnHalfway = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                let path = request.contains(" /own ") ? "own" : "other"
+                let proof = request.components(separatedBy: "\r\n").first { $0.hasPrefix("DPoP: ") } ?? ""
+                let claims = proof.split(separator: ".").dropFirst().first.flatMap {
+                    Base64URL.decode(String($0))
+                }
+                if String(decoding: claims ?? [], as: UTF8.self).contains("\"nonce\":\"\(path)\"") {
+                    peer.write(answer("200 OK", body: "hello"))
+                    continue
+                }
+                let refusal = answer(
+                    "401 Unauthorized", "DPoP-Nonce: \(path)",
+                    "WWW-Authenticate: DPoP error=\"use_dpop_nonce\"", body: "no")
+                // The other request is refused between the two halves of this answer.
+                peer.write(String(refusal.dropLast()))
+                if path == "own" {
+                    isOwnHalfway.signal()
+                    isOtherAnswered.wait()
+                }
+                peer.write("o")
+                if path == "other" { isOtherAnswered.signal() }
+            }
+        }
+        let world = try ProxyWorld(server, tokens: ProxyWorld.Tokens(key: try DPoPKey.generate().pem))
+        let own = try world.connect()
+        own.send(world.head("GET", "own"))
+        isOwnHalfway.wait()
+        #expect(try world.exchange("GET", "other").hasPrefix("HTTP/1.1 200 OK"))
+        #expect(own.received(until: "hello").contains("200 OK"))
+    }
+
+    @Test("what a server sends on an idle connection is not the answer to the next request (RFC 9112 §9.2)")
+    func unasked() throws {
+        let mayGoOn = DispatchSemaphore(value: 0)
+        let hasGoneOn = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                let isFirst = request.contains(" /first ")
+                peer.write(answer("200 OK", body: isFirst ? "first" : "hello"))
+                guard isFirst else { continue }
+                mayGoOn.wait()
+                peer.write(answer("200 OK", body: "late"))
+                peer.waitUntilReceived()
+                hasGoneOn.signal()
+            }
+        }
+        let world = try ProxyWorld(server)
+        for _ in 0..<3 {
+            #expect(try world.exchange("GET", "first").hasSuffix("first"))
+            mayGoOn.signal()
+            hasGoneOn.wait()
+            for method in ["GET", "POST"] {
+                let reply = try world.exchange(method, "x", ["Content-Length: 0"])
+                #expect(reply.hasSuffix("hello"), "\(reply)")
+            }
+        }
+    }
+}
+
+extension Peer {
+    /// Waits until the system at the other end has all that was sent.
+    fileprivate func waitUntilReceived() {
+        var unsent: Int32 = 1
+        while ioctl(descriptor, UInt(TIOCOUTQ), &unsent) == 0, unsent > 0 { usleep(500) }
+    }
+}
