@@ -118,7 +118,7 @@ extension SessionTokens {
 
 extension Session {
     /// The session as it is after its refresh token was refused.
-    fileprivate var withoutRefreshToken: Session {
+    var withoutRefreshToken: Session {
         var session = self
         session.tokens.refreshToken = nil
         return session

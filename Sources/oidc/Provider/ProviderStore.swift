@@ -26,13 +26,16 @@ extension ProviderContext {
             return CredentialHelperStore(
                 keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
                 deadline: deadline)
-        case (.shared(let url), _): return try sharedStore(url)
+        case (.shared(let url), let directory):
+            return try sharedStore(url, directory.map { PendingSessions(state: $0) })
         case (_, nil): return UnavailableStore(context.environment)
         }
     }
 
     /// Returns the store on a server. The key is read only when a session is.
-    private func sharedStore(_ url: SharedStoreURL) throws(OIDCError) -> SharedSessionStore {
+    private func sharedStore(
+        _ url: SharedStoreURL, _ pending: PendingSessions?
+    ) throws(OIDCError) -> SharedSessionStore {
         try settings.sharedStore.check(.shared(url))
         if url.isOpen, url.password != nil {
             context.console.warn("store: the password is sent to \(url.server) without encryption")
@@ -49,7 +52,7 @@ extension ProviderContext {
         // Longer than a request takes, shorter than other machines wait for the lease.
         let presenting = settings.network.httpTimeout + 30
         return SharedSessionStore(
-            url.connect(configuration), keepsCopies: shared.keepsCopies,
+            url.connect(configuration), keepsCopies: shared.keepsCopies, pending: pending,
             times: LeaseTimes(presenting: .seconds(presenting)), versions: .ofProcess
         ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
     }

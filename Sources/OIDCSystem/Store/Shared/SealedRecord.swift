@@ -7,7 +7,7 @@ import OIDCCrypto
 struct SealedRecord: Sendable {
     static let formatVersion: Int64 = 1
 
-    enum Content: String { case session, failure }
+    enum Content: String { case session, failure, pending }
 
     /// `SessionKey.text`, which names issuer and client; compared exactly.
     var key: String

@@ -138,7 +138,7 @@ final class SharedRecords: Sendable {
             lifetime: .seconds(300))
     }
 
-    private func opened(
+    func opened(
         _ bytes: [UInt8], _ content: SealedRecord.Content, _ stem: String
     ) throws(OIDCError) -> (SealedRecord, [UInt8]) {
         let record: SealedRecord
@@ -164,8 +164,7 @@ final class SharedRecords: Sendable {
         return (record, plain)
     }
 
-    private func parsed(_ plain: [UInt8], _ record: SealedRecord, _ stem: String) throws(OIDCError) -> Session
-    {
+    func parsed(_ plain: [UInt8], _ record: SealedRecord, _ stem: String) throws(OIDCError) -> Session {
         let session: Session
         do { session = try Session(stored: plain) } catch { throw fault(SessionFault(error), stem) }
         guard ExactText.isSame(session.key.text, record.key) else { throw fault(.otherKey, stem) }

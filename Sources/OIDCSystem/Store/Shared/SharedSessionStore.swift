@@ -6,11 +6,13 @@ import Synchronization
 /// A lease lets one machine refresh at a time. Each write is a compare-and-set on the record, so a holder
 /// that lost its lease cannot overwrite a newer session.
 package final class SharedSessionStore: SessionStoring {
-    private let records: SharedRecords
+    let records: SharedRecords
     let times: LeaseTimes
     let runtime: LeaseRuntime
     /// Whether this process keeps a copy of a session in memory, and uses it until its token expires.
     private let keepsCopies: Bool
+    /// The sessions that wait for the server on this machine; nil if there is no directory for them.
+    let pending: PendingSessions?
 
     struct Lock: Hashable {
         var key: SessionKey
@@ -26,13 +28,15 @@ package final class SharedSessionStore: SessionStoring {
     let memory = Mutex(Memory())
 
     package init(
-        _ engine: any SharedEngine, keepsCopies: Bool = false, times: LeaseTimes = LeaseTimes(),
-        runtime: LeaseRuntime = LeaseRuntime(), versions: SharedVersions = SharedVersions(),
+        _ engine: any SharedEngine, keepsCopies: Bool = false, pending: PendingSessions? = nil,
+        times: LeaseTimes = LeaseTimes(), runtime: LeaseRuntime = LeaseRuntime(),
+        versions: SharedVersions = SharedVersions(),
         now: @escaping @Sendable () -> Instant = { Clock.now() },
         keys: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
         records = SharedRecords(engine, versions: versions, now: now, keys: keys)
         self.keepsCopies = keepsCopies
+        self.pending = pending
         self.times = times
         self.runtime = runtime
     }
@@ -45,6 +49,7 @@ package final class SharedSessionStore: SessionStoring {
 
     package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         if let copy = copy(of: key) { return copy }
+        try writePending(key)
         // A damaged record of a grant without a user counts as missing; the next token replaces it.
         let session = try records.session(key, orDamaged: !key.grant.needsUser)?.session
         remember(session, key)
@@ -69,13 +74,16 @@ package final class SharedSessionStore: SessionStoring {
             do throws(OIDCError) {
                 return try replaced(current, with: session)
             } catch {
-                guard isPrecious, error.kind == .unreachable, runtime.now() < end else { throw error }
+                guard isPrecious else { throw error }
+                guard error.kind == .unreachable, runtime.now() < end, !isPending(session.key) else {
+                    throw keepPending(session, replacing: current, after: error)
+                }
                 runtime.sleep(500)
             }
         }
     }
 
-    private func replaced(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+    func replaced(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         for _ in 0..<SharedSessionStore.writeLimit {
             let isMachine = !session.key.grant.needsUser
             let stored = try records.session(session.key, orDamaged: isMachine)
@@ -93,6 +101,7 @@ package final class SharedSessionStore: SessionStoring {
 
     package func remove(_ key: SessionKey) throws(OIDCError) {
         remember(nil, key)
+        removePending(key)
         try engine.remove(SharedRecords.name(.session, key.fileStem))
         try engine.remove(SharedRecords.name(.failure, key.fileStem))
     }
@@ -117,7 +126,9 @@ package final class SharedSessionStore: SessionStoring {
 
     package func remove(_ stored: StoredSession) throws(OIDCError) {
         // Throws for a record that cannot be opened: machines with another key may have written it.
-        remember(nil, try stored.content.get().key)
+        let key = try stored.content.get().key
+        remember(nil, key)
+        removePending(key)
         try engine.remove(SharedRecords.name(.session, stored.name))
         try engine.remove(SharedRecords.name(.failure, stored.name))
     }

@@ -1,0 +1,93 @@
+import OIDCCore
+
+/// The sessions that could not be written to a shared store, because its server was unreachable for too long. They
+/// are kept on this machine, sealed like the records, until a later command writes them.
+package struct PendingSessions: Sendable {
+    private let directory: SessionDirectory
+
+    /// Creates access to the files in `pending` below a state directory.
+    package init(state path: String) {
+        directory = SessionDirectory(
+            path: "\(StateDirectories.trimmed(path))/pending", ending: ".sealed", noun: "pending session")
+    }
+
+    func content(_ name: String) -> [UInt8]? { try? directory.read(name) }
+
+    func keep(_ bytes: [UInt8], _ name: String) throws(OIDCError) {
+        try directory.replace(name) { _ in bytes }
+    }
+
+    func remove(_ name: String) {
+        _ = try? directory.remove(name) { _ in }
+    }
+}
+
+extension SharedRecords {
+    /// Returns the content of a pending session's file: the session, and the one that it replaces.
+    func pending(_ session: Session, replacing current: Session?) throws(OIDCError) -> [UInt8] {
+        var object = JSONObject()
+        object["session"] = session.json
+        object["replaces"] = current?.json
+        return try SealedRecord(
+            sealing: JSONValue.object(object).bytes, .pending, of: session.key,
+            version: max(1, now().secondsSinceEpoch), with: try keys().sealing
+        ).bytes
+    }
+
+    /// Parses the content of a pending session's file.
+    func pending(
+        _ bytes: [UInt8], _ key: SessionKey
+    ) throws(OIDCError) -> (session: Session, current: Session?) {
+        let (record, plain) = try opened(bytes, .pending, key.fileStem)
+        guard ExactText.isSame(record.key, key.text), let json = try? JSONValue(parsing: plain),
+            let text = json["session"]
+        else {
+            throw .store("a pending session of \(engine.description) is damaged")
+        }
+        let current = try json["replaces"].map { json throws(OIDCError) in
+            try parsed(json.bytes, record, key.fileStem)
+        }
+        return (try parsed(text.bytes, record, key.fileStem), current)
+    }
+}
+
+extension SharedSessionStore {
+    private func pendingName(_ key: SessionKey) -> String {
+        "\(key.fileStem)-\(FNV1a.digits(engine.description))"
+    }
+
+    func isPending(_ key: SessionKey) -> Bool { pending?.content(pendingName(key)) != nil }
+
+    /// Keeps a session on this machine. Returns the error of its write, with what became of the session.
+    func keepPending(
+        _ session: Session, replacing current: Session?, after error: OIDCError
+    ) -> OIDCError {
+        guard let pending else { return error }
+        do throws(OIDCError) {
+            try pending.keep(try records.pending(session, replacing: current), pendingName(session.key))
+        } catch {
+            return error
+        }
+        var error = error
+        error.message += "; it is kept on this machine, and the next command stores it"
+        return error
+    }
+
+    /// Writes a pending session, unless the stored one has changed meanwhile.
+    func writePending(_ key: SessionKey) throws(OIDCError) {
+        let name = pendingName(key)
+        guard let pending, let bytes = pending.content(name), let found = try? records.pending(bytes, key)
+        else {
+            return
+        }
+        // Another process may have presented the same refresh token, and dropped it when it was refused.
+        if try !replaced(found.current, with: found.session), let current = found.current {
+            _ = try replaced(current.withoutRefreshToken, with: found.session)
+        }
+        pending.remove(name)
+    }
+
+    func removePending(_ key: SessionKey) {
+        pending?.remove(pendingName(key))
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import OIDCCore
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import OIDCSystem
+
+@Suite("the sessions that wait for a shared store")
+struct PendingSessionTests {
+    private let engine = MemoryEngine()
+    private let scratch = ScratchDirectory()
+    private let milliseconds = Milliseconds()
+
+    private final class Milliseconds: Sendable { let passed = Mutex(Int64(0)) }
+
+    private func machine() throws -> SharedSessionStore {
+        let keys = try SealingKeys.example()
+        let milliseconds = milliseconds
+        var runtime = LeaseRuntime()
+        runtime.renew = { _, _ in {} }
+        runtime.now = { MonotonicTime(nanoseconds: milliseconds.passed.withLock { $0 } * 1_000_000) }
+        runtime.sleep = { count in milliseconds.passed.withLock { $0 += count } }
+        return SharedSessionStore(engine, pending: PendingSessions(state: scratch.path), runtime: runtime) {
+            () throws(OIDCError) in keys
+        }
+    }
+
+    /// The contents of the files of pending sessions.
+    private func files() throws -> [String] {
+        let directory = "\(scratch.path)/pending"
+        return try FileManager.default.contentsOfDirectory(atPath: directory).filter {
+            $0.hasSuffix(".sealed")
+        }
+        .map {
+            String(decoding: try Data(contentsOf: URL(fileURLWithPath: "\(directory)/\($0)")), as: UTF8.self)
+        }
+    }
+
+    /// Loses the server while a refresh token is presented, so its successor cannot be stored.
+    private func fail(from current: Session, to next: Session) throws {
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.reserveSpace(for: .example)
+            engine.fail(.sharedStore("memory://test", "down"))
+            let error = #expect(throws: OIDCError.self) { try store.replace(current, with: next) }
+            #expect(error?.message.contains("kept on this machine") == true, "\(error as Any)")
+        }
+    }
+
+    /// Brings the server back, whose lease has ended.
+    private func recover() throws {
+        engine.fail(nil)
+        try engine.remove("lease/\(SessionKey.example.fileStem)")
+    }
+
+    @Test(
+        "a successor that the server does not take is kept, and stored unless the session has changed meanwhile",
+        arguments: [
+            (Session.example(), Session.example("at-2")), (.example("other"), .example("other")),
+            (Session.example().withoutRefreshToken, .example("at-2")),
+        ])
+    func kept(meanwhile: Session, found: Session) throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        #expect(milliseconds.passed.withLock { $0 } >= 20_000)
+        #expect(try files().count == 1 && !files()[0].contains("at-2"))
+        #expect(throws: OIDCError.self) { try machine().load(.example) }
+        try recover()
+        let keys = try SealingKeys.example()
+        let other = SharedSessionStore(engine) { () throws(OIDCError) in keys }
+        try other.save(meanwhile, replacingDamaged: false)
+        #expect(try machine().load(.example) == found)
+        #expect(try other.load(.example) == found)
+        #expect(try files() == [])
+    }
+
+    @Test("after a sign-out nothing is stored", arguments: [true, false])
+    func signedOut(isHere: Bool) throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let keys = try SealingKeys.example()
+        let other = SharedSessionStore(engine) { () throws(OIDCError) in keys }
+        try (isHere ? machine() : other).remove(.example)
+        #expect(try machine().load(.example) == nil)
+        #expect(try files() == [])
+    }
+}
