@@ -98,6 +98,8 @@ extension Hint.Advice {
         case .checkIssuerOrSetEndpoints:
             "check --issuer, or set metadata_url, or authorization_endpoint and token_endpoint"
         case .checkMetadataURL: "check metadata_url"
+        case .signInAtServer:
+            "check the URL, or name its authorization server: oidc login --issuer ISSUER --client-id ID --resource URL"
         case .removeAuthorizeParameter: "remove it from extra_authorize_params"
         case .removeTokenParameter: "remove it from extra_token_params"
         case .setMetadataURL: "set metadata_url, or give --issuer without {tenantid}"

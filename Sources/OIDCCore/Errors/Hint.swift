@@ -67,6 +67,7 @@ public enum Hint: Hashable, Sendable {
         case checkIssuerMetadata
         case checkIssuerOrSetEndpoints
         case checkMetadataURL
+        case signInAtServer
         case removeAuthorizeParameter
         case removeTokenParameter
         case setMetadataURL

@@ -1,5 +1,5 @@
 extension Hint: CustomStringConvertible {
-    /// The setting in plain English, without the name of any option or command.
+    /// The hint in plain English, without the name of any option, setting or command.
     public var description: String {
         switch self {
         case .signIn: "sign in again"
@@ -80,6 +80,7 @@ extension Hint.Advice: CustomStringConvertible {
         case .checkIssuerOrSetEndpoints:
             "check the issuer, or name the URL of its metadata, or the authorization and token endpoints"
         case .checkMetadataURL: "check the URL of the metadata"
+        case .signInAtServer: "check the URL, or name the issuer and the client that it accepts tokens of"
         case .removeAuthorizeParameter: "remove it from the extra parameters of the authorization request"
         case .removeTokenParameter: "remove it from the extra parameters of the token request"
         case .setMetadataURL: "name the URL of the metadata, or an issuer without the placeholder"

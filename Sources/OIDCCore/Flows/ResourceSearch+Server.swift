@@ -3,11 +3,12 @@ extension ResourceSearch {
     /// Returns the metadata of the first working server for which `hasClient` returns true, or else of the
     /// first working one. If none works, throws the first failure.
     ///
-    /// If `issuer` is given, it must be one of the resource's. `forSignIn` means that a user will sign in at
-    /// the server, which requires PKCE.
+    /// If `issuer` is given, it must be one of the resource's. `configured` are the endpoints that metadata need
+    /// not have. `forSignIn` means that a user will sign in at the server, which requires PKCE.
     package func authorizationServer(
-        of resource: ProtectedResourceMetadata, issuer: String? = nil, forSignIn: Bool = true,
-        refetching: Bool = false, hasClient: (ProviderMetadata) throws(OIDCError) -> Bool = { _ in true }
+        of resource: ProtectedResourceMetadata, issuer: String? = nil, configured: [ProviderEndpoint] = [],
+        forSignIn: Bool = true, refetching: Bool = false,
+        hasClient: (ProviderMetadata) throws(OIDCError) -> Bool = { _ in true }
     ) throws(OIDCError) -> ProviderMetadata {
         var issuers = resource.authorizationServers
         if let issuer {
@@ -28,7 +29,8 @@ extension ResourceSearch {
         for issuer in issuers {
             let found: ProviderMetadata
             do throws(OIDCError) {
-                found = try authorizationServer(issuer: issuer, forSignIn: forSignIn, refetching: refetching)
+                found = try authorizationServer(
+                    issuer: issuer, configured: configured, forSignIn: forSignIn, refetching: refetching)
             } catch {
                 guard ![.interrupted, .failed, .timedOut].contains(error.kind) else { throw error }
                 var error = error
@@ -47,7 +49,7 @@ extension ResourceSearch {
 
     /// Returns the metadata of an authorization server that an earlier search chose.
     package func authorizationServer(
-        issuer: String, forSignIn: Bool = true, refetching: Bool = false
+        issuer: String, configured: [ProviderEndpoint], forSignIn: Bool = true, refetching: Bool = false
     ) throws(OIDCError) -> ProviderMetadata {
         let insecure = documents.allowsInsecureHTTP
         let calls = try ProviderMetadata.resourceServerURLs(issuer: issuer, allowsInsecureHTTP: insecure).map
@@ -56,6 +58,7 @@ extension ResourceSearch {
             return EndpointCall(call.request, stage: call.stage) { response throws(OIDCError) in
                 guard let metadata = try call.read(response) else { return ProviderMetadata?.none }
                 try metadata.check(asServerOf: url, issuer: issuer, forSignIn: forSignIn)
+                try metadata.checkEndpoints(besides: configured, forSignIn: forSignIn)
                 return metadata
             }
         }
@@ -106,6 +109,15 @@ extension ProviderMetadata {
         ]
         if !path.isEmpty { paths.append("\(path)/.well-known/openid-configuration") }
         return paths.compactMap { url.replacingPath($0) }
+    }
+
+    /// Checks that the endpoints for getting a token are present, besides the configured ones.
+    func checkEndpoints(besides configured: [ProviderEndpoint], forSignIn: Bool) throws(OIDCError) {
+        func has(_ endpoint: ProviderEndpoint) -> Bool {
+            configured.contains(endpoint) || endpoints[endpoint] != nil
+        }
+        if !has(.token) { _ = try require(.token) }
+        if forSignIn, !has(.deviceAuthorization), !has(.authorization) { _ = try require(.authorization) }
     }
 
     /// Checks the metadata of a resource's authorization server (MCP authorization, 2026-07-28): exactly the

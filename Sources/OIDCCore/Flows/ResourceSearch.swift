@@ -145,7 +145,7 @@ package struct ResourceSearch: Sendable {
             refetching: refetching)
     }
 
-    static let hint: Hint = "check the URL, or name the issuer and the client that it takes tokens of"
+    static let hint = Hint.advice(.signInAtServer)
 
     private func namedURL(_ challenge: ResourceChallenge) throws(OIDCError) -> WebURL? {
         guard let text = challenge.metadataURL else { return nil }

@@ -68,7 +68,9 @@ final class ProviderContext: Sendable {
         if let target {
             return try ResourceSearch(
                 target.operand.url, environment: environment, allowsInsecureHTTP: allowsInsecureHTTP
-            ).authorizationServer(issuer: issuer, forSignIn: settings.token.grant.needsUser)
+            ).authorizationServer(
+                issuer: issuer, configured: Array(settings.provider.endpoints.keys),
+                forSignIn: settings.token.grant.needsUser)
         }
         return try documents(environment).metadata(
             issuer: issuer, at: try settings.provider.checkedMetadataURL())

@@ -192,6 +192,40 @@ struct ResourceServerSearchTests {
         #expect(places.asked == [first])
     }
 
+    @Test("metadata without the endpoints for getting a token does not work, unless the settings name them")
+    func missingEndpoint() throws {
+        let issuer = SearchedPlaces.server
+        let token = #""token_endpoint":"\#(issuer)/token""#
+        let proof = #""code_challenge_methods_supported":["S256"]"#
+        func incomplete(_ members: String) -> HTTPResponse {
+            Fixture.json(#"{"issuer":"\#(issuer)",\#(proof)\#(members)}"#)
+        }
+        let first = "\(issuer)/.well-known/oauth-authorization-server"
+        let second = "\(issuer)/.well-known/openid-configuration"
+        let authorize = #","authorization_endpoint":"\#(issuer)/authorize""#
+        for (members, name) in [(authorize, "token_endpoint"), (",\(token)", "authorization_endpoint")] {
+            let places = SearchedPlaces([first: incomplete(members), second: SearchedPlaces.metadata()])
+            #expect(try server(places).require(.token).text == "\(issuer)/token")
+            #expect(places.asked == [first, second])
+            let error = Fixture.error { try server(SearchedPlaces([first: incomplete(members)])) }
+            #expect(error?.kind == .refused && error?.message.contains(name) == true, "\(error as Any)")
+        }
+        let other = "https://b.example"
+        let places = SearchedPlaces([
+            first: incomplete(authorize),
+            "\(other)/.well-known/oauth-authorization-server": SearchedPlaces.metadata(other),
+        ])
+        #expect(try server(places, servers: [issuer, other]).issuer == other)
+        let device = #","device_authorization_endpoint":"\#(issuer)/device",\#(token)"#
+        #expect(try server(SearchedPlaces([first: incomplete(device)])).issuer == issuer)
+        let machine = SearchedPlaces([first: incomplete(",\(token)")])
+        #expect(try server(machine, forSignIn: false).issuer == issuer)
+        let search = try SearchedPlaces([first: incomplete("")]).search(SearchedPlaces.url)
+        #expect(
+            try search.authorizationServer(issuer: issuer, configured: [.token, .authorization]).issuer
+                == issuer)
+    }
+
     @Test("a server without a client for us is passed over, unless there is no other")
     func withoutClient() throws {
         let issuers = ["https://first.example", "https://second.example", "https://third.example"]
