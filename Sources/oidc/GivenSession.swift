@@ -47,6 +47,8 @@ struct GivenSession: Sendable {
         // A resource has a server and a client of its own, unless the command line is about the same
         // resource.
         if let url = hint.operand, WebURL(url) != nil, url != resource, hint.call != command { return true }
+        // The user signs in at their own provider, not at the resource's server.
+        if hint.call == "login", options.grant == GrantType.idJAG.rawValue { return true }
         if let profile = hint.profile, profile != profileInUse.map({ ShellWord.quoted($0) }) { return true }
         return hint.issuer.map { $0 != options.issuer.map { ShellWord.quoted($0) } } ?? false
     }

@@ -13,7 +13,7 @@ struct CredentialToken {
         switch kind {
         case .access:
             let token = try access.token(access.demand(minimumValidity: minimumValidity)).access
-            guard token.type == .bearer else { throw CredentialToken.refusal(of: token.type) }
+            guard token.type == .bearer else { throw CredentialToken.refusal(of: token.type, access) }
             text = token.token
             expiresAt = token.expiresAt
         case .id:
@@ -31,7 +31,7 @@ struct CredentialToken {
     }
 
     /// Returns the error for a token that is useless without its key (RFC 9449 §7.1).
-    private static func refusal(of type: TokenType) -> OIDCError {
+    private static func refusal(of type: TokenType, _ access: SessionAccess) -> OIDCError {
         guard type == .dpop else {
             return OIDCError(
                 .refused,
@@ -39,9 +39,13 @@ struct CredentialToken {
                     + DisplayText.distinct(type.name, from: ["Bearer"], limit: 60),
                 stage: .token)
         }
+        // A session is bound because the resource requires it, or because the settings say so.
+        let isRequired = access.provider.target?.link.bindsTokens == true
+        let url = isRequired ? access.provider.settings.resource?.url : nil
         return OIDCError(
             .refused, "the token is bound to a key of its session (DPoP), and useless to another program",
-            hint: "sign in with --set dpop=false, or use: oidc request URL", stage: .token)
+            hint: url.map { "oidc proxy \(ShellWord.quoted($0))" }
+                ?? "sign in with --set dpop=false, or use: oidc request URL", stage: .token)
     }
 }
 

@@ -20,8 +20,13 @@ struct OwnProvider {
             access = try SessionAccess(ProviderContext(settings, context))
             return
         }
+        // Without --issuer, --client-id names the client at the resource's server.
+        let isNamed = operand.asked.layers.given.contains {
+            $0.setting == .issuer && $0.origin.layer == .options
+        }
         let entries = operand.asked.layers.given.filter { entry in
-            entry.setting != .grant && !(entry.setting == .scope && entry.origin.layer == .options)
+            guard entry.origin.layer == .options else { return entry.setting != .grant }
+            return ![.grant, .scope].contains(entry.setting) && (isNamed || entry.setting != .clientID)
         }
         let settings = context.settings(SettingLayers(profile: operand.asked.profile, entries: entries))
         guard let issuer = settings.provider.issuer, !ExactText.isSame(issuer, target.link.issuer) else {
@@ -32,9 +37,19 @@ struct OwnProvider {
         access = try SessionAccess(ProviderContext(settings, context))
     }
 
+    /// Returns the user's session; without one, the hint is to sign in at the user's provider.
+    private func session() throws(OIDCError) -> Session {
+        do throws(OIDCError) { return try access.session() } catch {
+            guard error.kind == .loginRequired else { throw error }
+            var error = error
+            error.hint = .text(access.provider.settings.loginLine)
+            throw error
+        }
+    }
+
     /// Returns a string that identifies the user's session, so no user gets a token of another.
     func identity() throws(OIDCError) -> String {
-        let session = try access.session()
+        let session = try self.session()
         return "\(access.key.text)|\(session.subject ?? "")|\(session.createdAt.secondsSinceEpoch)"
     }
 
@@ -44,7 +59,7 @@ struct OwnProvider {
     ) throws(OIDCError) -> TokenEndpoint.Issued {
         let provider = access.provider
         let subject = try subject()
-        let session = try access.session()
+        let session = try self.session()
         let own = try provider.environment()
         provider.context.console.trace(
             "id_jag: requesting an assertion from \(DisplayText.clean(access.key.provider)) for "

@@ -108,6 +108,14 @@ extension ResourceOperand {
         target.bindsTokens =
             found.metadata.requiresDPoP || found.challenge.requiresDPoP
             || !isAsked && link?.resource == target.resource && link?.bindsTokens == true
+        let refusesBinding = asked.layers.given.contains {
+            $0.setting == .dpop && $0.origin.layer == .options && $0.value == false
+        }
+        if target.bindsTokens, refusesBinding {
+            throw .usage(
+                "\(DisplayText.clean(target.resource)) requires tokens that are bound to a key (DPoP)",
+                hint: "leave --set dpop=false out")
+        }
         return provider(
             ResourceTarget(
                 operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew,
@@ -164,7 +172,8 @@ extension ResourceOperand {
             servers.contains { ExactText.isSame($0, issuer) }
         }
         return try search.authorizationServer(
-            of: resource, issuer: preferred, forSignIn: grant.needsUser, refetching: refetching
+            of: resource, issuer: preferred, configured: Array(asked.provider.endpoints.keys),
+            forSignIn: grant.needsUser, refetching: refetching
         ) { server throws(OIDCError) in
             try ResourceClient(
                 operand: self, environment: environment, resource: resource, server: server, scope: Scope("")

@@ -93,6 +93,21 @@ struct EnterpriseScenarioTests {
         _ = try world.run(["token", world.url] + options.dropLast() + ["other"])
         #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == count + 1)
     }
+
+    @Test("id_jag by options: --client-id is the resource's client, the hint names the own provider")
+    func ownProvider() throws {
+        let (own, world) = try enterpriseWorld()
+        world.server.change { $0.metadata["token_endpoint_auth_methods_supported"] = ["none"] }
+        let options = ["--grant", "id_jag", "--client-id", "other"]
+        _ = try world.run(["token", world.url, "-p", "work"] + options)
+        #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == 1)
+        expectSuccess(try world.run(["logout", "-p", "work"]))
+        for more in [["-p", "work"], ["--set", "user_profile=work"]] {
+            let outcome = try world.run(["token", world.url] + options + more)
+            #expect(outcome.status == 3, "\(outcome.errorOutput)")
+            #expect(outcome.errorOutput.hasSuffix("  try: oidc login -p work\n"), "\(outcome.errorOutput)")
+        }
+    }
 }
 
 extension ProviderServer {
