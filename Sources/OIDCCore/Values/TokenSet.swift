@@ -62,7 +62,7 @@ public struct AccessToken: Hashable, Sendable {
         guard let expiresAt else { return true }
         let lifetime = expiresAt.seconds(since: obtainedAt)
         let left = expiresAt.seconds(since: now)
-        return left > max(0, min(minimum, lifetime / 2)) && now.adding(300) >= obtainedAt
+        return left > max(0, min(minimum, lifetime / 2)) && now.adding(60) >= obtainedAt
     }
 }
 

@@ -95,7 +95,7 @@ public struct FileSessionStore: SessionStoring {
         directory.leave(failure, key.fileStem, replacing: id)
     }
 
-    /// Does nothing, as a session in memory can always be saved.
+    /// Checks that a session could be saved.
     public func probe(_ key: SessionKey) throws(OIDCError) {
         try directory.reserve(key.fileStem) { bytes throws(OIDCError) in
             try check(bytes, key, orDamaged: true)

@@ -20,7 +20,7 @@ struct SessionReport {
             + session.key.resources.filter { !session.requestedResources.contains($0) }
     }
 
-    /// Whether the session can be refreshed.
+    /// Whether a token is available without signing in again.
     var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
 
     /// The command that signs in again.
