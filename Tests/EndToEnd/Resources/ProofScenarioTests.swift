@@ -85,4 +85,31 @@ struct ProofScenarioTests {
         #expect(outcome.status == 4 && outcome.errorOutput.contains("fault of the resource"), "\(outcome)")
         #expect(!outcome.errorOutput.contains("dpop=false"))
     }
+
+    @Test("dpop=false is refused for a resource that requires bound tokens, before a browser is opened")
+    func refusedBinding() throws {
+        let world = try ResourceWorld { _ in
+        } resource: {
+            $0.metadata = ["dpop_bound_access_tokens_required": true]
+        }
+        let outcome = try world.run(["login", world.url, "--set", "dpop=false"])
+        #expect(
+            outcome.errorOutput.hasSuffix(
+                """
+                error: \(world.url) requires tokens that are bound to a key (DPoP)
+                  try: leave --set dpop=false out
+
+                """), "\(outcome.errorOutput)")
+        #expect(outcome.status == 2 && world.tabs.isEmpty)
+    }
+
+    @Test("a helper that cannot prove the key is told to use the proxy, which works for that resource")
+    func credential() throws {
+        let world = try proofWorld(nonce: nil)
+        world.resource.change { $0.metadata = ["dpop_bound_access_tokens_required": true] }
+        expectSuccess(try world.call())
+        let outcome = try world.run(["credential", "headers", world.url])
+        #expect(outcome.status == 4 && outcome.output.isEmpty)
+        #expect(outcome.errorOutput.hasSuffix("  try: oidc proxy \(world.url)\n"), "\(outcome.errorOutput)")
+    }
 }
