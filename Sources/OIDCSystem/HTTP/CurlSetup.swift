@@ -87,6 +87,10 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_FRESH_CONNECT, 1)
         options.set(OIDC_CURLOPT_POST, 1)
         options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: length ?? -1)
+        // Sent with the header in one piece, which the callback's bytes are not.
+        if case .bytes(let bytes) = body, hasBody, bytes.count <= 16_384 {
+            bytes.withUnsafeBytes { options.set(OIDC_CURLOPT_COPYPOSTFIELDS, pointer: $0.baseAddress) }
+        }
     }
 
     func setTrust(_ isSecure: Bool, _ options: inout CurlOptions) {
