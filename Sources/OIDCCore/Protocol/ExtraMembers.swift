@@ -7,15 +7,14 @@ enum ExtraMembers {
     private static let depthLimit = 4
 
     /// The parameters of a token answer (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3, RFC 8693 §2.2.1).
-    static let ofTokenAnswer: Set<String> = [
+    static let ofTokenAnswer = [
         "access_token", "token_type", "expires_in", "refresh_token", "id_token", "scope", "issued_token_type",
     ]
     /// The parameters of a redirect (RFC 6749 §4.1.2, RFC 9207, OpenID Connect Session Management §2), and
     /// those that Google adds to it.
-    private static let ofRedirect: Set<String> = [
+    private static let ofRedirect = [
         "code", "state", "iss", "error", "error_description", "error_uri", "session_state", "scope",
-        "authuser",
-        "prompt", "hd",
+        "authuser", "prompt", "hd",
     ]
 
     /// Returns the other members of a token answer, without its tokens and the secrets of its request.
