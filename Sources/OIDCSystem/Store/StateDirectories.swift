@@ -5,49 +5,56 @@ import OIDCCore
 ///
 /// The home directory is not guessed. Relative paths in XDG variables are ignored, as that specification
 /// requires; those in our own variables are relative to the working directory.
-package struct StateDirectories: Hashable, Sendable {
+package struct StateDirectories {
+    private let environment: Variables
+
+    /// An empty variable counts as unset.
+    package init(environment: Variables) {
+        self.environment = environment
+    }
+
     /// The directory of sessions: `$OIDC_STATE_DIR`, `$XDG_STATE_HOME/oidc` or `~/.local/state/oidc`.
-    package let state: String?
+    package var state: String? {
+        own("OIDC_STATE_DIR")
+            ?? base("XDG_STATE_HOME", ".local/state").map { StateDirectories.join($0, "oidc") }
+    }
+
     /// The directory of cached metadata and keys: `$OIDC_CACHE_DIR`, `$XDG_CACHE_HOME/oidc` or
     /// `~/.cache/oidc`.
-    package let cache: String?
+    package var cache: String? {
+        own("OIDC_CACHE_DIR")
+            ?? base("XDG_CACHE_HOME", ".cache").map { StateDirectories.join($0, "oidc") }
+    }
+
     /// The configuration file: `$OIDC_CONFIG`, `$XDG_CONFIG_HOME/oidc/config.json` or
     /// `~/.config/oidc/config.json`.
-    package let configuration: String?
-
-    /// Creates the directories from variables; an empty value counts as unset.
-    package init(variable: (String) -> String?) {
-        func value(_ name: String) -> String? { variable(name).flatMap { $0.isEmpty ? nil : $0 } }
-        func absolute(_ name: String) -> String? {
-            value(name).flatMap { $0.utf8.first == .slash ? $0 : nil }
-        }
-        func base(_ name: String, _ inHome: String) -> String? {
-            absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
-        }
-        /// Returns a path with `~/` expanded. A shell does that in an assignment; unit files and job files do
-        /// not.
-        func expanded(_ name: String) -> String? {
-            value(name).map { path in
-                guard path.hasPrefix("~/"), let home = absolute("HOME") else { return path }
-                return StateDirectories.join(home, String(path.dropFirst(2)))
-            }
-        }
-        func own(_ name: String) -> String? {
-            expanded(name).map { StateDirectories.trimmed(UserFile.absolute($0)) }
-        }
-        state =
-            own("OIDC_STATE_DIR")
-            ?? base("XDG_STATE_HOME", ".local/state").map { StateDirectories.join($0, "oidc") }
-        cache =
-            own("OIDC_CACHE_DIR")
-            ?? base("XDG_CACHE_HOME", ".cache").map { StateDirectories.join($0, "oidc") }
-        configuration =
-            expanded("OIDC_CONFIG")
+    package var configuration: String? {
+        expanded("OIDC_CONFIG")
             ?? base("XDG_CONFIG_HOME", ".config").map { StateDirectories.join($0, "oidc/config.json") }
     }
 
-    package init(environment: Variables) {
-        self.init { environment[$0] }
+    private func value(_ name: String) -> String? {
+        environment[name].flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    private func absolute(_ name: String) -> String? {
+        value(name).flatMap { $0.utf8.first == .slash ? $0 : nil }
+    }
+
+    private func base(_ name: String, _ inHome: String) -> String? {
+        absolute(name) ?? absolute("HOME").map { StateDirectories.join($0, inHome) }
+    }
+
+    /// Returns a path with `~/` expanded. A shell does that in an assignment; unit files and job files do not.
+    private func expanded(_ name: String) -> String? {
+        value(name).map { path in
+            guard path.hasPrefix("~/"), let home = absolute("HOME") else { return path }
+            return StateDirectories.join(home, String(path.dropFirst(2)))
+        }
+    }
+
+    private func own(_ name: String) -> String? {
+        expanded(name).map { StateDirectories.trimmed(UserFile.absolute($0)) }
     }
 
     private static func join(_ directory: String, _ name: String) -> String {
