@@ -166,7 +166,7 @@ struct HintWordsTests {
         let entries =
             try options.map { try SettingsLoader.entry($0.0, $0.1, .option("--x"), named: "--x") }
             + profile.map { try SettingsLoader.entry($0.0, $0.1, .profile("work"), named: "work") }
-        return Settings(SettingLayers(profile: "work", entries: entries), home: nil)
+        return Settings(SettingLayers(profile: "work", entries: entries))
     }
 
     @Test("a hint to sign in names the scope of an option, beside the profile's, unless that is enough")

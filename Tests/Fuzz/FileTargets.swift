@@ -120,7 +120,8 @@ private func requireSound(_ settings: Settings) {
                 setting: .awsRoleARN, value: "arn:aws:iam::1:role/a", origin: .option("--set"))
         ])
     let read = outcome { () throws(OIDCError) in
-        try AWSCredential.call(AWSCredential.Role(ToolSettings(settings)), Redacted(secret)).read(answer)
+        let role = try AWSCredential.Role(ToolSettings(layers: settings))
+        return try AWSCredential.call(role, Redacted(secret)).read(answer)
     }
     guard let read else { return }
     let members = [read.accessKeyID, read.secretAccessKey.revealed, read.sessionToken.revealed]

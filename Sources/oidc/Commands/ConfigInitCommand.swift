@@ -118,8 +118,7 @@ struct ConfigInitCommand: RunnableCommand {
                 secretFile: ProfileSecret(of: name, beside: path).file, line: commandLine)
         }
         let entries = made?.entries ?? given
-        let settings = context.settings(
-            SettingLayers(profile: nil, entries: entries + (try around(context, path))))
+        let settings = context.settings(profile: nil, entries + (try around(context, path)))
         var profile = NewProfile(
             name: name, writer: writer, entries: entries, settings: settings, made: made,
             console: context.console, common: context.common)
@@ -135,7 +134,7 @@ struct ConfigInitCommand: RunnableCommand {
         _ settings: Settings, _ made: PresetProfile?, _ context: CommandContext
     ) throws(OIDCError) -> [OIDCError] {
         let named = settings.provider
-        if named.issuer == nil, named.endpoints[.token] == nil { throw missing(.issuer) }
+        if named.issuer == nil, named.endpoint(.token) == nil { throw missing(.issuer) }
         if settings.client.id == nil {
             guard let made else { throw missing(.clientID) }
             let arguments = [made.preset.name] + words.map { ShellWord.quoted($0) }

@@ -51,7 +51,7 @@ struct ConfigListCommand: RunnableCommand {
         let settings = profile.settings
         return [
             profile.isDefault ? "*" : "", profile.name,
-            settings.map { $0.provider.issuer ?? $0.provider.endpoints[.token] ?? "-" } ?? "-",
+            settings.map { $0.provider.issuer ?? $0.provider.endpoint(.token) ?? "-" } ?? "-",
             settings?.client.id ?? "-", state(profile, sessions),
         ].map { DisplayText.clean($0, limit: 200) }
     }

@@ -64,7 +64,7 @@ struct RegisterCommand: RunnableCommand {
         context.traceConfiguration(name)
         let provider = ProviderContext(try settings(entries, context), context)
         try refuseOtherClient(provider.settings)
-        guard provider.namesProvider || provider.settings.provider.endpoints[.registration] != nil else {
+        guard provider.namesProvider || provider.settings.provider.endpoint(.registration) != nil else {
             throw .usage("issuer is not set", hint: "oidc register --issuer URL")
         }
         let registered = try register(provider)

@@ -56,7 +56,7 @@ extension Preset {
         let identifier =
             variant.first { $0.key == .issuer }.map { ($0.value, settings.provider.issuer) }
             ?? variant.first { $0.key == .tokenEndpoint }.map {
-                ($0.value, settings.provider.endpoints[.token])
+                ($0.value, settings.provider.endpoint(.token))
             }
         guard let (template, named) = identifier, let named, let values = values(in: named, by: template),
             values["client_id"] == nil || values["client_id"] == settings.client.id

@@ -18,7 +18,7 @@ struct KnownProviders {
             switch loaded {
             case .success(let entries):
                 return ProviderContext(
-                    context.settings(SettingLayers(profile: entries.profile, entries: entries.own + network)),
+                    context.settings(profile: entries.profile, entries.own + network),
                     context)
             case .failure(let error):
                 context.console.warn(error.message)
@@ -123,7 +123,7 @@ struct KnownProviders {
         add(.clientSecret, client.clientSecret.map { .string($0.revealed) })
         add(.clientAuth, client.settings[Setting.clientAuth.name])
         return ProviderContext(
-            asked.context.settings(SettingLayers(profile: nil, entries: entries)), asked.context)
+            asked.context.settings(profile: nil, entries), asked.context)
     }
 
     /// Returns the name of the profile that a session belongs to; nil if that profile uses another store.
@@ -178,13 +178,11 @@ struct KnownProviders {
         if let found = own ?? ofClient.first { return found }
         if let registered = registered(key) { return registered }
         let origin = SettingLayers.Origin.option("the session")
-        let layers = SettingLayers(
-            profile: nil,
-            entries: [
-                SettingLayers.Entry(setting: .issuer, value: .string(key.provider), origin: origin),
-                SettingLayers.Entry(setting: .clientID, value: .string(key.clientID), origin: origin),
-            ] + network)
-        return ProviderContext(asked.context.settings(layers), asked.context)
+        let entries = [
+            SettingLayers.Entry(setting: .issuer, value: .string(key.provider), origin: origin),
+            SettingLayers.Entry(setting: .clientID, value: .string(key.clientID), origin: origin),
+        ]
+        return ProviderContext(asked.context.settings(profile: nil, entries + network), asked.context)
     }
 }
 

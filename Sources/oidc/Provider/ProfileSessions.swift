@@ -24,13 +24,14 @@ struct ProfileSessions {
 
     init(_ file: ConfigurationFile?, _ context: CommandContext) {
         self.context = context
-        let chosen = try? file?.profile(named: nil)?.name
-        profiles = (file?.profiles ?? []).map { profile in
-            var common = CommonOptions()
-            common.profile = profile.name
-            let loader = SettingsLoader(environment: [:], common: common)
+        guard let file else {
+            profiles = []
+            return
+        }
+        let chosen = try? file.profile(named: nil)?.name
+        profiles = file.profiles.map { profile in
             do throws(OIDCError) {
-                let settings = context.settings(try loader.load(from: file, in: file?.path ?? "").layers)
+                let settings = try file.settings(of: profile.name, home: context.environment["HOME"])
                 try settings.check()
                 return Listed(
                     name: profile.name, isDefault: profile.name == chosen, settings: settings, problem: nil,

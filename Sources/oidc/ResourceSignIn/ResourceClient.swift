@@ -95,7 +95,7 @@ struct ResourceClient {
                 SettingLayers.Entry(
                     setting: .scope, value: .string(scope.text), origin: .resource(operand.url.text)))
         }
-        return context.settings(SettingLayers(profile: nil, entries: entries))
+        return context.settings(profile: nil, entries)
     }
 
     /// Returns the client that was registered before, or registers one. Only one of several processes does.

@@ -149,7 +149,7 @@ extension ResourceOperand {
         }
         let isOwnProfile = ownership.isOwned(.profile, by: [link.issuer])
         let profile = namedProfile ?? link.profile ?? (isOwnProfile ? asked.profile : nil)
-        let settings = context.settings(SettingLayers(profile: profile, entries: found + own))
+        let settings = context.settings(profile: profile, found + own)
         return ProviderContext(settings, context, target: target)
     }
 }

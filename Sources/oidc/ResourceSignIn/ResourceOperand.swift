@@ -111,7 +111,7 @@ struct ResourceOperand: Sendable {
     var reach: ProviderContext {
         let entries = asked.layers.given.filter { NetworkSettings.shared.contains($0.setting) }
         return ProviderContext(
-            context.settings(SettingLayers(profile: nil, entries: entries)), context, until: deadline)
+            context.settings(profile: nil, entries), context, until: deadline)
     }
 
     /// Returns the operand for a sign-in, whose `timeout` starts now.
@@ -124,8 +124,7 @@ struct ResourceOperand: Sendable {
     /// Returns the operand with settings that override those given.
     func adding(_ entries: [SettingLayers.Entry]) -> ResourceOperand {
         guard !entries.isEmpty else { return self }
-        let layers = SettingLayers(profile: asked.profile, entries: entries + asked.layers.given)
-        return ResourceOperand(url, context.settings(layers), context)
+        return ResourceOperand(url, asked.overridden(by: entries), context)
     }
 
     /// Whether the settings name a grant without a user. A profile's grant applies only to its own provider,

@@ -172,7 +172,7 @@ extension ResourceOperand {
             servers.contains { ExactText.isSame($0, issuer) }
         }
         return try search.authorizationServer(
-            of: resource, issuer: preferred, configured: Array(asked.provider.endpoints.keys),
+            of: resource, issuer: preferred, configured: asked.provider.endpoints,
             forSignIn: grant.needsUser, refetching: refetching
         ) { server throws(OIDCError) in
             try ResourceClient(

@@ -136,7 +136,8 @@ struct ConfigurationFile: Sendable {
         return files.filter { !UserFile.isThere($0.path) }
     }
 
-    private func settings(of profile: String, home: String?) throws(OIDCError) -> Settings {
+    /// Returns the settings of a profile, without options and variables.
+    func settings(of profile: String, home: String?) throws(OIDCError) -> Settings {
         var common = CommonOptions()
         common.profile = profile
         var environment: Variables = [:]

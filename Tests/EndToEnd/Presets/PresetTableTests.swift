@@ -20,7 +20,7 @@ struct PresetTableTests {
     }
 
     static func settings(_ entries: [SettingLayers.Entry]) -> Settings {
-        Settings(SettingLayers(profile: nil, entries: entries), home: nil)
+        Settings(SettingLayers(profile: nil, entries: entries))
     }
 
     @Test("every common provider has a preset, and no two share a name")
@@ -46,8 +46,8 @@ struct PresetTableTests {
         #expect(Set(entries.map(\.setting)).count == entries.count)
         let settings = Self.settings(entries)
         #expect(throws: Never.self) { try settings.check() }
-        #expect(settings.provider.issuer != nil || settings.provider.endpoints[.token] != nil)
-        #expect(settings.provider.issuer != nil || settings.provider.endpoints[.authorization] != nil)
+        #expect(settings.provider.issuer != nil || settings.provider.endpoint(.token) != nil)
+        #expect(settings.provider.issuer != nil || settings.provider.endpoint(.authorization) != nil)
         for entry in entries {
             let text = entry.value.string ?? entry.value.compact
             let isFilled = !text.includes("{") || text.hasPrefix("{") || text.includes("{tenantid}")
