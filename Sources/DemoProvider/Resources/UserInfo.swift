@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCCrypto
 
 extension DemoProvider {
     /// Returns the claims that the token's scope permits, as JSON or signed (OIDC Core §5.3).
@@ -15,10 +14,7 @@ extension DemoProvider {
         claims["iss"] = .string(issuer.text)
         claims["aud"] = .string(grant.client)
         claims["iat"] = JSONValue(call.now.secondsSinceEpoch)
-        let algorithm = client.idTokenAlgorithm ?? configuration.signingAlgorithms.first ?? .rs256
-        let token = try crypto { () throws(CryptoError) in
-            try draft(claims, for: client, algorithm).serialized()
-        }
+        let token = try signed(claims, for: client)
         return HTTPResponse(
             status: 200,
             headers: HTTPHeaders([("Content-Type", "application/jwt"), ("Cache-Control", "no-store")]),

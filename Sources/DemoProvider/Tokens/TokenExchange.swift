@@ -37,9 +37,9 @@ extension DemoProvider {
                 throw .invalidScope("the scope is wider than the subject token's")
             }
         }
-        var grant = grantAlone(request, subject: subject.subject, scope: scope)
-        grant.account = subject.account
-        grant.authenticatedAt = request.now
+        let grant = Grant(
+            client: request.client.id, subject: subject.subject, account: subject.account, scope: scope,
+            authenticatedAt: request.now)
         if wanted == .identityAssertion { return try identityAssertion(grant, request) }
         return try answer(grant, wanted, actor, request)
     }
@@ -58,13 +58,18 @@ extension DemoProvider {
             answer["issued_token_type"] = .string(wanted.rawValue)
             return answer
         }
-        // The issued token is in access_token, whatever its type (RFC 8693 §2.2.1).
         let token = try idToken(grant, request.client, accessToken: nil, isRefresh: false, request.now)
+        return exchangeAnswer(token, wanted, configuration.idTokenLifetime)
+    }
+
+    /// Returns the answer with a token that is not an access token. It is in `access_token`, whatever its
+    /// type is (RFC 8693 §2.2.1).
+    func exchangeAnswer(_ token: String, _ type: ExchangeType, _ lifetime: Int64) -> JSONObject {
         var answer = JSONObject()
         answer["access_token"] = .string(token)
-        answer["issued_token_type"] = .string(wanted.rawValue)
+        answer["issued_token_type"] = .string(type.rawValue)
         answer["token_type"] = "N_A"
-        answer["expires_in"] = JSONValue(configuration.idTokenLifetime)
+        answer["expires_in"] = JSONValue(lifetime)
         return answer
     }
 
