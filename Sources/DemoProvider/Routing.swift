@@ -33,7 +33,7 @@ extension DemoProvider {
 
     mutating func answer(_ call: Call) -> HTTPResponse {
         if let methods = call.endpoint.methods, !methods.contains(call.request.method) {
-            var response = nothing("405 method not allowed", status: 405, call)
+            var response = missingPage("405 method not allowed", status: 405, call)
             response.headers["Allow"] = methods.map(\.name).joined(separator: ", ")
             return response
         }
@@ -43,7 +43,7 @@ extension DemoProvider {
         case .resourceMetadata: return resourceMetadata(call)
         case .token: return token(call)
         case .home: return homePage()
-        case .unknown: return nothing("404 not found", status: 404, call)
+        case .unknown: return missingPage("404 not found", status: 404, call)
         case .authorize, .login, .consent, .devicePage, .endSession: return page(call)
         case .userinfo, .resource, .protectedResource:
             return withNonce(data(call), .resource, call)

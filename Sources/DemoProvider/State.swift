@@ -36,14 +36,14 @@ struct BrowserSession: Sendable {
 struct Interaction: Sendable {
     let id: String
     let browser: String
-    let request: RequestedAuthorization
+    let request: AuthorizationCall
     var signedInHere = false
     let expiresAt: Instant
 }
 
 /// An issued code, kept after its redemption to detect a second one.
 struct CodeRecord: Sendable {
-    let request: RequestedAuthorization
+    let request: AuthorizationCall
     let grant: Int
     let expiresAt: Instant
     var isRedeemed = false

@@ -9,17 +9,17 @@ struct HintCompletion: Sendable {
     /// The names of the settings that options and variables set.
     private var given: Set<String> = []
     private var environment: Variables = [:]
-    private var session = GivenSession()
+    private var session = CommandLineSession()
 
     init(_ common: CommonOptions) {
         self.common = common
-        session = GivenSession(common)
+        session = CommandLineSession(common)
     }
 
     init(_ common: CommonOptions, words: [String], environment: Variables) {
         self.common = common
         self.environment = environment
-        session = GivenSession(common, words: words, environment: environment)
+        session = CommandLineSession(common, words: words, environment: environment)
         let options = (try? ProviderOptions.lenient(words).entries())?.map(\.setting) ?? []
         let variables = environment.names(startingWith: "OIDC_")
             .filter { environment[$0] != "" }.compactMap(Setting.ofVariable)

@@ -26,19 +26,19 @@ extension Hint {
 
 extension Hint {
     /// Returns the hint, with the console page for clients if it is known.
-    func commandLine(registrationPlace place: String?) -> String {
-        guard case .checkRegistration = self, let place else { return commandLine }
-        return "\(commandLine) (\(place))"
+    func commandLine(registrationPage page: String?) -> String {
+        guard case .checkRegistration = self, let page else { return commandLine }
+        return "\(commandLine) (\(page))"
     }
 }
 
 extension OIDCError {
     /// Returns the error with the console page for clients in its hint, if the hint is to check the
     /// registration.
-    func naming(registrationPlace place: String?) -> OIDCError {
-        guard case .checkRegistration? = hint, place != nil else { return self }
+    func naming(registrationPage page: String?) -> OIDCError {
+        guard case .checkRegistration? = hint, page != nil else { return self }
         var error = self
-        error.hint = hint.map { .text($0.commandLine(registrationPlace: place)) }
+        error.hint = hint.map { .text($0.commandLine(registrationPage: page)) }
         return error
     }
 }

@@ -11,7 +11,7 @@ enum ExchangeType: String {
 }
 
 /// The subject of a token that was sent for exchange.
-private struct ExchangedSubject {
+private struct TokenSubject {
     var subject: String
     var account: Account?
     /// The largest scope that the token permits; nil sets no bound.
@@ -80,14 +80,14 @@ extension DemoProvider {
         return type
     }
 
-    private func exchanged(_ name: String, _ request: TokenCall) throws(Refusal) -> ExchangedSubject {
+    private func exchanged(_ name: String, _ request: TokenCall) throws(Refusal) -> TokenSubject {
         let token = try request.parameters.required(name)
         let type = try type(try request.parameters.required("\(name)_type"))
         if type != .idToken, let record = state.access[token] {
             guard let grant = state.grants[record.grant], !grant.isRevoked, !record.isRevoked,
                 record.expiresAt > request.now
             else { throw .invalidRequest("\(name) has expired or was revoked") }
-            return ExchangedSubject(subject: grant.subject, account: grant.account, scope: record.scope)
+            return TokenSubject(subject: grant.subject, account: grant.account, scope: record.scope)
         }
         if type == .refreshToken { return try exchangedRefreshToken(token, name, request) }
         if type == .idToken, let claims = ownIDToken(token) {
@@ -98,10 +98,10 @@ extension DemoProvider {
                 throw .invalidRequest("\(name) has expired")
             }
             let subject = claims["sub"]?.string ?? ""
-            return ExchangedSubject(subject: subject, account: Account(subject))
+            return TokenSubject(subject: subject, account: Account(subject))
         }
         do {
-            return ExchangedSubject(subject: try trustedToken(token, request.now)["sub"]?.string ?? "")
+            return TokenSubject(subject: try trustedToken(token, request.now)["sub"]?.string ?? "")
         } catch {
             // An unusable subject token is invalid_request (RFC 8693 §2.2.2).
             throw .invalidRequest("\(name): \(error.description)")
@@ -111,11 +111,11 @@ extension DemoProvider {
     /// Returns the subject of the client's own refresh token, which stays valid.
     private func exchangedRefreshToken(
         _ token: String, _ name: String, _ request: TokenCall
-    ) throws(Refusal) -> ExchangedSubject {
+    ) throws(Refusal) -> TokenSubject {
         guard let record = state.refresh[token], let grant = state.grants[record.grant], !grant.isRevoked,
             grant.client == request.client.id, record.usedAt == nil, record.expiresAt > request.now
         else { throw .invalidRequest("\(name) is unknown, has expired or was revoked") }
-        return ExchangedSubject(subject: grant.subject, account: grant.account)
+        return TokenSubject(subject: grant.subject, account: grant.account)
     }
 
     /// Returns the claims of an ID token that this provider signed, even if it has expired; nil for any other

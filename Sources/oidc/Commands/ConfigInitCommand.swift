@@ -140,7 +140,7 @@ struct ConfigInitCommand: RunnableCommand {
             let arguments = [made.preset.name] + words.map { ShellWord.quoted($0) }
             throw OIDCError.usage(
                 "config init: client_id is not given; register \(made.preset.application): "
-                    + made.registrationPlace, hint: commandLine(arguments.joined(separator: " ")))
+                    + made.registrationPage, hint: commandLine(arguments.joined(separator: " ")))
         }
         try settings.check()
         let provider = ProviderContext(settings, context)

@@ -4,7 +4,7 @@ import OIDCSystem
 /// The removal of sessions from their stores.
 extension LogoutCommand {
     /// A session removed from the store, and the error if a part of it could not be removed.
-    struct Taken {
+    struct Removal {
         var content: Result<Session?, OIDCError>
         var failure: OIDCError?
 
@@ -13,25 +13,27 @@ extension LogoutCommand {
 
     func take(
         _ stored: StoredSession, from store: any SessionStoring, _ provider: ProviderContext
-    ) throws(OIDCError) -> Taken {
+    ) throws(OIDCError) -> Removal {
         if let key = stored.session?.key { return try take(key, from: store, provider) }
         try store.remove(stored)
-        return Taken(content: stored.content.map { $0 })
+        return Removal(content: stored.content.map { $0 })
     }
 
     /// Removes the session before the request to the provider, which may fail or take long. Uses the lock if
     /// possible, because a refresh in progress would store the session again.
     func take(
         _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
-    ) throws(OIDCError) -> Taken {
-        var taken: Taken?
+    ) throws(OIDCError) -> Removal {
+        var taken: Removal?
         var isMissing = false
         do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
             // An unreadable session is removed too, unless its store is unreachable.
             guard error.kind != .unreachable, error.kind != .interrupted else { throw error }
         }
         // For a missing session, nothing is created, not even a lock.
-        if isMissing { return Taken(content: .success(try store.takeLeftovers(of: key) { _ in true }.first)) }
+        if isMissing {
+            return Removal(content: .success(try store.takeLeftovers(of: key) { _ in true }.first))
+        }
         do {
             try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
                 taken = remove(key, from: store)
@@ -58,8 +60,8 @@ extension LogoutCommand {
         return error
     }
 
-    private func remove(_ key: SessionKey, from store: any SessionStoring) -> Taken {
-        var taken = Taken(content: Result { () throws(OIDCError) in try store.load(key) })
+    private func remove(_ key: SessionKey, from store: any SessionStoring) -> Removal {
+        var taken = Removal(content: Result { () throws(OIDCError) in try store.load(key) })
         if case .failure(let error) = taken.content, [.unreachable, .interrupted].contains(error.kind) {
             taken.failure = error
             return taken

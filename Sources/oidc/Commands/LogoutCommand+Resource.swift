@@ -7,11 +7,11 @@ extension LogoutCommand {
         let linked: ProviderContext?
         do throws(OIDCError) { linked = try operand.linkedExactly() } catch {
             // A session may be left from before the URL became part of a larger resource.
-            let known = try KnownProviders(ProviderContext(operand.asked, context))
+            let known = try KnownProviders(ProviderContext(operand.settings, context))
             guard error.kind == .usage, try !operand.sessions(known, of: nil).isEmpty else { throw error }
             linked = nil
         }
-        let known = try KnownProviders(linked ?? ProviderContext(operand.asked, context))
+        let known = try KnownProviders(linked ?? ProviderContext(operand.settings, context))
         var key: SessionKey?
         if let linked { key = try SessionAccess(linked).key }
         var others: [ResourceOperand.Stored] = []
@@ -23,7 +23,7 @@ extension LogoutCommand {
         }
         var documents: [JSONValue] = []
         var failures: [OIDCError] = []
-        func note(_ key: SessionKey?, _ provider: ProviderContext?, _ end: () throws(OIDCError) -> Ending)
+        func note(_ key: SessionKey?, _ provider: ProviderContext?, _ end: () throws(OIDCError) -> Outcome)
             throws(OIDCError)
         {
             do throws(OIDCError) {
@@ -53,7 +53,7 @@ extension LogoutCommand {
         for leftover in leftovers {
             let provider = known.provider(of: leftover.session.key, in: leftover.store)
             try note(leftover.session.key, provider) { () throws(OIDCError) in
-                try forget(Taken(content: .success(leftover.session)), provider, context)
+                try forget(Removal(content: .success(leftover.session)), provider, context)
             }
         }
         if documents.isEmpty, failures.isEmpty {
@@ -61,7 +61,7 @@ extension LogoutCommand {
                 throw operand.notSignedIn
             }
             context.console.note("there was no session")
-            documents.append(Ending.none.json(of: nil, nil))
+            documents.append(Outcome.none.json(of: nil, nil))
         }
         if context.console.isJSON, var document = documents.first?.object {
             if documents.count > 1 { document["others"] = .array(Array(documents.dropFirst())) }

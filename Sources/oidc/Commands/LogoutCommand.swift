@@ -74,7 +74,7 @@ struct LogoutCommand: RunnableCommand {
     /// Ends the session of the settings, wherever it is stored.
     func end(
         _ key: SessionKey, _ provider: ProviderContext, _ context: CommandContext
-    ) throws(OIDCError) -> Ending {
+    ) throws(OIDCError) -> Outcome {
         var store = try provider.store()
         if let earlier = EarlierSession(provider, key), isEmpty(store, key) { store = earlier.store }
         let taken = try take(key, from: store, provider)
@@ -96,7 +96,7 @@ struct LogoutCommand: RunnableCommand {
         let sessions = try known.sessions(orNote: note)
         let leftovers = try known.takeLeftovers(orNote: note) { _ in true }
         func end(
-            in store: KnownProviders.Store, _ take: () throws(OIDCError) -> Taken
+            in store: KnownProviders.Store, _ take: () throws(OIDCError) -> Removal
         ) throws(OIDCError) {
             do {
                 let taken = try take()
@@ -127,7 +127,7 @@ struct LogoutCommand: RunnableCommand {
         }
         for leftover in leftovers {
             try end(in: leftover.store) { () throws(OIDCError) in
-                Taken(content: .success(leftover.session))
+                Removal(content: .success(leftover.session))
             }
         }
         if context.console.isJSON { try context.console.output(.array(documents)) }
@@ -136,13 +136,13 @@ struct LogoutCommand: RunnableCommand {
     }
 
     /// The result of a logout.
-    struct Ending {
+    struct Outcome {
         /// The provider's answer to the revocation; nil if none was requested.
         let answer: RevocationAnswer?
         let hadSession: Bool
         let failure: OIDCError?
 
-        static let none = Ending(answer: nil, hadSession: false, failure: nil)
+        static let none = Outcome(answer: nil, hadSession: false, failure: nil)
 
         func json(of issuer: String?, _ profile: String?) -> JSONValue {
             [
@@ -155,8 +155,8 @@ struct LogoutCommand: RunnableCommand {
 
     /// Revokes the tokens of a session that was removed, and reports one that could not be read.
     func forget(
-        _ taken: Taken, _ provider: ProviderContext, _ context: CommandContext
-    ) throws(OIDCError) -> Ending {
+        _ taken: Removal, _ provider: ProviderContext, _ context: CommandContext
+    ) throws(OIDCError) -> Outcome {
         var failures: [OIDCError] = []
         var answer: RevocationAnswer?
         var hadSession = true
@@ -182,21 +182,21 @@ struct LogoutCommand: RunnableCommand {
             if let failure = taken.failure { throw failure }
             let issuer = DisplayText.clean(session.key.provider)
             let resources = session.key.resources.map { DisplayText.clean($0) }.joined(separator: ", ")
-            let place = resources.isEmpty ? issuer : "\(issuer) for \(resources)"
+            let server = resources.isEmpty ? issuer : "\(issuer) for \(resources)"
             context.console.note(
                 failures.isEmpty && !isLocal
-                    ? "Signed out of \(place); the session is forgotten."
-                    : "The session at \(place) is forgotten here.")
+                    ? "Signed out of \(server); the session is forgotten."
+                    : "The session at \(server) is forgotten here.")
         }
         guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {
-            return Ending(answer: answer, hadSession: hadSession, failure: nil)
+            return Outcome(answer: answer, hadSession: hadSession, failure: nil)
         }
         guard failure.kind != .interrupted else { throw failure }
         // A revocation that the provider did not confirm has one exit code, whatever the reason.
         var error = failure
         let isOwn = error.stage == .endSession && error.kind == .failed
         if error.kind != .unreachable, error.kind != .timedOut, !isOwn { error.kind = .refused }
-        return Ending(answer: answer, hadSession: hadSession, failure: error)
+        return Outcome(answer: answer, hadSession: hadSession, failure: error)
     }
 
     /// Returns the error of a failed revocation, with a hint that the tokens stay valid: without the session,

@@ -148,12 +148,12 @@ struct RegisterCommand: RunnableCommand {
     /// Returns the entries of the profile: the options, overridden by what the provider registered.
     private func written(
         _ options: [SettingLayers.Entry], _ registered: ClientRegistration.Outcome,
-        _ provider: ProviderContext, _ place: ProfileSecret
+        _ provider: ProviderContext, _ file: ProfileSecret
     ) throws(OIDCError) -> [SettingLayers.Entry] {
-        if let secret = registered.client.clientSecret { try place.write(secret) }
+        if let secret = registered.client.clientSecret { try file.write(secret) }
         var made = registered.entries
         made.append((.issuer, provider.settings.provider.issuer.map { .string($0) }))
-        made.append((.clientSecretFile, registered.client.clientSecret.map { _ in .string(place.file) }))
+        made.append((.clientSecretFile, registered.client.clientSecret.map { _ in .string(file.file) }))
         var entries = options.filter { entry in
             !made.contains { $0.0 == entry.setting && $0.1 != nil }
         }

@@ -113,7 +113,7 @@ struct StatusCommand: RunnableCommand {
         _ operand: ResourceOperand, _ context: CommandContext
     ) throws(OIDCError) -> Int32 {
         guard operand.mayNeedNoUser else { throw operand.notSignedIn }
-        let settings = operand.asked
+        let settings = operand.settings
         let issuer = operand.ownership.issuers.first
         let (grant, url) = (settings.token.grant, operand.url.withoutQuery)
         if grant == .idJAG {

@@ -34,7 +34,7 @@ struct ProviderChecks {
 
     private func named() -> Finding {
         // Sign-ins to a URL need no provider in the settings.
-        let resources = ResourceRecords(provider.context)?.places ?? []
+        let resources = ResourceRecords(provider.context)?.urls ?? []
         if settings.provider.endpoint(.token) == nil,
             !resources.isEmpty || settings.client.metadataURL != nil
         {

@@ -6,7 +6,7 @@ struct PresetMatch {
     /// The parameters' values, read from the issuer or token endpoint.
     let values: [String: String]
 
-    var registrationPlace: String { preset.registrationPlace(values) }
+    var registrationPage: String { preset.registrationPage(values) }
 
     /// The values in the syntax of `oidc config init`.
     var words: [String] {

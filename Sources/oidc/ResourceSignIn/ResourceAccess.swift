@@ -102,7 +102,7 @@ extension ResourceOperand {
     var notSignedIn: OIDCError {
         do throws(OIDCError) {
             try RequestOptions.checkScheme(
-                url, allowsInsecureHTTP: asked.provider.allowsInsecureHTTP)
+                url, allowsInsecureHTTP: settings.provider.allowsInsecureHTTP)
         } catch {
             return error
         }
@@ -118,7 +118,7 @@ extension ResourceOperand {
     /// The command line that signs in to the URL with the options that were given.
     var loginLine: String {
         let profile = namedProfile.map { " -p \(ShellWord.quoted($0))" } ?? ""
-        let options = asked.givenOptions(and: [("--scope", .scope)]).map { " \($0)" }.joined()
+        let options = settings.givenOptions(and: [("--scope", .scope)]).map { " \($0)" }.joined()
         return "oidc login \(ShellWord.quoted(url.text))\(profile)\(options)"
     }
 }

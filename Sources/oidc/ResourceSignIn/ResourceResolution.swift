@@ -43,7 +43,7 @@ extension ResourceOperand {
         let console = context.console
         let reach = reach
         var environment = try reach.environment()
-        let cache = WatchedCache(environment.cache)
+        let cache = CacheTrace(environment.cache)
         environment.cache = cache
         let search = try ResourceSearch(
             url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
@@ -104,11 +104,11 @@ extension ResourceOperand {
                 for redirect in Setting.redirects { target.settings[redirect.name] = nil }
             }
         }
-        let isAsked = found.challenge != ResourceChallenge()
+        let isChallenged = found.challenge != ResourceChallenge()
         target.bindsTokens =
             found.metadata.requiresDPoP || found.challenge.requiresDPoP
-            || !isAsked && link?.resource == target.resource && link?.bindsTokens == true
-        let refusesBinding = asked.layers.given.contains {
+            || !isChallenged && link?.resource == target.resource && link?.bindsTokens == true
+        let refusesBinding = settings.layers.given.contains {
             $0.setting == .dpop && $0.origin.layer == .options && $0.value == false
         }
         if target.bindsTokens, refusesBinding {
@@ -135,9 +135,9 @@ extension ResourceOperand {
         }
         // A link for a URL above this one does not say which server protects this one.
         if !evidence.isRefetching, !evidence.asksResource, let link, link.isFor(url),
-            let place = link.metadataURL.flatMap({ WebURL($0) }),
-            environment.cache.lookup(place, at: environment.now()) != nil,
-            let found = try? search.find(at: place)
+            let url = link.metadataURL.flatMap({ WebURL($0) }),
+            environment.cache.lookup(url, at: environment.now()) != nil,
+            let found = try? search.find(at: url)
         {
             return found
         }
@@ -172,7 +172,7 @@ extension ResourceOperand {
             servers.contains { ExactText.isSame($0, issuer) }
         }
         return try search.authorizationServer(
-            of: resource, issuer: preferred, configured: asked.provider.endpoints,
+            of: resource, issuer: preferred, configured: settings.provider.endpoints,
             forSignIn: grant.needsUser, refetching: refetching
         ) { server throws(OIDCError) in
             try ResourceClient(

@@ -67,8 +67,8 @@ final class ResourceTokens: AccessTokenSource {
         let search = try ResourceSearch(
             operand.url, environment: try operand.reach.environment(),
             allowsInsecureHTTP: operand.reach.allowsInsecureHTTP)
-        if lastHead == nil, let place = target.link.metadataURL.flatMap({ WebURL($0) }) {
-            return try search.find(at: place, refetching: true)
+        if lastHead == nil, let url = target.link.metadataURL.flatMap({ WebURL($0) }) {
+            return try search.find(at: url, refetching: true)
         }
         return try search.find(after: lastHead?.withoutFields(repeating: secrets), refetching: true)
     }

@@ -33,7 +33,7 @@ struct ProfileEditor {
             var text = JSONText(own.bytes)
             var values = valid(profile)
             for (name, value) in members {
-                text.set(name, to: value, in: place(of: profile.name, in: file))
+                text.set(name, to: value, in: objectPath(of: profile.name, in: file))
                 values[name] = value
             }
             if let problem = problem(values, of: profile.name) { throw problem }
@@ -52,7 +52,7 @@ struct ProfileEditor {
             var values = valid(profile)
             for name in names {
                 guard profile.values[name] != nil else { throw notSet(name, in: profile) }
-                text.remove(name, in: place(of: profile.name, in: file))
+                text.remove(name, in: objectPath(of: profile.name, in: file))
                 values[name] = nil
             }
             if let problem = problem(values, of: profile.name) { throw problem }
@@ -93,7 +93,7 @@ struct ProfileEditor {
     }
 
     /// Returns the path of the profile's object in the file.
-    private func place(of profile: String, in file: ConfigurationFile) -> [String] {
+    private func objectPath(of profile: String, in file: ConfigurationFile) -> [String] {
         file.isFlat ? [] : ["profiles", profile]
     }
 

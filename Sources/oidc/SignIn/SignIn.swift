@@ -38,8 +38,8 @@ struct SignIn {
         provider.traceFlow(metadata, opensBrowser: opensBrowser)
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
-        let place = Preset.matching(provider.settings)?.registrationPlace
-        let reporter = SignInReporter(context: provider.context, registrationPlace: place)
+        let page = Preset.matching(provider.settings)?.registrationPage
+        let reporter = SignInReporter(context: provider.context, registrationPage: page)
         defer { reporter.end() }
         let outcome: SignInFlow.Outcome
         switch flow {
@@ -58,7 +58,7 @@ struct SignIn {
             browserSignIn.program = "oidc"
             browserSignIn.words = { $0.commandLine }
             do throws(OIDCError) { outcome = try browserSignIn.run(keep: keep) } catch {
-                throw error.naming(registrationPlace: place)
+                throw error.naming(registrationPage: page)
             }
         }
         reporter.end()

@@ -202,7 +202,7 @@ struct KeepingTests {
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"),
         arguments: ["HOME", "none"])
     func tokenLoginNowhere(variable: String) throws {
-        let world = try SessionWorld { $0.person = .approves("alice") }
+        let world = try SessionWorld { $0.user = .approves("alice") }
         defer { world.remove() }
         var program = world.program
         if variable == "HOME" {
@@ -224,7 +224,7 @@ struct KeepingTests {
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"),
         arguments: [false, true])
     func tokenLoginUnstorable(hasDirectory: Bool) throws {
-        var world = try SessionWorld { $0.person = .approves("alice") }
+        var world = try SessionWorld { $0.user = .approves("alice") }
         defer { world.remove() }
         try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
         world.program.environment["BROWSER"] = world.program.home.appendingPathComponent("bin/browser").path
@@ -245,7 +245,7 @@ struct KeepingTests {
         "token --login prints its token if the store breaks during the sign-in",
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
     func tokenLoginBreaks() throws {
-        let world = try SessionWorld { $0.person = .approves("alice") }
+        let world = try SessionWorld { $0.user = .approves("alice") }
         defer { world.remove() }
         try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
         let browser = world.program.home.appendingPathComponent("bin/browser").path

@@ -3,7 +3,7 @@ import OIDCCore
 import OIDCSystem
 
 /// The options of a command line that name its session, for the commands in hints.
-struct GivenSession: Sendable {
+struct CommandLineSession: Sendable {
     private let common: CommonOptions
     private let options: ProviderOptions
     /// The name of the command that runs.
