@@ -49,7 +49,7 @@ struct LoginCommand: RunnableCommand {
     func validate() throws(UsageError) {
         try Setting.checkPrompt(prompt)
         if isWithoutBrowser, let flow, flow == "device" || flow == "paste" {
-            throw UsageError("--no-browser goes with --flow browser, not \(flow)")
+            throw UsageError("--no-browser requires --flow browser, not \(flow)")
         }
         if port != nil, flow == "device" {
             throw UsageError("--port is for a redirect, and --flow device has none")

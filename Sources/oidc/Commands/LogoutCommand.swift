@@ -43,10 +43,10 @@ struct LogoutCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        if isLocal, endsProviderSession { throw UsageError("--local and --browser exclude each other") }
-        if isAll, url != nil { throw UsageError("--all and a URL exclude each other") }
-        if isAll, endsProviderSession { throw UsageError("--all and --browser exclude each other") }
-        if timeout != nil, !endsProviderSession { throw UsageError("--timeout goes with --browser") }
+        if isLocal, endsProviderSession { throw UsageError("--local and --browser cannot be used together") }
+        if isAll, url != nil { throw UsageError("--all and a URL cannot be used together") }
+        if isAll, endsProviderSession { throw UsageError("--all and --browser cannot be used together") }
+        if timeout != nil, !endsProviderSession { throw UsageError("--timeout requires --browser") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {

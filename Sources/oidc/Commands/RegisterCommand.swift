@@ -43,7 +43,7 @@ struct RegisterCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         if url != nil, !isMetadata {
-            throw UsageError("a URL goes with --client-metadata", hint: "oidc register --issuer URL")
+            throw UsageError("a URL requires --client-metadata", hint: "oidc register --issuer URL")
         }
         guard isMetadata else { return }
         if isForced { throw UsageError("--client-metadata writes no profile, so --force has no meaning") }

@@ -46,7 +46,7 @@ struct RequestCommand: RunnableCommand {
     func validate() throws(UsageError) {
         _ = try request.parsedHeaders()
         if request.includesHead, common.output == .json {
-            throw UsageError("--include and -o json exclude each other: headers have no JSON form")
+            throw UsageError("--include and -o json cannot be used together: headers have no JSON form")
         }
         if let method, WebURL(method) != nil, WebURL(url) == nil {
             let target = ShellWord.quoted(method)

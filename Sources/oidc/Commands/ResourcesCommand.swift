@@ -27,7 +27,7 @@ struct ResourcesCommand: RunnableCommand {
     func validate() throws(UsageError) {
         _ = try request.parsedHeaders()
         if request.includesHead, common.output == .json {
-            throw UsageError("--include and -o json exclude each other: headers have no JSON form")
+            throw UsageError("--include and -o json cannot be used together: headers have no JSON form")
         }
     }
 
@@ -38,7 +38,7 @@ struct ResourcesCommand: RunnableCommand {
             (request.includesHead, "--include"),
         ]
         guard let option = given.first(where: \.0)?.1 else { return }
-        throw .usage("\(option) goes with the title of the resource to call", hint: "oidc resources")
+        throw .usage("\(option) requires the title of the resource to call", hint: "oidc resources")
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {

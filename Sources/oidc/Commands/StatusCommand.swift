@@ -29,7 +29,7 @@ struct StatusCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        if isAll, url != nil { throw UsageError("--all and a URL exclude each other") }
+        if isAll, url != nil { throw UsageError("--all and a URL cannot be used together") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -101,7 +101,7 @@ struct StatusCommand: RunnableCommand {
             let provider = DisplayText.clean(key.provider, limit: 120)
             let line = context.console.completion.completed(access.provider.settings.line("oidc token"))
             try context.console.output(
-                "No token of \(provider) is stored; \(line) requests one by \(key.grant.rawValue), "
+                "No token from \(provider) is stored; \(line) requests one with \(key.grant.rawValue), "
                     + "without a user")
         }
         return 0
@@ -134,9 +134,10 @@ struct StatusCommand: RunnableCommand {
             let line = context.console.completion.completed(
                 "oidc token \(ShellWord.quoted(operand.url.text))")
             try context.console.output(
-                "No token of \(DisplayText.clean(url)) is stored; \(line) requests one by \(grant.rawValue), "
+                "No token for \(DisplayText.clean(url)) is stored; \(line) requests one with \(grant.rawValue), "
                     + "without a user"
-                    + (condition.map { ", if it takes tokens of \(DisplayText.clean($0, limit: 120))" } ?? "")
+                    + (condition.map { ", if it takes tokens from \(DisplayText.clean($0, limit: 120))" }
+                        ?? "")
             )
         }
         return 0

@@ -42,7 +42,7 @@ struct GitCredential {
     }
 
     private static var malformed: OIDCError {
-        .usage("stdin: expected the attributes of git-credential, a line each, every name once")
+        .usage("stdin: expected git-credential attributes, one per line, each name once")
     }
 
     /// Returns the configured host that matches by host and, if both name one, by user name.

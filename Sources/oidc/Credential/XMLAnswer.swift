@@ -48,7 +48,7 @@ struct XMLAnswer {
             } else {
                 // An element with other elements has no text.
                 guard last.map({ elements[$0].text.isEmpty }) ?? (elements.isEmpty || !open.isEmpty) else {
-                    throw Malformed("an element is not where it may be")
+                    throw Malformed("an element is misplaced")
                 }
                 open.append(try XMLAnswer.name(tag))
                 let path = open.joined(separator: "/")

@@ -73,7 +73,7 @@ struct InitDialog {
             if !found.isEmpty { shown = found }
             say(
                 found.isEmpty
-                    ? "  none has \"\(DisplayText.clean(answer, limit: 40))\" in its name"
+                    ? "  no known provider matches \"\(DisplayText.clean(answer, limit: 40))\""
                     : found.enumerated().map { "  \($0.offset + 1)  \($0.element.name): \($0.element.title)" }
                         .joined(separator: "\n"))
         }

@@ -130,7 +130,7 @@ final class ProviderContext: Sendable {
             keys.isEmpty ? "issuer is not set" : "issuer is not set, and no profile names one",
             hint: ways.isEmpty
                 ? setUpLine
-                : own.isEmpty ? listed : "name a session that is there: \(listed)")
+                : own.isEmpty ? listed : "name an existing session: \(listed)")
     }
 
     /// The command that sets a provider, in a new profile or in the profile in use.

@@ -33,7 +33,7 @@ struct RequestOptions: OptionGroup {
                     "--header \(name): the value contains a line break or another control character")
             }
             guard !Self.ours.contains(ASCII.lowercased(name)) else {
-                throw UsageError("--header: \(name) is set by this program alone")
+                throw UsageError("--header: \(name) cannot be set, because oidc sets it")
             }
             parsed.append(name, value)
         }

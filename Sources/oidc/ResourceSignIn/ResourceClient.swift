@@ -122,7 +122,7 @@ struct ResourceClient {
                 do throws(OIDCError) {
                     try records.registrations.keep(client, as: name, issuer: issuer)
                 } catch {
-                    context.console.warn("the registered client could not be kept: \(error.commandLine)")
+                    context.console.warn("the registered client could not be stored: \(error.commandLine)")
                 }
                 return choice(client, name: name, isNew: true)
             }

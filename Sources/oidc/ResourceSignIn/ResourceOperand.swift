@@ -18,7 +18,7 @@ struct ResourceOperand: Sendable {
     {
         guard options.resource.isEmpty else {
             throw .usage(
-                "--resource and a URL exclude each other: the URL's metadata names the resource",
+                "--resource and a URL cannot be used together: the URL's metadata names the resource",
                 hint: "leave --resource out")
         }
         self.init(url, try context.settings(options, and: more), context)

@@ -88,7 +88,9 @@ extension ResourceOperand {
             account: own.text(.account, in: [.options, .variables, .profile]))
         target.prefix = found.prefix?.text
         if let prefix = found.prefix {
-            console.trace("only \(prefix.text) says so, so the token is for it and what is below it")
+            console.trace(
+                "\(prefix.text) names this resource, so the token is used only for that URL and those below it"
+            )
         }
         let isNamed = found.challenge.scope != nil || evidence.scope != nil
         let earlier = link?.resource == target.resource && !evidence.forgetsScope ? link?.scope : nil

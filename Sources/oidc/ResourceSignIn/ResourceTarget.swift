@@ -33,7 +33,7 @@ struct ResourceTarget: Sendable {
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.links.keep(link, leadingFrom: operand.url)
         } catch {
-            provider.context.console.warn("the resource could not be remembered: \(error.commandLine)")
+            provider.context.console.warn("the resource could not be stored: \(error.commandLine)")
         }
     }
 

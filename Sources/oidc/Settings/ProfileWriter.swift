@@ -66,7 +66,7 @@ struct ProfileWriter {
         try ProfileWriter.checkName(name)
         guard !replacing, try existing().profiles[name] != nil else { return }
         throw OIDCError.usage(
-            "there is a profile \(DisplayText.quoted(name)) in \(path) already",
+            "profile \(DisplayText.quoted(name)) already exists in \(path)",
             hint: "choose another name with -p, or replace it with --force")
     }
 

@@ -103,7 +103,7 @@ struct SignInOnDemand {
             throw error
         }
         guard let failure else { return access }
-        provider.context.console.warn("the session could not be kept: \(failure.commandLine)")
+        provider.context.console.warn("the session could not be stored: \(failure.commandLine)")
         let memory = MemorySessionStore()
         try memory.save(session, replacingDamaged: true)
         return SessionAccess(access, in: memory)

@@ -111,7 +111,7 @@ final class SignInReporter {
         guard isRemote, !isOpened else { return }
         let host = environment["HOSTNAME"].flatMap { $0.isEmpty ? nil : $0 } ?? "THIS-HOST"
         instruct(
-            "This is a remote shell. To let your browser come back here, run on your own machine:\n\n"
+            "This is a remote shell. To let your browser reach it, run this on your own machine:\n\n"
                 + "  ssh -L \(port):127.0.0.1:\(port) \(ShellWord.quoted(host))\n")
     }
 

@@ -47,7 +47,7 @@ struct InitDialogTests {
         #expect(InitDialog.search("").count == Preset.all.count)
         let script = Script(["nothing like it", "spotif", "cid"])
         #expect(try script.run().command.provider == "spotify")
-        #expect(script.shown.contains { $0.contains("none has \"nothing like it\"") })
+        #expect(script.shown.contains { $0.contains("no known provider matches \"nothing like it\"") })
         let numbered = Script(["githu", "2", "cid", "", ""])
         #expect(try numbered.run().command.provider == "github-app")
         #expect(numbered.shown.contains { $0.contains("  2  github-app: GitHub App") })
@@ -127,14 +127,14 @@ struct InitDialogTests {
         let answers = ["bitbucket", "key", ""]
         let script = Script(answers)
         #expect(try script.run(path: path).secret == nil && script.hidden.isEmpty)
-        #expect(script.shown.contains { $0.contains("there is a secret at \(file) already (move it away") })
+        #expect(script.shown.contains { $0.contains("a secret already exists at \(file) (move it away") })
         var command = ConfigInitCommand()
         command.isForced = true
         #expect(try Script(answers + ["hunter2"]).run(command, path: path).secret != nil)
         let others: JSONValue = ["other": ["client_secret_file": "default.secret"]]
         let forced = Script(answers)
         #expect(try forced.run(command, profiles: others, path: path).secret == nil)
-        #expect(forced.shown.contains { $0.contains("already (choose another name with -p)") })
+        #expect(forced.shown.contains { $0.contains(" (choose another name with -p)") })
     }
 
     @Test("a profile that cannot be written leaves no secret behind")

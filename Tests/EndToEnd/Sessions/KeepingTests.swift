@@ -25,7 +25,7 @@ struct KeepingTests {
         let outcome = run.finish()
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(outcome.token.count > 10)
-        #expect(outcome.errorOutput.contains("warning: the token could not be kept"))
+        #expect(outcome.errorOutput.contains("warning: the token could not be stored"))
     }
 
     @Test("status lists the sessions if the settings name no provider")
@@ -237,7 +237,7 @@ struct KeepingTests {
         let words = ["token", "--login", "--set", "timeout=60"]
         let outcome = try world.runBelowShell(hasDirectory ? "ulimit -f 0" : ":", words)
         #expect(outcome.status == 0 && outcome.token.count > 10, "\(outcome)")
-        #expect(outcome.errorOutput.contains("warning: the session could not be kept: "), "\(outcome)")
+        #expect(outcome.errorOutput.contains("warning: the session could not be stored: "), "\(outcome)")
         #expect(try world.runBelowShell(hasDirectory ? "ulimit -f 0" : ":", ["login"]).status == 1)
     }
 
@@ -257,6 +257,6 @@ struct KeepingTests {
         let outcome = run.finish()
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(outcome.token.count > 10)
-        #expect(outcome.errorOutput.contains("could not be kept"))
+        #expect(outcome.errorOutput.contains("could not be stored"))
     }
 }
