@@ -69,7 +69,8 @@ struct HintCompletion: Sendable {
         let start = "oidc "
         let pieces = hint.pieces(between: start)
         return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
-            let isWord = text.utf8.last.map { !ASCII.isAlphanumeric($0) && $0 != 0x2D && $0 != 0x2F } ?? true
+            let isWord =
+                text.utf8.last.map { !ASCII.isAlphanumeric($0) && $0 != .hyphen && $0 != .slash } ?? true
             guard isWord, let command = HintCommand(rest) else { return text + start + rest }
             let call = command.call
             let missing = session.missingWords(command)

@@ -44,10 +44,7 @@ struct RequestCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        _ = try request.parsedHeaders()
-        if request.includesHead, common.output == .json {
-            throw UsageError("--include and -o json cannot be used together: headers have no JSON form")
-        }
+        try request.validate(with: common)
         if let method, WebURL(method) != nil, WebURL(url) == nil {
             let target = ShellWord.quoted(method)
             throw Self.methods.contains(url)

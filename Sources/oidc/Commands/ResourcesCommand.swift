@@ -25,10 +25,7 @@ struct ResourcesCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        _ = try request.parsedHeaders()
-        if request.includesHead, common.output == .json {
-            throw UsageError("--include and -o json cannot be used together: headers have no JSON form")
-        }
+        try request.validate(with: common)
     }
 
     /// Refuses options for a call if no title is given.

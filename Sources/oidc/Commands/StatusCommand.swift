@@ -40,7 +40,7 @@ struct StatusCommand: RunnableCommand {
             return try showOne(provider, context)
         }
         let provider = try context.provider(options)
-        guard !isAll else { return try showAll(provider, context) }
+        guard !isAll else { return try show(try known(provider, context), provider, context) }
         if !provider.namesProvider {
             let sessions = try known(provider, context)
             if !sessions.isEmpty { return try show(sessions, provider, context) }
@@ -164,10 +164,6 @@ struct StatusCommand: RunnableCommand {
         for failure in failures.prefix(10) { context.console.warn(failure.commandLine) }
         if failures.count > 10 { context.console.warn("\(failures.count - 10) more cannot be read") }
         return reports
-    }
-
-    private func showAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        try show(try known(provider, context), provider, context)
     }
 
     private func show(

@@ -36,7 +36,7 @@ struct CredentialHosts: Sendable {
                     "\(setting.name): host: expected a name with or without a port, as in git.example.com, "
                         + "found \(DisplayText.quoted(served.host, limit: 80))")
             }
-            guard served.username?.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) != false else {
+            guard served.username?.utf8.contains(where: ASCII.isControl) != true else {
                 throw .usage("\(setting.name): username: expected a name without control characters")
             }
         }

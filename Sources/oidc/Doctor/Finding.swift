@@ -67,7 +67,7 @@ extension Finding {
         var position = 0
         while position < bytes.count {
             if bytes[position...].starts(with: sought) {
-                shown.append(0x7E)
+                shown.append(.tilde)
                 position += sought.count
             } else {
                 shown.append(bytes[position])

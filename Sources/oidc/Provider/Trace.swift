@@ -45,7 +45,7 @@ extension ProviderContext {
             case nil: break
             }
         }
-        let origin = settings.layers.entries.first { $0.setting == .flow }?.origin.text ?? "the default"
+        let origin = settings.layers.entry(.flow)?.origin.text ?? "the default"
         context.console.trace("flow \(chosen.rawValue) (\(origin)); \(reasons.joined(separator: "; "))")
     }
 

@@ -126,7 +126,7 @@ extension ResourceOperand {
 extension Settings {
     /// Whether an option names the scope.
     var isScopeAnOption: Bool {
-        layers.entries.first { $0.setting == .scope }?.origin.layer == .options
+        layers.entry(.scope)?.origin.layer == .options
     }
 }
 

@@ -37,8 +37,7 @@ struct ProfileEditor {
                 values[name] = value
             }
             if let problem = problem(values, of: profile.name) { throw problem }
-            let remaining = problem(text.bytes, profile: profile.name)
-            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
+            return edited(text.bytes, profile.name)
         }
     }
 
@@ -56,8 +55,7 @@ struct ProfileEditor {
                 values[name] = nil
             }
             if let problem = problem(values, of: profile.name) { throw problem }
-            let remaining = problem(text.bytes, profile: profile.name)
-            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
+            return edited(text.bytes, profile.name)
         }
     }
 
@@ -67,7 +65,7 @@ struct ProfileEditor {
             guard let own else { throw noFile }
             guard (try? JSONValue(parsing: own.bytes))?.object?["profiles"] != nil else {
                 _ = try loader.parsed(own).profile(named: name)
-                return (own.bytes, Outcome(profile: name, remaining: problem(own.bytes, profile: name)))
+                return edited(own.bytes, name)
             }
             var text = JSONText(own.bytes)
             text.remove("default_profile", in: [])
@@ -75,9 +73,12 @@ struct ProfileEditor {
             guard let profile = try file.profile(named: name) else { throw noFile }
             text = JSONText(own.bytes)
             text.set("default_profile", to: .string(profile.name), in: [], first: true)
-            let remaining = problem(text.bytes, profile: profile.name)
-            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
+            return edited(text.bytes, profile.name)
         }
+    }
+
+    private func edited(_ bytes: [UInt8], _ profile: String) -> (bytes: [UInt8], outcome: Outcome) {
+        (bytes, Outcome(profile: profile, remaining: problem(bytes, profile: profile)))
     }
 
     /// Returns the profile to change; nil if the file has none.

@@ -11,7 +11,7 @@ extension SettingLayers {
     }
 
     private func placed(_ error: OIDCError, _ setting: Setting) -> OIDCError {
-        guard error.kind == .usage, let origin = entries.first(where: { $0.setting == setting })?.origin
+        guard error.kind == .usage, let origin = entry(setting)?.origin
         else {
             return error
         }

@@ -87,10 +87,10 @@ final class SettingLayers: Sendable {
         self.withheld = withheld
     }
 
-    subscript(setting: Setting) -> JSONValue? {
-        entries.first { $0.setting == setting }?.value
-    }
+    /// Returns the effective entry of a setting.
+    func entry(_ setting: Setting) -> Entry? { entries.first { $0.setting == setting } }
 
+    subscript(setting: Setting) -> JSONValue? { entry(setting)?.value }
     func text(_ setting: Setting) -> String? { self[setting]?.string }
     func integer(_ setting: Setting) -> Int64? { self[setting]?.integer }
     func flag(_ setting: Setting) -> Bool { self[setting]?.bool ?? false }

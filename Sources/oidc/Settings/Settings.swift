@@ -25,7 +25,7 @@ struct Settings: Sendable {
 
     /// The resource of the URL operand: its identifier, and the URL as given.
     var resource: (identifier: String, url: String)? {
-        guard let entry = layers.entries.first(where: { $0.setting == .resource }),
+        guard let entry = layers.entry(.resource),
             case .resource(let url) = entry.origin, let identifier = entry.value.array?.first?.string
         else { return nil }
         return (identifier, url)
