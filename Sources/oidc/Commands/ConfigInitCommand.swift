@@ -61,7 +61,7 @@ struct ConfigInitCommand: RunnableCommand {
 
     /// Prompts for the missing values, writes the profile and offers to sign in.
     private func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Int32 {
-        let profiles = try ProfileWriter(path: path).existing().profiles
+        let profiles = try ProfileWriter(path: path).profiles()
         let dialog = InitDialog(
             say: { text in
                 StandardError.write(

@@ -14,7 +14,7 @@ extension LogoutCommand {
         let known = try KnownProviders(linked ?? ProviderContext(operand.settings, context))
         var key: SessionKey?
         if let linked { key = try SessionAccess(linked).key }
-        var others: [ResourceOperand.Stored] = []
+        var others: [(key: SessionKey, entry: KnownProviders.Entry)] = []
         do throws(OIDCError) {
             others = try operand.sessions(known, of: linked?.target?.link).filter { $0.key != key }
         } catch {
@@ -43,10 +43,11 @@ extension LogoutCommand {
             }
         }
         for other in others {
-            let provider = known.provider(of: other.key, in: other.store)
+            let provider = known.provider(of: other.key, in: other.entry.store)
             ResourceRecords(context)?.forget(other.key)
             try note(other.key, provider) { () throws(OIDCError) in
-                try forget(try take(other.session, from: other.store.store, provider), provider, context)
+                try forget(
+                    try take(other.entry.session, from: other.entry.store.store, provider), provider, context)
             }
         }
         let leftovers = try operand.takeLeftovers(known, of: linked?.target?.link) { failures.append($0) }

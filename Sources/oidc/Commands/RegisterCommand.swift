@@ -60,7 +60,7 @@ struct RegisterCommand: RunnableCommand {
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
         let secret = ProfileSecret(of: name, beside: path)
-        try secret.check(among: try writer.existing().profiles, replacing: isForced)
+        try secret.check(among: try writer.profiles(), replacing: isForced)
         context.traceConfiguration(name)
         let provider = ProviderContext(try settings(entries, context), context)
         try refuseOtherClient(provider.settings)

@@ -52,8 +52,8 @@ struct KnownProviders {
     ///
     /// A session in two stores that differ only in their keys is listed once, with the store that can read
     /// it.
-    func sessions(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Stored] {
-        var found: [Stored] = []
+    func sessions(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Entry] {
+        var found: [Entry] = []
         var indices: [String: Int] = [:]
         for store in try stores() {
             let all: [StoredSession]
@@ -66,10 +66,10 @@ struct KnownProviders {
                 if case .failure(let error) = session.content, error.kind == .interrupted { throw error }
                 if let index = indices[session.location] {
                     guard found[index].session.session == nil, session.session != nil else { continue }
-                    found[index] = Stored(session: session, store: store)
+                    found[index] = Entry(session: session, store: store)
                 } else {
                     indices[session.location] = found.count
-                    found.append(Stored(session: session, store: store))
+                    found.append(Entry(session: session, store: store))
                 }
             }
         }
@@ -93,7 +93,7 @@ struct KnownProviders {
     }
 
     /// A session, and the store that has it.
-    struct Stored {
+    struct Entry {
         let session: StoredSession
         let store: Store
     }
@@ -133,7 +133,7 @@ struct KnownProviders {
     }
 
     /// Returns the error with a hint for the listed session, because the command line is about another one.
-    func naming(_ failure: OIDCError, of stored: Stored) -> OIDCError {
+    func naming(_ failure: OIDCError, of stored: Entry) -> OIDCError {
         let location = stored.session.location
         let owner = ([current] + profiles).first { provider in
             guard let key = try? provider.sessionKey(), let store = try? provider.store() else {

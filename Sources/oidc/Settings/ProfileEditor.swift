@@ -106,11 +106,9 @@ struct ProfileEditor {
         try ProfileWriter.checkName(name)
         var profile = JSONObject()
         for (name, value) in members { profile[name] = value }
-        var (profiles, document) = (JSONObject(), JSONObject())
+        var profiles = JSONObject()
         profiles[name] = .object(profile)
-        document["default_profile"] = .string(name)
-        document["profiles"] = .object(profiles)
-        let bytes = Array((JSONValue.object(document).indented + "\n").utf8)
+        let bytes = ProfileWriter.file(profiles, default: name)
         if let problem = problem(bytes, profile: name) { throw problem }
         return (bytes, Outcome(profile: name, remaining: nil))
     }
