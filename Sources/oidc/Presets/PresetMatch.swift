@@ -61,7 +61,7 @@ extension Preset {
         guard let (template, named) = identifier, let named, let values = values(in: named, by: template),
             values["client_id"] == nil || values["client_id"] == settings.client.id
         else { return nil }
-        return isTelling(template, values) ? values : nil
+        return isDistinctive(template, values) ? values : nil
     }
 
     /// Returns the values that turn a template into a string; nil if the string does not match.
@@ -99,7 +99,7 @@ extension Preset {
 
     /// Returns whether a URL that matches the template belongs to this provider, by its host or a distinctive
     /// path.
-    private func isTelling(_ template: String, _ values: [String: String]) -> Bool {
+    private func isDistinctive(_ template: String, _ values: [String: String]) -> Bool {
         guard let first = parameters.first(where: { template.includes("{\($0.name)}") }) else { return true }
         let value = values[first.name] ?? ""
         switch first.check {
