@@ -12,9 +12,7 @@ struct CommandLineSession: Sendable {
     private let resource: String?
     private let environment: Variables
 
-    init(
-        _ common: CommonOptions = CommonOptions(), words: [String] = [], environment: Variables = [:]
-    ) {
+    init(_ common: CommonOptions, words: [String], environment: Variables) {
         self.common = common
         self.environment = environment
         options = ProviderOptions.lenient(words)

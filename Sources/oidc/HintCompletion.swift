@@ -5,18 +5,13 @@ import OIDCSystem
 /// The options to add to the commands in hints, so they use the same profile, file, provider and session as
 /// the command line.
 struct HintCompletion: Sendable {
-    var common = CommonOptions()
+    private let common: CommonOptions
     /// The names of the settings that options and variables set.
-    private var given: Set<String> = []
-    private var environment: Variables = [:]
-    private var session = CommandLineSession()
+    private let given: Set<String>
+    private let environment: Variables
+    private let session: CommandLineSession
 
-    init(_ common: CommonOptions) {
-        self.common = common
-        session = CommandLineSession(common)
-    }
-
-    init(_ common: CommonOptions, words: [String], environment: Variables) {
+    init(_ common: CommonOptions, words: [String] = [], environment: Variables = [:]) {
         self.common = common
         self.environment = environment
         session = CommandLineSession(common, words: words, environment: environment)
