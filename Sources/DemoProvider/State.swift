@@ -109,7 +109,7 @@ struct State: Sendable {
     var pushed: [String: PushedRequest] = [:]
     var devices: [String: DeviceRecord] = [:]
     /// Identifiers of used assertions and proofs, until they expire.
-    var seenIdentifiers: [String: Instant] = [:]
+    var usedIdentifiers: [String: Instant] = [:]
     var nonces: [String: Instant] = [:]
     var nextGrant = 1
     /// Dynamically registered clients, oldest first.

@@ -24,7 +24,7 @@ extension LogoutCommand {
     func take(
         _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
     ) throws(OIDCError) -> Removal {
-        var taken: Removal?
+        var removal: Removal?
         var isMissing = false
         do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
             // An unreadable session is removed too, unless its store is unreachable.
@@ -36,22 +36,22 @@ extension LogoutCommand {
         }
         do {
             try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
-                taken = remove(key, from: store)
+                removal = remove(key, from: store)
             }
         } catch {
             guard error.kind != .interrupted else { throw error }
         }
-        let result = taken ?? remove(key, from: store)
+        let result = removal ?? remove(key, from: store)
         guard let failure = result.failure else { return result }
         if result.session == nil { throw failure }
         // A session that stays may be used again, so its tokens must not be revoked.
-        guard isEmpty(store, key) else { throw unforgotten(failure) }
+        guard isEmpty(store, key) else { throw notRemoved(failure) }
         return result
     }
 
     /// Returns the error for a session that could not be removed. The hint is to make its directory writable,
     /// not to use another one.
-    private func unforgotten(_ failure: OIDCError) -> OIDCError {
+    private func notRemoved(_ failure: OIDCError) -> OIDCError {
         var error = failure
         error.message += "; the session stays, and nothing was revoked"
         if error.hint == .advice(.useWritableDirectory) {
@@ -61,13 +61,13 @@ extension LogoutCommand {
     }
 
     private func remove(_ key: SessionKey, from store: any SessionStoring) -> Removal {
-        var taken = Removal(content: Result { () throws(OIDCError) in try store.load(key) })
-        if case .failure(let error) = taken.content, [.unreachable, .interrupted].contains(error.kind) {
-            taken.failure = error
-            return taken
+        var removal = Removal(content: Result { () throws(OIDCError) in try store.load(key) })
+        if case .failure(let error) = removal.content, [.unreachable, .interrupted].contains(error.kind) {
+            removal.failure = error
+            return removal
         }
-        do { try store.remove(key) } catch { taken.failure = error }
-        return taken
+        do { try store.remove(key) } catch { removal.failure = error }
+        return removal
     }
 
     /// Returns whether a store has no session for a key; a session that cannot be read counts as one.

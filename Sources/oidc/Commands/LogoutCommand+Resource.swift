@@ -27,9 +27,9 @@ extension LogoutCommand {
             throws(OIDCError)
         {
             do throws(OIDCError) {
-                let ending = try end()
-                documents.append(ending.json(of: key?.provider, provider?.settings.profile))
-                if let failure = ending.failure { failures.append(failure) }
+                let outcome = try end()
+                documents.append(outcome.json(of: key?.provider, provider?.settings.profile))
+                if let failure = outcome.failure { failures.append(failure) }
             } catch {
                 guard error.kind != .interrupted else { throw error }
                 failures.append(error)

@@ -61,11 +61,11 @@ struct LogoutCommand: RunnableCommand {
         guard isAll else {
             if !provider.namesProvider, let error = ResourceRecords(context)?.choice { throw error }
             let key = try SessionAccess(provider).key
-            let ending = try end(key, provider, context)
+            let outcome = try end(key, provider, context)
             if context.console.isJSON {
-                try context.console.output(ending.json(of: key.provider, provider.settings.profile))
+                try context.console.output(outcome.json(of: key.provider, provider.settings.profile))
             }
-            if let failure = ending.failure { throw failure }
+            if let failure = outcome.failure { throw failure }
             return 0
         }
         return try runAll(provider, context)
@@ -77,9 +77,9 @@ struct LogoutCommand: RunnableCommand {
     ) throws(OIDCError) -> Outcome {
         var store = try provider.store()
         if let earlier = EarlierSession(provider, key), isEmpty(store, key) { store = earlier.store }
-        let taken = try take(key, from: store, provider)
+        let removal = try take(key, from: store, provider)
         provider.target?.forget(context)
-        return try forget(taken, provider, context)
+        return try forget(removal, provider, context)
     }
 
     private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -99,16 +99,16 @@ struct LogoutCommand: RunnableCommand {
             in store: KnownProviders.Store, _ take: () throws(OIDCError) -> Removal
         ) throws(OIDCError) {
             do {
-                let taken = try take()
-                let own = taken.session.map { known.provider(of: $0.key, in: store) } ?? provider
-                if let key = taken.session?.key { ResourceRecords(context)?.forget(key) }
-                let ending = try forget(taken, own, context)
+                let removal = try take()
+                let own = removal.session.map { known.provider(of: $0.key, in: store) } ?? provider
+                if let key = removal.session?.key { ResourceRecords(context)?.forget(key) }
+                let outcome = try forget(removal, own, context)
                 documents.append(
-                    ending.json(
-                        of: taken.session?.key.provider,
-                        taken.session.flatMap { known.profile(of: $0.key, in: store) }))
-                guard var failure = ending.failure else { return }
-                if let key = taken.session?.key {
+                    outcome.json(
+                        of: removal.session?.key.provider,
+                        removal.session.flatMap { known.profile(of: $0.key, in: store) }))
+                guard var failure = outcome.failure else { return }
+                if let key = removal.session?.key {
                     failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"
                 }
                 note(failure)
@@ -155,12 +155,12 @@ struct LogoutCommand: RunnableCommand {
 
     /// Revokes the tokens of a session that was removed, and reports one that could not be read.
     func forget(
-        _ taken: Removal, _ provider: ProviderContext, _ context: CommandContext
+        _ removal: Removal, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Outcome {
         var failures: [OIDCError] = []
         var answer: RevocationAnswer?
         var hadSession = true
-        switch taken.content {
+        switch removal.content {
         case .failure(let error):
             context.console.warn("\(error.message); it is forgotten")
             if !isLocal {
@@ -175,11 +175,11 @@ struct LogoutCommand: RunnableCommand {
         case .success(let session?):
             if !isLocal {
                 let signOut = SignOut(provider: provider, session: session)
-                failures = signOut.revoke().map(unrevoked)
+                failures = signOut.revoke().map(notRevoked)
                 answer = signOut.isRevocationOffered ? RevocationAnswer(failures.first) : .notOffered
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
-            if let failure = taken.failure { throw failure }
+            if let failure = removal.failure { throw failure }
             let issuer = DisplayText.clean(session.key.provider)
             let resources = session.key.resources.map { DisplayText.clean($0) }.joined(separator: ", ")
             let server = resources.isEmpty ? issuer : "\(issuer) for \(resources)"
@@ -201,7 +201,7 @@ struct LogoutCommand: RunnableCommand {
 
     /// Returns the error of a failed revocation, with a hint that the tokens stay valid: without the session,
     /// they cannot be revoked any more.
-    private func unrevoked(_ failure: OIDCError) -> OIDCError {
+    private func notRevoked(_ failure: OIDCError) -> OIDCError {
         guard failure.kind != .refused, failure.kind != .interrupted else { return failure }
         var error = failure
         error.hint = "the session is forgotten here; the tokens stay valid at the provider until they expire"

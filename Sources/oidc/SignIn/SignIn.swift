@@ -11,7 +11,7 @@ struct SignIn {
     /// Whether to show the name of the user who signed in.
     var showsName = false
     /// A callback for a session that cannot be saved; if nil, the sign-in fails.
-    var onUnkept: ((OIDCError) -> Void)?
+    var onStoreFailure: ((OIDCError) -> Void)?
 
     var settings: SignInSettings { provider.settings.signIn }
     var console: Console { provider.context.console }
@@ -82,7 +82,7 @@ struct SignIn {
             try store.probe(key)
             try provider.target?.probe(store, provider.context)
         } catch {
-            guard onUnkept != nil, error.isOfStore else { throw error }
+            guard onStoreFailure != nil, error.isOfStore else { throw error }
         }
     }
 
@@ -139,8 +139,8 @@ struct SignIn {
         do {
             try save(outcome.session)
         } catch {
-            guard let onUnkept, error.kind != .interrupted else { throw error }
-            onUnkept(error)
+            guard let onStoreFailure, error.kind != .interrupted else { throw error }
+            onStoreFailure(error)
         }
     }
 

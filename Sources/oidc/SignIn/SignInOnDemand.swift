@@ -88,7 +88,7 @@ struct SignInOnDemand {
 
     private func signedIn(_ signIn: inout SignIn) throws(OIDCError) -> SessionAccess {
         var failure: OIDCError?
-        signIn.onUnkept = { failure = $0 }
+        signIn.onStoreFailure = { failure = $0 }
         let session: Session
         access.store.leave(nil, for: attempt, replacing: nil)
         do throws(OIDCError) { session = try signIn.run() } catch {
