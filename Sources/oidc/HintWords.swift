@@ -123,7 +123,8 @@ extension Hint.Advice {
         case .useOtherLoopback:
             "if the client has it registered: oidc config set 'redirect_uri=http://[::1]/callback'"
         case .choosePort:
-            "use another port that is registered with the provider: in redirect_uri if it has one, or else with --port N"
+            "use another port that is registered with the provider: in redirect_uri if it has one, or else with "
+                + "--port N"
         case .chooseProxyPort: "choose another --port, or leave it out"
         case .nameBrowser:
             "open the URL yourself, or name a browser in $BROWSER or the browser setting"

@@ -70,7 +70,8 @@ extension Program {
     ]
 
     private static let removal =
-        "a setting is removed with oidc config unset; a profile is removed by editing the file that oidc config path prints"
+        "a setting is removed with oidc config unset; a profile is removed by editing the file that "
+        + "oidc config path prints"
 }
 
 /// The commands about the settings.

@@ -8,7 +8,8 @@ struct LoginCommand: RunnableCommand {
     static let declaration = Declaration<LoginCommand>(
         discussion: """
             Always starts a new sign-in. With a URL, it signs in to that resource: the URL says which server issues \
-            its tokens, and a client is registered there if none is configured. `auto` opens a browser if this machine has a display. Without one, it \
+            its tokens, and a client is registered there if none is configured. `auto` opens a browser if \
+            this machine has a display. Without one, it \
             prints a device code if the provider offers them, and on a terminal also takes the URL that your \
             browser was redirected to: whatever is finished first signs you in. The URL is always printed.
             """,
