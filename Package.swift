@@ -50,7 +50,8 @@ let package = Package(
             ], swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["OIDCCore", "OIDCCrypto", "OIDCSystem", "DemoProvider"],
+            name: "TestSupport",
+            dependencies: ["CommandLineKit", "OIDCCore", "OIDCCrypto", "OIDCSystem", "DemoProvider"],
             path: "Tests/Support", swiftSettings: strict),
         .testTarget(
             name: "OIDCCryptoTests", dependencies: ["OIDCCrypto", "TestSupport"], swiftSettings: strict),
@@ -60,7 +61,8 @@ let package = Package(
             name: "OIDCSystemTests", dependencies: ["OIDCSystem", "CLibcurl", "TestSupport"],
             swiftSettings: strict),
         .testTarget(
-            name: "CommandLineKitTests", dependencies: ["CommandLineKit"], swiftSettings: strict),
+            name: "CommandLineKitTests", dependencies: ["CommandLineKit", "TestSupport"],
+            swiftSettings: strict),
         .testTarget(
             name: "DemoProviderTests", dependencies: ["DemoProvider", "TestSupport"], swiftSettings: strict),
         .testTarget(

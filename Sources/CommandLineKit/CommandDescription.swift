@@ -38,14 +38,14 @@ package struct CommandDescription: Sendable {
     }
 
     /// The headings of the shared groups, in order of appearance.
-    var groups: [String] {
+    package var groups: [String] {
         var titles: [String] = []
         for case let title? in options.map(\.group) where !titles.contains(title) { titles.append(title) }
         return titles
     }
 
-    var shared: [OptionDescription] { options.filter { $0.group != nil } }
-    var own: [OptionDescription] { options.filter { $0.group == nil } }
+    /// The options that are in no shared group.
+    package var own: [OptionDescription] { options.filter { $0.group == nil } }
 }
 
 extension Program {

@@ -13,20 +13,9 @@ package struct Operand<Root>: Sendable {
         }
     }
 
-    /// Makes an optional operand whose default is the property's initial value.
+    /// Makes an optional operand whose default is the property's initial value, such as nil.
     package static func optional<Value: OptionValue>(
         _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value>, _ name: String, _ help: String,
-        completion: CompletionHint = .none
-    ) -> Operand {
-        Operand(text: OperandDescription(name, help, .optional, Value.choices, completion)) {
-            root, argument throws(UsageError) in
-            root[keyPath: path()] = try Value.read(argument, for: name)
-        }
-    }
-
-    /// Makes an optional operand; the property is nil if it is not given.
-    package static func optional<Value: OptionValue>(
-        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value?>, _ name: String, _ help: String,
         completion: CompletionHint = .none
     ) -> Operand {
         Operand(text: OperandDescription(name, help, .optional, Value.choices, completion)) {

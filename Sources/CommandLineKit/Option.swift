@@ -59,7 +59,7 @@ package struct Option<Root>: Sendable {
     }
 
     /// Makes an option that takes one value. The help shows `defaultText` or the property's initial value as
-    /// the default.
+    /// the default, unless it is nil.
     package static func value<Value: OptionValue>(
         _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value>, _ name: String,
         _ valueName: String, _ help: String,
@@ -70,21 +70,6 @@ package struct Option<Root>: Sendable {
             name, help, short: short, valueName: valueName, choices: Value.choices, completion: completion,
             environment: environment, defaultText: defaultText, isHidden: isHidden)
         return Option(text, fallback: { $0[keyPath: path()].argument }) { root, argument throws(UsageError) in
-            root[keyPath: path()] = try Value.read(argument, for: name)
-        }
-    }
-
-    /// Makes an option that takes one value; the property is nil if it is not given.
-    package static func value<Value: OptionValue>(
-        _ path: @autoclosure @escaping @Sendable () -> Property<Root, Value?>, _ name: String,
-        _ valueName: String, _ help: String,
-        short: Character? = nil, environment: String? = nil, defaultText: String? = nil,
-        completion: CompletionHint = .none, isHidden: Bool = false
-    ) -> Option {
-        let text = OptionDescription(
-            name, help, short: short, valueName: valueName, choices: Value.choices, completion: completion,
-            environment: environment, defaultText: defaultText, isHidden: isHidden)
-        return Option(text) { root, argument throws(UsageError) in
             root[keyPath: path()] = try Value.read(argument, for: name)
         }
     }

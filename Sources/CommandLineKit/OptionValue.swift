@@ -44,6 +44,18 @@ extension Int: OptionValue {
     package static var expectation: String { "a whole number" }
 }
 
+/// A value that is nil unless it is given.
+extension Optional: OptionValue where Wrapped: OptionValue {
+    package init?(argument: String) {
+        guard let value = Wrapped(argument: argument) else { return nil }
+        self = value
+    }
+
+    package var argument: String { self?.argument ?? "" }
+    package static var expectation: String { Wrapped.expectation }
+    package static var choices: [String] { Wrapped.choices }
+}
+
 /// An enumeration of words only has to declare the conformance: `enum Flow: String, CaseIterable,
 /// OptionValue`.
 extension OptionValue where Self: CaseIterable & RawRepresentable, RawValue == String {

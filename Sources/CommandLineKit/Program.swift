@@ -30,7 +30,7 @@ package struct Program: Sendable {
         self.manual = manual
     }
 
-    var commonOptions: [OptionDescription] { common.descriptions() }
+    package var commonOptions: [OptionDescription] { common.descriptions() }
 }
 
 /// Commands under one heading, in the order of the help.

@@ -5,7 +5,7 @@ package import OIDCCrypto
 /// implemented only in the tests.
 package struct DemoConfiguration: Sendable {
     /// The user who answers the pages.
-    package enum Person: Hashable, Sendable {
+    package enum User: Hashable, Sendable {
         /// A user at a browser, or a program that simulates one.
         case atBrowser
         /// An account that signs in and consents immediately, without any page.
@@ -17,7 +17,7 @@ package struct DemoConfiguration: Sendable {
     /// The client ID metadata documents that the provider knows, by their URLs. The provider has no network
     /// to fetch others.
     package var clientDocuments: [String: JSONValue] = [DemoClient.documentURL: DemoClient.document]
-    package var person = Person.atBrowser
+    package var user = User.atBrowser
     package var asksForConsent = true
     package var scopes = [
         "openid", "profile", "email", "offline_access", "api:read", "api:write", "api:admin",
@@ -54,7 +54,7 @@ package struct DemoConfiguration: Sendable {
 
     package var deviceLifetime: Int64 = 600
     package var deviceInterval: Int64 = 5
-    /// The number of polls answered `authorization_pending` before a `person` other than `atBrowser` decides.
+    /// The number of polls answered `authorization_pending` before a `user` other than `atBrowser` decides.
     package var devicePollsBeforeDecision = 0
 
     /// The header in which a TLS terminator passes on the client's certificate, as percent-encoded PEM. The

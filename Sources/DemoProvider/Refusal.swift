@@ -11,13 +11,8 @@ struct Refusal: Error {
 
     /// Creates a refusal; the description is reduced to the alphabet of RFC 6749 §5.2.
     init(_ code: String, _ description: String, status: Int = 400, headers: [(String, String)] = []) {
-        self.init(code, raw: Refusal.plain(description), status: status, headers: headers)
-    }
-
-    /// Creates a refusal with the description unchanged, even outside the alphabet of RFC 6749 §5.2.
-    init(_ code: String, raw description: String, status: Int = 400, headers: [(String, String)] = []) {
         self.code = code
-        self.description = description
+        self.description = Refusal.plain(description)
         self.status = status
         self.headers = headers
     }
@@ -42,10 +37,6 @@ struct Refusal: Error {
         Refusal("unauthorized_client", description)
     }
 
-    static func serverError(_ error: CryptoError) -> Refusal {
-        Refusal("server_error", "\(error)", status: 500)
-    }
-
     var response: HTTPResponse {
         var response = HTTPResponse.json(
             ["error": .string(code), "error_description": .string(description)], status: status)
@@ -56,7 +47,7 @@ struct Refusal: Error {
 
 /// Runs a cryptographic operation; its failure becomes a server error.
 func crypto<Value>(_ work: () throws(CryptoError) -> Value) throws(Refusal) -> Value {
-    do { return try work() } catch { throw .serverError(error) }
+    do { return try work() } catch { throw Refusal("server_error", "\(error)", status: 500) }
 }
 
 extension HTTPResponse {

@@ -33,7 +33,7 @@ extension DemoProvider {
 
     mutating func answer(_ call: Call) -> HTTPResponse {
         if let methods = call.endpoint.methods, !methods.contains(call.request.method) {
-            var response = nothing("405 method not allowed", status: 405, call)
+            var response = missingPage("405 method not allowed", status: 405, call)
             response.headers["Allow"] = methods.map(\.name).joined(separator: ", ")
             return response
         }
@@ -41,38 +41,32 @@ extension DemoProvider {
         case .discovery: return metadata(call)
         case .jwks: return keySet(call)
         case .resourceMetadata: return resourceMetadata(call)
-        case .token: return token(call)
         case .home: return homePage()
-        case .unknown: return nothing("404 not found", status: 404, call)
+        case .unknown: return missingPage("404 not found", status: 404, call)
         case .authorize, .login, .consent, .devicePage, .endSession: return page(call)
         case .userinfo, .resource, .protectedResource:
             return withNonce(data(call), .resource, call)
-        case .pushedAuthorization:
+        case .token, .pushedAuthorization:
             return withNonce(data(call), .authorizationServer, call)
         case .device, .revocation, .introspection, .registration: return data(call)
         }
     }
 
-    typealias Handler = (inout DemoProvider, Call) throws(Refusal) -> HTTPResponse
-
-    /// Runs a handler for programs: a refusal becomes a JSON object (RFC 6749 §5.2).
-    mutating func protected(_ call: Call, _ handler: Handler) -> HTTPResponse {
-        do { return try handler(&self, call) } catch { return error.response }
-    }
-
+    /// Handles a request of a program: a refusal becomes a JSON object (RFC 6749 §5.2).
     private mutating func data(_ call: Call) -> HTTPResponse {
-        protected(call) { (me, call) throws(Refusal) in
+        do {
             switch call.endpoint {
-            case .userinfo: try me.userInfo(call)
-            case .resource: try me.resource(call)
-            case .protectedResource: try me.protectedResource(call)
-            case .pushedAuthorization: try me.pushAuthorization(call)
-            case .device: try me.authorizeDevice(call)
-            case .revocation: try me.revoke(call)
-            case .introspection: try me.introspect(call)
-            default: try me.register(call)
+            case .token: return try token(call)
+            case .userinfo: return try userInfo(call)
+            case .resource: return try resource(call)
+            case .protectedResource: return try protectedResource(call)
+            case .pushedAuthorization: return try pushAuthorization(call)
+            case .device: return try authorizeDevice(call)
+            case .revocation: return try revoke(call)
+            case .introspection: return try introspect(call)
+            default: return try register(call)
             }
-        }
+        } catch { return error.response }
     }
 
     /// Handles a request for a page: a refusal becomes a page too.

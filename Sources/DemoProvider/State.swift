@@ -36,14 +36,14 @@ struct BrowserSession: Sendable {
 struct Interaction: Sendable {
     let id: String
     let browser: String
-    let request: RequestedAuthorization
+    let request: AuthorizationCall
     var signedInHere = false
     let expiresAt: Instant
 }
 
 /// An issued code, kept after its redemption to detect a second one.
 struct CodeRecord: Sendable {
-    let request: RequestedAuthorization
+    let request: AuthorizationCall
     let grant: Int
     let expiresAt: Instant
     var isRedeemed = false
@@ -109,7 +109,7 @@ struct State: Sendable {
     var pushed: [String: PushedRequest] = [:]
     var devices: [String: DeviceRecord] = [:]
     /// Identifiers of used assertions and proofs, until they expire.
-    var seenIdentifiers: [String: Instant] = [:]
+    var usedIdentifiers: [String: Instant] = [:]
     var nonces: [String: Instant] = [:]
     var nextGrant = 1
     /// Dynamically registered clients, oldest first.

@@ -31,8 +31,8 @@ extension State {
         pushed = newest(pushed.filter { $0.value.expiresAt > now }, limits.others, by: \.expiresAt)
         devices = newest(
             devices.filter { now.seconds(since: $0.value.expiresAt) < 3_600 }, limits.others, by: \.expiresAt)
-        seenIdentifiers = newest(
-            seenIdentifiers.filter { $0.value > now }, limits.tokens, by: \.self)
+        usedIdentifiers = newest(
+            usedIdentifiers.filter { $0.value > now }, limits.tokens, by: \.self)
         nonces = newest(nonces.filter { now.seconds(since: $0.value) < 600 }, limits.tokens, by: \.self)
         var used = Set(access.values.map(\.grant))
         used.formUnion(refresh.values.map(\.grant))

@@ -26,7 +26,9 @@ struct CommandContext: Sendable {
         SettingsLoader(environment: environment, common: common)
     }
 
-    func settings(_ layers: SettingLayers) -> Settings { Settings(layers, home: environment["HOME"]) }
+    func settings(profile: String?, _ entries: [SettingLayers.Entry]) -> Settings {
+        Settings(SettingLayers(profile: profile, home: environment["HOME"], entries: entries))
+    }
 
     func settings(
         _ options: ProviderOptions, and more: [SettingLayers.Entry] = []

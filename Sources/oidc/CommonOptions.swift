@@ -38,7 +38,7 @@ struct CommonOptions: OptionGroup {
     /// Checks rules that concern several options or an option's value.
     func validate() throws(OIDCError) {
         if isJSON, format == .text {
-            throw .usage("--json and --output text exclude each other", hint: "leave one of them out")
+            throw .usage("--json and --output text cannot be used together", hint: "leave one of them out")
         }
         if config == "" {
             throw .usage("--config is empty", hint: "give it the path of a file, or leave it out")

@@ -19,11 +19,11 @@ enum HelpDocument {
             (section.title, section.commands.map { $0.name })
         }
         let commands = descriptions.map { command -> JSONValue in
-            var object = document(command, options: command.options.filter { $0.group == nil }).object
+            var object = document(command, options: command.own).object
             object?["name"] = .string(command.path.dropFirst().joined(separator: " "))
             object?["section"] = JSONValue(
                 sections.first { $0.1.contains(command.path.dropFirst().first ?? "") }?.0)
-            object?["option_groups"] = .array(groups(command).map { .string($0) })
+            object?["option_groups"] = .array(command.groups.map { .string($0) })
             return object.map { .object($0) } ?? .null
         }
         var shared = JSONObject()
@@ -41,26 +41,28 @@ enum HelpDocument {
     }
 
     private static func document(_ topic: ManSection) -> JSONValue {
-        let entries = topic.entries.map { entry -> JSONValue in
-            ["term": .string(entry.term), "meaning": .string(entry.meaning)]
-        }
+        let entries: JSONValue =
+            switch topic.topic {
+            case PresetReference.topic: PresetReference.json
+            case Manual.settingsTopic: .array(Setting.all.map(setting))
+            default:
+                .array(
+                    topic.entries.map { ["term": .string($0.term), "meaning": .string($0.meaning)] })
+            }
         return [
-            "name": JSONValue(topic.topic), "description": .string(topic.text),
-            "entries": topic.topic == PresetReference.topic ? PresetReference.json : .array(entries),
+            "name": JSONValue(topic.topic), "description": .string(topic.text), "entries": entries,
         ]
     }
 
-    /// Returns the titles of a command's groups of shared options.
-    private static func groups(_ command: CommandDescription) -> [String] {
-        var titles: [String] = []
-        for case let title? in command.options.map(\.group) where !titles.contains(title) {
-            titles.append(title)
-        }
-        return titles
+    private static func setting(_ setting: Setting) -> JSONValue {
+        [
+            "term": .string(setting.name), "meaning": .string(setting.summary),
+            "value": .string(setting.kind.expectation),
+        ]
     }
 
     private static func document(_ command: CommandDescription, options: [OptionDescription]) -> JSONValue {
-        return [
+        [
             "name": .string(command.path.joined(separator: " ")), "summary": .string(command.summary),
             "usage": .array(command.usage.map { .string($0) }), "description": .string(command.discussion),
             "commands": .array(

@@ -5,21 +5,16 @@ import OIDCSystem
 /// The options to add to the commands in hints, so they use the same profile, file, provider and session as
 /// the command line.
 struct HintCompletion: Sendable {
-    var common = CommonOptions()
+    private let common: CommonOptions
     /// The names of the settings that options and variables set.
-    private var given: Set<String> = []
-    private var environment: Variables = [:]
-    private var session = GivenSession()
+    private let given: Set<String>
+    private let environment: Variables
+    private let session: CommandLineSession
 
-    init(_ common: CommonOptions) {
-        self.common = common
-        session = GivenSession(common)
-    }
-
-    init(_ common: CommonOptions, words: [String], environment: Variables) {
+    init(_ common: CommonOptions, words: [String] = [], environment: Variables = [:]) {
         self.common = common
         self.environment = environment
-        session = GivenSession(common, words: words, environment: environment)
+        session = CommandLineSession(common, words: words, environment: environment)
         let options = (try? ProviderOptions.lenient(words).entries())?.map(\.setting) ?? []
         let variables = environment.names(startingWith: "OIDC_")
             .filter { environment[$0] != "" }.compactMap(Setting.ofVariable)
@@ -69,7 +64,8 @@ struct HintCompletion: Sendable {
         let start = "oidc "
         let pieces = hint.pieces(between: start)
         return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
-            let isWord = text.utf8.last.map { !ASCII.isAlphanumeric($0) && $0 != 0x2D && $0 != 0x2F } ?? true
+            let isWord =
+                text.utf8.last.map { !ASCII.isAlphanumeric($0) && $0 != .hyphen && $0 != .slash } ?? true
             guard isWord, let command = HintCommand(rest) else { return text + start + rest }
             let call = command.call
             let missing = session.missingWords(command)

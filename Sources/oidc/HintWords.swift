@@ -26,19 +26,19 @@ extension Hint {
 
 extension Hint {
     /// Returns the hint, with the console page for clients if it is known.
-    func commandLine(registrationPlace place: String?) -> String {
-        guard case .checkRegistration = self, let place else { return commandLine }
-        return "\(commandLine) (\(place))"
+    func commandLine(registrationPage page: String?) -> String {
+        guard case .checkRegistration = self, let page else { return commandLine }
+        return "\(commandLine) (\(page))"
     }
 }
 
 extension OIDCError {
     /// Returns the error with the console page for clients in its hint, if the hint is to check the
     /// registration.
-    func naming(registrationPlace place: String?) -> OIDCError {
-        guard case .checkRegistration? = hint, place != nil else { return self }
+    func naming(registrationPage page: String?) -> OIDCError {
+        guard case .checkRegistration? = hint, page != nil else { return self }
         var error = self
-        error.hint = hint.map { .text($0.commandLine(registrationPlace: place)) }
+        error.hint = hint.map { .text($0.commandLine(registrationPage: page)) }
         return error
     }
 }
@@ -123,7 +123,8 @@ extension Hint.Advice {
         case .useOtherLoopback:
             "if the client has it registered: oidc config set 'redirect_uri=http://[::1]/callback'"
         case .choosePort:
-            "use another port that is registered with the provider: in redirect_uri if it has one, or else with --port N"
+            "use another port that is registered with the provider: in redirect_uri if it has one, or else with "
+                + "--port N"
         case .chooseProxyPort: "choose another --port, or leave it out"
         case .nameBrowser:
             "open the URL yourself, or name a browser in $BROWSER or the browser setting"

@@ -52,13 +52,13 @@ struct Main {
             // Casts to the concrete type first: a cast to the protocol scans every conformance record.
             guard let command = command as? TokenCommand ?? command as? any RunnableCommand else {
                 throw OIDCError.usage(
-                    "oidc \(path.joined(separator: " ")) needs a command of its own",
+                    "oidc \(path.joined(separator: " ")) needs a subcommand",
                     hint: "oidc help \(path.joined(separator: " "))")
             }
             try command.common.validate()
             guard command.common.output == .text || command.hasJSONForm else {
                 throw OIDCError.usage(
-                    "oidc \(path.joined(separator: " ")) has no JSON form", hint: "leave -o json out")
+                    "oidc \(path.joined(separator: " ")) has no JSON output", hint: "leave -o json out")
             }
             let context = CommandContext(
                 console: Console(command.common, words: words), environment: ProcessEnvironment.current,

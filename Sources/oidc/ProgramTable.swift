@@ -70,7 +70,8 @@ extension Program {
     ]
 
     private static let removal =
-        "a setting is removed with oidc config unset; a profile has to be taken out of the file by hand"
+        "a setting is removed with oidc config unset; a profile is removed by editing the file that "
+        + "oidc config path prints"
 }
 
 /// The commands about the settings.
@@ -157,17 +158,13 @@ enum Manual {
         ("LC_ALL, LC_CTYPE, LANG", "the locale; only ASCII is printed if it is not UTF-8"),
     ]
 
-    static var settingsTable: String {
-        let rows = Setting.all.map { "| `\($0.name)` | \($0.summary) | \($0.kind.expectation) |" }
-        return (["| setting | what it is | value |", "| --- | --- | --- |"] + rows)
-            .joined(separator: "\n") + "\n"
-    }
+    static let settingsTopic = "settings"
 
     static var sections: [ManSection] {
         [
             PresetReference.section,
             ManSection(
-                "SETTINGS", topic: "settings",
+                "SETTINGS", topic: settingsTopic,
                 "Members of a profile in the configuration file, OIDC_<NAME> variables, or --set name=value.",
                 entries: Setting.all.map { (term: $0.name, meaning: $0.summary) }),
             ManSection("EXAMPLES", examples),

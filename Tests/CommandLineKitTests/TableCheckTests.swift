@@ -1,4 +1,5 @@
 import CommandLineKit
+import TestSupport
 import Testing
 
 @Suite("the check of a command table")
@@ -21,7 +22,7 @@ struct TableCheckTests {
 
     @Test("every mistake in a table is reported")
     func faults() {
-        let program = Program(
+        let program = CommandLineKit.Program(
             name: "toy", summary: "carry", common: CommonOptions.self,
             sections: [CommandSection("X", [Broken.self, Broken.self])])
         #expect(
@@ -42,7 +43,7 @@ struct TableCheckTests {
     @Test("a list of commands that does not fit a terminal is a mistake")
     func overview() {
         let long = String(repeating: "x", count: 90)
-        let program = Program(
+        let program = CommandLineKit.Program(
             name: "toy", summary: long, common: CommonOptions.self,
             sections: [CommandSection("X", Array(repeating: HelpCommand.self, count: 40))])
         #expect(program.tableFaults.contains("--help has 45 lines"))

@@ -55,7 +55,7 @@ struct AuthorizeTests {
         ])
     func registeredRedirect(registered: String, asked: String, isAllowed: Bool) throws {
         var world = try DemoWorld {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             $0.clients = [
                 DemoClient(id: "demo", redirectURIs: [registered], allowsAnyLoopbackRedirect: false)
             ]

@@ -82,11 +82,11 @@ struct CodeFlowTests {
 
     @Test("no page is shown if the configuration answers for the user")
     func automaticPerson() throws {
-        var world = try DemoWorld { $0.person = .approves("bob") }
+        var world = try DemoWorld { $0.user = .approves("bob") }
         let tokens = try world.signIn()
         #expect(world.provider.requestCount(.authorize) == 1)
         #expect(try JWS(compact: tokens.text("id_token")).claims?["sub"] == "bob")
-        var denying = try DemoWorld { $0.person = .denies }
+        var denying = try DemoWorld { $0.user = .denies }
         #expect(try denying.callback()["error"] == "access_denied")
     }
 

@@ -77,7 +77,7 @@ struct DeviceTests {
     @Test("the configured answer arrives after the configured number of polls")
     func automatic() throws {
         var world = try DemoWorld {
-            $0.person = .approves("bob")
+            $0.user = .approves("bob")
             $0.deviceInterval = 0
             $0.devicePollsBeforeDecision = 2
         }

@@ -31,7 +31,7 @@ struct FaultTests {
         init(_ faults: Set<Fault>) throws {
             world = try DemoWorld()
             var configuration = world.provider.configuration
-            configuration.person = .approves("alice")
+            configuration.user = .approves("alice")
             configuration.requiresDPoPNonceAtToken = true
             let counter = Counter()
             configuration.signsUserInfo = faults.contains {

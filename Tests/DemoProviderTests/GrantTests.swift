@@ -13,7 +13,7 @@ struct GrantTests {
     private func trusting() throws -> (DemoWorld, JWTSigner) {
         let key = try PrivateKey.generate(.p256)
         let world = try DemoWorld {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             $0.trustedIssuers = [
                 TrustedIssuer(
                     issuer: "https://ci.example",

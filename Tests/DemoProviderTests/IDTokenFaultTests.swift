@@ -6,7 +6,7 @@ import Testing
 
 @Suite("faults of ID tokens and keys")
 struct IDTokenFaultTests {
-    /// Unusual, but within the rules; that another person signed in shows only beside UserInfo or an
+    /// Unusual, but within the rules; that another user signed in shows only beside UserInfo or an
     /// earlier token.
     private static let legal: Set<IDTokenFault> = [
         .audienceArray, .keyIDMissing, .audienceSecondaryAuthorized, .subjectInvalid,

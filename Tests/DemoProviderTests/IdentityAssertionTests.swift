@@ -12,7 +12,7 @@ struct IdentityAssertionTests {
 
     /// The user's own provider, and the server of a resource that trusts it.
     private func worlds() throws -> (own: DemoWorld, other: DemoWorld) {
-        var own = try DemoWorld { $0.person = .approves("alice") }
+        var own = try DemoWorld { $0.user = .approves("alice") }
         let keys = try own.keys()
         let other = try DemoWorld(issuer: IdentityAssertionTests.server) {
             $0.trustedIssuers = [TrustedIssuer(issuer: "http://127.0.0.1:9480", keys: keys)]

@@ -14,7 +14,7 @@ struct ProofTests {
 
         init(_ change: (inout DemoConfiguration) -> Void = { _ in }) throws {
             world = try DemoWorld {
-                $0.person = .approves("alice")
+                $0.user = .approves("alice")
                 change(&$0)
             }
             key = try .generate()

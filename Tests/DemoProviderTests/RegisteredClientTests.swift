@@ -8,7 +8,7 @@ import Testing
 struct RegisteredClientTests {
     @Test("a registered client signs in, with its own redirect URI only")
     func registration() throws {
-        var world = try DemoWorld { $0.person = .approves("alice") }
+        var world = try DemoWorld { $0.user = .approves("alice") }
         func register(_ body: JSONValue) throws -> HTTPResponse {
             let headers = HTTPHeaders([("Content-Type", "application/json")])
             return world.send(
@@ -39,7 +39,7 @@ struct RegisteredClientTests {
     func pushedAuthorization() throws {
         var world = try DemoWorld {
             $0.requiresPushedAuthorization = true
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             $0.clients.append(DemoClient(id: "other"))
         }
         func push() throws -> String {

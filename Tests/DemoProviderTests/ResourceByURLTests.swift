@@ -94,7 +94,7 @@ struct ResourceByURLTests {
 struct ClientDocumentTests {
     @Test("a client signs in by the URL of its document, with its redirect URI only")
     func document() throws {
-        var world = try DemoWorld { $0.person = .approves("alice") }
+        var world = try DemoWorld { $0.user = .approves("alice") }
         let id = DemoClient.documentURL
         let metadata = try world.get("/.well-known/oauth-authorization-server").json()
         #expect(metadata["client_id_metadata_document_supported"] == true)
@@ -123,7 +123,7 @@ struct ClientDocumentTests {
         var document = try #require(DemoClient.document.object)
         for member in try #require(change.object).members { document[member.name] = member.value }
         var world = try DemoWorld {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             $0.clientDocuments = [DemoClient.documentURL: .object(document)]
         }
         let page = world.browse(try world.authorizeURL(["client_id": DemoClient.documentURL])).page

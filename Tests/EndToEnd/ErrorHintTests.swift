@@ -213,7 +213,9 @@ struct ErrorHintTests {
         ] {
             let outcome = try program.start(words).finish()
             #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
-            #expect(outcome.errorOutput.contains("--json and --output text exclude each other"), "\(outcome)")
+            #expect(
+                outcome.errorOutput.contains("--json and --output text cannot be used together"), "\(outcome)"
+            )
         }
         #expect(try program.run("config", "path", "--json", "-o", "json").status == 0)
     }
@@ -269,7 +271,7 @@ struct ErrorHintTests {
         let words = ["--issuer", "https://a.example", "--client-id", "c", "--grant", "client_credentials"]
         let outcome = try program.start(["status"] + words).finish()
         #expect(outcome.status == 0, "\(outcome)")
-        let line = try #require(outcome.output.firstMatch(of: /; (oidc token .*) requests one by/)).1
+        let line = try #require(outcome.output.firstMatch(of: /; (oidc token .*) requests one with/)).1
         for option in ["--issuer https://a.example", "--client-id c", "--grant client_credentials"] {
             #expect(line.contains(option), "\(line)")
         }

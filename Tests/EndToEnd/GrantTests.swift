@@ -35,9 +35,9 @@ struct GrantTests {
         let program = try Program(
             provider, client: "demo-confidential", ["OIDC_GRANT": "client_credentials"])
         defer { program.remove() }
-        let told = try program.run("status")
-        #expect(told.status == 0, "\(told.errorOutput)")
-        #expect(told.output.contains("oidc token requests one by client_credentials"))
+        let outcome = try program.run("status")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.output.contains("oidc token requests one with client_credentials"))
         let json = try program.run("status", "-o", "json")
         #expect(json.status == 0)
         #expect(json.output.contains(#""can_refresh":true"#) && json.output.contains(provider.origin))

@@ -166,7 +166,7 @@ struct HintWordsTests {
         let entries =
             try options.map { try SettingsLoader.entry($0.0, $0.1, .option("--x"), named: "--x") }
             + profile.map { try SettingsLoader.entry($0.0, $0.1, .profile("work"), named: "work") }
-        return Settings(SettingLayers(profile: "work", entries: entries), home: nil)
+        return Settings(SettingLayers(profile: "work", entries: entries))
     }
 
     @Test("a hint to sign in names the scope of an option, beside the profile's, unless that is enough")
@@ -208,11 +208,11 @@ struct HintWordsTests {
         let words =
             "check that the redirect URL http://127.0.0.1:1/callback is registered for the client app at the provider"
         let error = OIDCError(.timedOut, "timed out", hint: hint)
-        #expect(error.naming(registrationPlace: nil) == error && hint.commandLine == words)
+        #expect(error.naming(registrationPage: nil) == error && hint.commandLine == words)
         let place = "https://console.example/clients"
-        #expect(error.naming(registrationPlace: place).hint == .text("\(words) (\(place))"))
+        #expect(error.naming(registrationPage: place).hint == .text("\(words) (\(place))"))
         let other = OIDCError(.refused, "no", hint: .signIn)
-        #expect(other.naming(registrationPlace: place) == other)
+        #expect(other.naming(registrationPage: place) == other)
     }
 
     @Test("an error after a signal has the class of its exit code")

@@ -39,7 +39,7 @@ struct JSONFormTests {
         (["request", "ISSUER/nothing"], false),
     ]
 
-    @Test("every command prints only valid JSON, or says that it has no JSON form")
+    @Test("every command prints only valid JSON, or says that it has no JSON output")
     func everyCommand() throws {
         let provider = try ProviderServer()
         let program = try Program(

@@ -195,7 +195,7 @@ struct LoginTests {
     @Test("a device code signs in after it is approved in another browser")
     func device() throws {
         var configuration = DemoConfiguration()
-        configuration.person = .approves("alice")
+        configuration.user = .approves("alice")
         configuration.deviceInterval = 1
         let provider = try ProviderServer(configuration)
         let program = try Program(provider)

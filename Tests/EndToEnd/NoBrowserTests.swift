@@ -14,7 +14,7 @@ struct NoBrowserTests {
 
     init() throws {
         var configuration = DemoConfiguration()
-        configuration.person = .approves("alice")
+        configuration.user = .approves("alice")
         configuration.deviceInterval = 1
         provider = try ProviderServer(configuration)
         var program = try Program(provider)
@@ -38,7 +38,7 @@ struct NoBrowserTests {
     @Test("alone it offers the URL only; the browser at the other end of an SSH tunnel reaches the port")
     func tunnel() throws {
         defer { program.remove() }
-        provider.with { $0.configuration.person = .atBrowser }
+        provider.with { $0.configuration.user = .atBrowser }
         let port = try LoopbackServer().port
         let run = try program.start(["login", "--no-browser", "--port", "\(port)"])
         let url = try #require(run.address.flatMap(WebURL.init))

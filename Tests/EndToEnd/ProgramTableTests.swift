@@ -21,7 +21,7 @@ struct ProgramTableTests {
         var known = Set(program.descriptions.flatMap(\.options).map(\.name))
         known.formUnion(
             program.otherNames().keys.compactMap { $0.split(separator: " ").last.map(String.init) })
-        known.formUnion(["--complete", "--reference", "--settings"])
+        known.formUnion(["--complete"])
         // Options of other programs: docker, git, kubectl.
         known.formUnion(["--global", "--replace-all", "--add", "--user", "--from-file"])
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

@@ -10,9 +10,9 @@ import Testing
     "a sign-in on a terminal, by the built program", .serialized, .waiting,
     .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
 struct SignInTerminalTests {
-    private func world(_ person: DemoConfiguration.Person = .atBrowser) throws -> SessionWorld {
+    private func world(_ user: DemoConfiguration.User = .atBrowser) throws -> SessionWorld {
         try SessionWorld {
-            $0.person = person
+            $0.user = user
             $0.deviceInterval = 1
         }
     }

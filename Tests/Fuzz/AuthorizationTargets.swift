@@ -57,7 +57,7 @@ private func requireOurs(_ code: AuthorizationCode, _ pairs: [FormEncoding.Pair]
 
 private let provider: DemoProvider? = {
     var configuration = DemoConfiguration()
-    configuration.person = .approves("alice")
+    configuration.user = .approves("alice")
     configuration.signingAlgorithms = [.es256]
     return WebURL("http://127.0.0.1:9480").flatMap {
         try? DemoProvider(issuer: $0, configuration: configuration, random: zeros)

@@ -110,8 +110,12 @@ private func requireSound(_ settings: Settings) {
 /// What AWS answers.
 @Sendable func fuzzXML(_ bytes: [UInt8]) {
     let answer = response(bytes)
-    if let root = try? XMLElement(parsing: answer.body) {
-        require((try? XMLElement(parsing: Array(written(root).utf8))) == root, "writing is not undone")
+    if let read = try? XMLAnswer(parsing: answer.body) {
+        require(Set(read.elements.map(\.path)).count == read.elements.count, "an element is repeated")
+        for element in read.elements {
+            let again = try? XMLAnswer(parsing: Array(written(element).utf8))
+            require(again?[element.path] == element.text, "writing is not undone")
+        }
     }
     let settings = SettingLayers(
         profile: nil,
@@ -120,7 +124,8 @@ private func requireSound(_ settings: Settings) {
                 setting: .awsRoleARN, value: "arn:aws:iam::1:role/a", origin: .option("--set"))
         ])
     let read = outcome { () throws(OIDCError) in
-        try AWSCredential.call(AWSCredential.Role(ToolSettings(settings)), Redacted(secret)).read(answer)
+        let role = try AWSCredential.Role(ToolSettings(layers: settings))
+        return try AWSCredential.call(role, Redacted(secret)).read(answer)
     }
     guard let read else { return }
     let members = [read.accessKeyID, read.secretAccessKey.revealed, read.sessionToken.revealed]
@@ -128,7 +133,7 @@ private func requireSound(_ settings: Settings) {
 }
 
 /// Writes line ends and tabs unchanged, as an entity may not stand for them, and everything else as entities.
-private func written(_ element: XMLElement) -> String {
+private func written(_ element: XMLAnswer.Element) -> String {
     let text = element.text.unicodeScalars.map { $0.value < 0x20 ? "\($0)" : "&#\($0.value);" }.joined()
-    return "<\(element.name)>\(text)\(element.children.map(written).joined())</\(element.name)>"
+    return element.path.split(separator: "/").reversed().reduce(text) { "<\($1)>\($0)</\($1)>" }
 }

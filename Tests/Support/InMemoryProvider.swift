@@ -124,11 +124,11 @@ package final class InMemoryProvider: HTTPTransport {
     /// Returns the callback URL after the user agrees.
     package func callback(of url: WebURL, _ choice: BrowserStandIn.Choice = .approve) throws -> String {
         // A user who agrees needs no pages, whose forms take longer to read than the rest of a sign-in.
-        let person = with { $0.configuration.person }
-        if case .atBrowser = person, case .approve = choice {
-            with { $0.configuration.person = .approves("alice") }
+        let user = with { $0.configuration.user }
+        if case .atBrowser = user, case .approve = choice {
+            with { $0.configuration.user = .approves("alice") }
         }
-        defer { with { $0.configuration.person = person } }
+        defer { with { $0.configuration.user = user } }
         var browser = BrowserStandIn(choice)
         var request: HTTPRequest? = browser.open(url)
         while let current = request {

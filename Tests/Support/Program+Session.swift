@@ -29,9 +29,9 @@ extension Program {
             key: SessionKey(provider: provider.origin, clientID: id))
         let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
         // A user who agrees needs no pages, whose forms take longer to read than the rest of a sign-in.
-        let person = provider.with { $0.configuration.person }
-        provider.with { $0.configuration.person = .approves("alice") }
-        defer { provider.with { $0.configuration.person = person } }
+        let user = provider.with { $0.configuration.user }
+        provider.with { $0.configuration.user = .approves("alice") }
+        defer { provider.with { $0.configuration.user = user } }
         guard let callback = provider.redirect(of: url) else {
             throw OIDCError(.failed, "the sign-in ended on a page of the provider")
         }

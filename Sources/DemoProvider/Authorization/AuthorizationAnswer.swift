@@ -3,7 +3,7 @@ import OIDCCore
 extension DemoProvider {
     /// Grants the request and redirects to the client with a code.
     mutating func finish(
-        _ request: RequestedAuthorization, _ browser: BrowserSession, _ now: Instant
+        _ request: AuthorizationCall, _ browser: BrowserSession, _ now: Instant
     ) throws(Refusal) -> HTTPResponse {
         guard let account = browser.account else { throw Refusal("login_required", "nobody is signed in") }
         var scope = request.scope

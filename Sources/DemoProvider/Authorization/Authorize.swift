@@ -23,10 +23,10 @@ extension DemoProvider {
     }
 
     private mutating func begin(
-        _ request: RequestedAuthorization, _ call: Call
+        _ request: AuthorizationCall, _ call: Call
     ) throws(Refusal) -> HTTPResponse {
         var browser = browserSession(call)
-        switch configuration.person {
+        switch configuration.user {
         case .denies:
             throw Refusal("access_denied", "the user said no")
         case .approves(let name) where !request.prompt.contains("none"):
@@ -93,7 +93,7 @@ extension DemoProvider {
     /// Signs a user in and starts a new session, as an attacker could have planted the old one (session
     /// fixation).
     mutating func signedIn(
-        _ browser: BrowserSession, as account: Account, for request: RequestedAuthorization?, at now: Instant
+        _ browser: BrowserSession, as account: Account, for request: AuthorizationCall?, at now: Instant
     ) -> BrowserSession {
         let isStrong = request?.acr.contains(configuration.stepUpACR) == true
         let session = BrowserSession(
@@ -115,7 +115,7 @@ extension DemoProvider {
     }
 
     private func needsSignIn(
-        _ request: RequestedAuthorization, _ browser: BrowserSession, _ now: Instant
+        _ request: AuthorizationCall, _ browser: BrowserSession, _ now: Instant
     ) -> Bool {
         guard browser.account != nil, let since = browser.authenticatedAt else { return true }
         if !request.prompt.isDisjoint(with: ["login", "select_account"]) { return true }
@@ -123,14 +123,14 @@ extension DemoProvider {
         return request.acr.contains(configuration.stepUpACR) && browser.acr != configuration.stepUpACR
     }
 
-    private func needsConsent(_ request: RequestedAuthorization, _ browser: BrowserSession) -> Bool {
+    private func needsConsent(_ request: AuthorizationCall, _ browser: BrowserSession) -> Bool {
         guard configuration.asksForConsent else { return false }
         if request.prompt.contains("consent") { return true }
         guard let given = state.consents[consentKey(request, browser)] else { return true }
         return !request.scope.isSubset(of: given)
     }
 
-    func consentKey(_ request: RequestedAuthorization, _ browser: BrowserSession) -> String {
+    func consentKey(_ request: AuthorizationCall, _ browser: BrowserSession) -> String {
         "\(request.client) \(browser.account?.subject ?? "")"
     }
 }

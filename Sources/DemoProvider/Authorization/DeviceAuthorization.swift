@@ -92,7 +92,7 @@ extension DemoProvider {
         guard case .pending = record.decision, record.polls > configuration.devicePollsBeforeDecision else {
             return
         }
-        switch configuration.person {
+        switch configuration.user {
         case .atBrowser: break
         case .denies: record.decision = .denied
         case .approves(let name):

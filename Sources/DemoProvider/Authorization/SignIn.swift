@@ -13,7 +13,8 @@ extension DemoProvider {
             id: interaction.id, browser: browser.id, request: interaction.request, signedInHere: true,
             expiresAt: interaction.expiresAt)
         state.interactions[interaction.id] = interaction
-        return withCookie(browser, .redirect(to: continuation(interaction)))
+        let query = FormEncoding.encode([FormEncoding.Pair("interaction", interaction.id)])
+        return withCookie(browser, .redirect(to: "\(address(.authorize))?\(query)"))
     }
 
     /// Handles the form of the consent page.
@@ -33,9 +34,5 @@ extension DemoProvider {
         state.interactions[interaction.id] = nil
         let refusal = Refusal("access_denied", "the user said no")
         return authorizationAnswer(interaction.request.redirect, errorPairs(refusal))
-    }
-
-    private func continuation(_ interaction: Interaction) -> String {
-        "\(address(.authorize))?\(FormEncoding.encode([FormEncoding.Pair("interaction", interaction.id)]))"
     }
 }

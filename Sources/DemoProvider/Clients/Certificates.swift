@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCCrypto
 
 /// A client certificate that a TLS terminator passed on.
-struct PresentedCertificate {
+struct ClientCertificate {
     /// The SHA-256 hash of the certificate's DER form (RFC 8705 §3.1).
     let thumbprint: String
     /// The certificate's subject; nil unless the terminator verified the chain.
@@ -12,7 +12,7 @@ struct PresentedCertificate {
 extension DemoProvider {
     /// Returns the client certificate in the terminator's header; nil unless the configuration names that
     /// header, as any client could send one.
-    func certificate(_ call: Call) -> PresentedCertificate? {
+    func certificate(_ call: Call) -> ClientCertificate? {
         guard let header = configuration.certificateHeader, let value = call.request.headers[header],
             let pem = FormEncoding.decode("v=\(value)")?.first?.value
         else { return nil }
@@ -21,7 +21,7 @@ extension DemoProvider {
             let digest = try? Digest.hash(der, .sha256)
         else { return nil }
         let isVerified = call.request.headers["\(header)-Verify"] == "SUCCESS"
-        return PresentedCertificate(
+        return ClientCertificate(
             thumbprint: Base64URL.encode(digest),
             verifiedSubject: isVerified ? call.request.headers["\(header)-Subject"] : nil)
     }

@@ -47,8 +47,8 @@ extension DemoProvider {
 
     /// Remembers an identifier; returns false if it was already used.
     mutating func remember(_ identifier: String, until expiry: Instant) -> Bool {
-        guard state.seenIdentifiers[identifier] == nil else { return false }
-        state.seenIdentifiers[identifier] = expiry
+        guard state.usedIdentifiers[identifier] == nil else { return false }
+        state.usedIdentifiers[identifier] = expiry
         return true
     }
 

@@ -31,8 +31,7 @@ extension DemoProvider {
         let userCode = try form.required("user_code")
         if form["decision"] == "deny" {
             guard let (code, _) = pendingDevice(userCode, call.now) else { return codePage() }
-            state.devices[code]?.decision = .denied
-            return messagePage("Nothing was allowed", "You can close this tab.")
+            return deny(code)
         }
         let session = signedIn(browser, as: Account(form["username"] ?? ""), for: nil, at: call.now)
         return withCookie(session, .redirect(to: devicePageAddress(userCode)))
@@ -45,13 +44,15 @@ extension DemoProvider {
         guard let question = record.question, question.browser == browser.id,
             isSameSecret(question.ticket, form["ticket"] ?? "")
         else { throw .invalidRequest("this page is out of date, or was opened in another browser") }
-        guard decision == "approve" else {
-            state.devices[code]?.decision = .denied
-            return messagePage("Nothing was allowed", "You can close this tab.")
-        }
+        guard decision == "approve" else { return deny(code) }
         let grant = grantDevice(record, browser)
         state.devices[code]?.decision = .approved(grant)
         return messagePage("Your device is signed in", "You can close this tab and go back to it.")
+    }
+
+    private mutating func deny(_ code: String) -> HTTPResponse {
+        state.devices[code]?.decision = .denied
+        return messagePage("Access denied", "You can close this tab.")
     }
 
     /// Returns the pending device of a typed code; only letters and digits count.

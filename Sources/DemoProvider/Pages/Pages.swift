@@ -75,12 +75,12 @@ extension DemoProvider {
     }
 
     /// Returns the answer to a request that no endpoint accepts: a page for a browser, a line for a program.
-    func nothing(_ line: String, status: Int, _ call: Call) -> HTTPResponse {
+    func missingPage(_ line: String, status: Int, _ call: Call) -> HTTPResponse {
         guard call.request.headers["Accept"]?.includes("text/html") == true else {
             return .text(line, status: status)
         }
         let content = """
-            <h1 class="bad">Nothing to see here</h1>
+            <h1 class="bad">Page not found</h1>
             <p>Open the URL that your terminal shows. What this provider offers is listed at:</p>
             <p><code>\(Page.escaped(address("/")))</code></p>
             """

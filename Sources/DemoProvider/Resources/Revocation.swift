@@ -28,7 +28,7 @@ extension DemoProvider {
         let parameters = try call.body()
         _ = try authenticatedClient(parameters, call)
         let token = try parameters.required("token")
-        return .json(.object(introspection(token, call.now) ?? DemoProvider.inactive))
+        return .json(introspection(token, call.now).map { .object($0) } ?? ["active": false])
     }
 
     private func introspection(_ token: String, _ now: Instant) -> JSONObject? {
@@ -49,12 +49,6 @@ extension DemoProvider {
         claims["client_id"] = .string(grant.client)
         claims["scope"] = .string(grant.scope.text)
         claims["exp"] = JSONValue(record.expiresAt.secondsSinceEpoch)
-        return claims
-    }
-
-    private static var inactive: JSONObject {
-        var claims = JSONObject()
-        claims["active"] = false
         return claims
     }
 }

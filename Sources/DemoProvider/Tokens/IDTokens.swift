@@ -6,34 +6,6 @@ extension DemoProvider {
     func idToken(
         _ grant: Grant, _ client: DemoClient, accessToken: String?, isRefresh: Bool, _ now: Instant
     ) throws(Refusal) -> String {
-        do {
-            let algorithm = client.idTokenAlgorithm ?? configuration.signingAlgorithms.first ?? .rs256
-            let hash = try accessToken.map { token throws(CryptoError) in try halfHash(token, algorithm) }
-            let claims = idTokenClaims(grant, accessTokenHash: hash, isRefresh: isRefresh, now)
-            return try draft(claims, for: client, algorithm).serialized()
-        } catch {
-            throw .serverError(error)
-        }
-    }
-
-    /// Returns an unsigned token with its key: the client's secret for a symmetric algorithm, else a key of
-    /// the provider.
-    func draft(
-        _ claims: JSONObject, for client: DemoClient, _ algorithm: SignatureAlgorithm
-    ) throws(CryptoError) -> TokenDraft {
-        if algorithm.isSymmetric {
-            let secret = Array((client.secret?.revealed ?? "").utf8)
-            return TokenDraft(claims: claims, type: "JWT", secret: secret, algorithm: algorithm)
-        }
-        guard let key = keys.key(for: algorithm) else {
-            throw .unsupported("there is no key for \(algorithm.rawValue)")
-        }
-        return TokenDraft(claims: claims, type: "JWT", key: key, algorithm: algorithm)
-    }
-
-    private func idTokenClaims(
-        _ grant: Grant, accessTokenHash: String?, isRefresh: Bool, _ now: Instant
-    ) -> JSONObject {
         var claims = JSONObject()
         claims["iss"] = .string(issuer.text)
         claims["sub"] = .string(grant.subject)
@@ -44,9 +16,46 @@ extension DemoProvider {
         // OIDC Core §12.2: a refreshed ID token should carry no nonce.
         claims["nonce"] = isRefresh ? nil : grant.nonce.map { .string($0) }
         claims["acr"] = grant.acr.map { .string($0) }
-        claims["at_hash"] = accessTokenHash.map { .string($0) }
+        if let accessToken {
+            let algorithm = idTokenAlgorithm(client)
+            claims["at_hash"] = .string(
+                try crypto { () throws(CryptoError) in try halfHash(accessToken, algorithm) })
+        }
         for member in profile(grant, grant.scope).members { claims[member.name] = member.value }
-        return claims
+        return try signed(claims, for: client)
+    }
+
+    /// Returns a token that is signed as the client expects its ID tokens.
+    func signed(_ claims: JSONObject, for client: DemoClient) throws(Refusal) -> String {
+        let algorithm = idTokenAlgorithm(client)
+        return try signed(
+            claims, type: "JWT", by: algorithm, secret: algorithm.isSymmetric ? client.secret : nil)
+    }
+
+    /// Returns a signed token. If `algorithm` is nil, it is that of the first key.
+    func signed(
+        _ claims: JSONObject, type: String, by algorithm: SignatureAlgorithm? = nil,
+        secret: Redacted<String>? = nil
+    ) throws(Refusal) -> String {
+        var header = JSONObject()
+        header["typ"] = .string(type)
+        do throws(OIDCError) {
+            let signer: JWTSigner
+            if let algorithm, let secret {
+                signer = try JWTSigner(secret: secret, algorithm: algorithm)
+            } else if let key = algorithm.map({ keys.key(for: $0) }) ?? keys.current.first {
+                signer = try JWTSigner(key.key, algorithm: algorithm ?? key.algorithm, keyID: key.id)
+            } else {
+                throw .usage("there is no signing key")
+            }
+            return try signer.sign(header: header, claims: claims)
+        } catch {
+            throw Refusal("server_error", error.message, status: 500)
+        }
+    }
+
+    private func idTokenAlgorithm(_ client: DemoClient) -> SignatureAlgorithm {
+        client.idTokenAlgorithm ?? configuration.signingAlgorithms.first ?? .rs256
     }
 
     /// Returns the profile claims that a scope permits (OIDC Core §5.4).
@@ -70,5 +79,25 @@ extension DemoProvider {
     private func halfHash(_ token: String, _ algorithm: SignatureAlgorithm) throws(CryptoError) -> String {
         let digest = try Digest.hash(Array(token.utf8), algorithm.hash ?? .sha512)
         return Base64URL.encode(Array(digest.prefix(digest.count / 2)))
+    }
+
+    /// Returns the claims that the token's scope permits, as JSON or signed (OIDC Core §5.3).
+    mutating func userInfo(_ call: Call) throws(Refusal) -> HTTPResponse {
+        let (record, grant) = try presented(call)
+        guard record.scope.contains("openid") else { throw insufficientScope("openid", call) }
+        var claims = JSONObject()
+        claims["sub"] = .string(grant.subject)
+        for member in profile(grant, record.scope).members { claims[member.name] = member.value }
+        guard configuration.signsUserInfo, let client = state.clients[grant.client] else {
+            return .json(.object(claims))
+        }
+        claims["iss"] = .string(issuer.text)
+        claims["aud"] = .string(grant.client)
+        claims["iat"] = JSONValue(call.now.secondsSinceEpoch)
+        let token = try signed(claims, for: client)
+        return HTTPResponse(
+            status: 200,
+            headers: HTTPHeaders([("Content-Type", "application/jwt"), ("Cache-Control", "no-store")]),
+            body: Array(token.utf8))
     }
 }

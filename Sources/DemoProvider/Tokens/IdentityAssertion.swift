@@ -24,20 +24,8 @@ extension DemoProvider {
         claims["jti"] = .string(secret())
         claims["iat"] = JSONValue(request.now.secondsSinceEpoch)
         claims["exp"] = JSONValue(request.now.adding(lifetime).secondsSinceEpoch)
-        guard let key = keys.current.first else {
-            throw Refusal("server_error", "there is no signing key", status: 500)
-        }
-        let token = try crypto { () throws(CryptoError) in
-            try TokenDraft(
-                claims: claims, type: DemoProvider.identityAssertionType, key: key, algorithm: key.algorithm
-            ).serialized()
-        }
-        var answer = JSONObject()
-        answer["access_token"] = .string(token)
-        answer["issued_token_type"] = .string(ExchangeType.identityAssertion.rawValue)
-        answer["token_type"] = "N_A"
-        answer["expires_in"] = JSONValue(lifetime)
-        return answer
+        let token = try signed(claims, type: DemoProvider.identityAssertionType)
+        return exchangeAnswer(token, .identityAssertion, lifetime)
     }
 
     /// Issues an access token for an assertion, for the resource and at most the scope that it names. The
@@ -53,13 +41,11 @@ extension DemoProvider {
             throw .invalidScope("the scope is wider than the assertion's")
         }
         let audience = [claims["resource"]?.string].compactMap { $0 }
-        let asked = try self.audience(request.parameters)
-        guard Set(asked).isSubset(of: audience) else { throw .invalidTarget("the resource was not granted") }
-        var grant = grantAlone(request, subject: claims["sub"]?.string ?? "", scope: scope)
-        grant.audience = audience
-        return try issue(
-            Issue(grant: state.add(grant), scope: scope, audience: audience, binding: request.binding),
-            request)
+        guard Set(try self.audience(request.parameters)).isSubset(of: audience) else {
+            throw .invalidTarget("the resource was not granted")
+        }
+        return try issueAlone(
+            request, subject: claims["sub"]?.string ?? "", scope: scope, audience: audience)
     }
 
     private mutating func identityClaims(

@@ -53,12 +53,7 @@ extension DemoProvider {
     private func accessJWT(_ record: AccessRecord, _ grant: Grant) throws(Refusal) -> String {
         var claims = claims(of: record, grant)
         claims["jti"] = .string(secret())
-        guard let key = keys.current.first else {
-            throw Refusal("server_error", "there is no signing key", status: 500)
-        }
-        return try crypto { () throws(CryptoError) in
-            try TokenDraft(claims: claims, type: "at+jwt", key: key, algorithm: key.algorithm).serialized()
-        }
+        return try signed(claims, type: "at+jwt")
     }
 
     /// Returns an access token's claims, for JWTs (RFC 9068 §2.2) and introspection (RFC 7662 §2.2).

@@ -11,7 +11,8 @@ extension DemoProvider {
         guard personal.isDisjoint(with: scope.tokens) else {
             throw .invalidScope("openid and offline_access need a user")
         }
-        return try issueAlone(request, subject: request.client.id, scope: scope)
+        let audience = try audience(request.parameters)
+        return try issueAlone(request, subject: request.client.id, scope: scope, audience: audience)
     }
 
     /// Issues a token for an assertion of a trusted issuer (RFC 7523 §2.1).
@@ -25,20 +26,18 @@ extension DemoProvider {
             throw .invalidGrant("assertion: \(error.description)")
         }
         let scope = try allowedScope(request.parameters["scope"])
-        return try issueAlone(request, subject: claims["sub"]?.string ?? "", scope: scope)
-    }
-
-    /// Returns a grant for an access token without a refresh token.
-    func grantAlone(_ request: TokenCall, subject: String, scope: Scope) -> Grant {
-        Grant(client: request.client.id, subject: subject, scope: scope)
-    }
-
-    private mutating func issueAlone(
-        _ request: TokenCall, subject: String, scope: Scope
-    ) throws(Refusal) -> JSONObject {
         let audience = try audience(request.parameters)
-        let grant = state.add(grantAlone(request, subject: subject, scope: scope))
+        return try issueAlone(
+            request, subject: claims["sub"]?.string ?? "", scope: scope, audience: audience)
+    }
+
+    /// Issues an access token without a refresh token.
+    mutating func issueAlone(
+        _ request: TokenCall, subject: String, scope: Scope, audience: [String]
+    ) throws(Refusal) -> JSONObject {
+        let grant = Grant(client: request.client.id, subject: subject, scope: scope, audience: audience)
         return try issue(
-            Issue(grant: grant, scope: scope, audience: audience, binding: request.binding), request)
+            Issue(grant: state.add(grant), scope: scope, audience: audience, binding: request.binding),
+            request)
     }
 }

@@ -14,20 +14,18 @@ struct TokenCall {
 
 extension DemoProvider {
     /// Handles a token request (RFC 6749 §3.2).
-    mutating func token(_ call: Call) -> HTTPResponse {
-        var response = protected(call) { (me, call) throws(Refusal) in
-            let parameters = try me.tokenParameters(call)
-            let type = try parameters.required("grant_type")
-            let client = try me.authenticatedClient(parameters, call)
-            guard client.allows(grant: type) else {
-                throw .unauthorizedClient("this client may not use the grant \(type)")
-            }
-            let binding = try me.tokenBinding(client, call)
-            let request = TokenCall(call: call, parameters: parameters, client: client, binding: binding)
-            return .json(.object(try me.granted(type, request)))
+    mutating func token(_ call: Call) throws(Refusal) -> HTTPResponse {
+        let parameters = try tokenParameters(call)
+        let type = try parameters.required("grant_type")
+        let client = try authenticatedClient(parameters, call)
+        guard client.allows(grant: type) else {
+            throw .unauthorizedClient("this client may not use the grant \(type)")
         }
+        let binding = try tokenBinding(client, call)
+        let request = TokenCall(call: call, parameters: parameters, client: client, binding: binding)
+        var response = HTTPResponse.json(.object(try granted(type, request)))
         response.headers["Pragma"] = "no-cache"
-        return withNonce(response, .authorizationServer, call)
+        return response
     }
 
     private func tokenParameters(_ call: Call) throws(Refusal) -> Parameters {

@@ -11,7 +11,7 @@ enum ExchangeType: String {
 }
 
 /// The subject of a token that was sent for exchange.
-private struct ExchangedSubject {
+private struct TokenSubject {
     var subject: String
     var account: Account?
     /// The largest scope that the token permits; nil sets no bound.
@@ -37,9 +37,9 @@ extension DemoProvider {
                 throw .invalidScope("the scope is wider than the subject token's")
             }
         }
-        var grant = grantAlone(request, subject: subject.subject, scope: scope)
-        grant.account = subject.account
-        grant.authenticatedAt = request.now
+        let grant = Grant(
+            client: request.client.id, subject: subject.subject, account: subject.account, scope: scope,
+            authenticatedAt: request.now)
         if wanted == .identityAssertion { return try identityAssertion(grant, request) }
         return try answer(grant, wanted, actor, request)
     }
@@ -58,13 +58,18 @@ extension DemoProvider {
             answer["issued_token_type"] = .string(wanted.rawValue)
             return answer
         }
-        // The issued token is in access_token, whatever its type (RFC 8693 §2.2.1).
         let token = try idToken(grant, request.client, accessToken: nil, isRefresh: false, request.now)
+        return exchangeAnswer(token, wanted, configuration.idTokenLifetime)
+    }
+
+    /// Returns the answer with a token that is not an access token. It is in `access_token`, whatever its
+    /// type is (RFC 8693 §2.2.1).
+    func exchangeAnswer(_ token: String, _ type: ExchangeType, _ lifetime: Int64) -> JSONObject {
         var answer = JSONObject()
         answer["access_token"] = .string(token)
-        answer["issued_token_type"] = .string(wanted.rawValue)
+        answer["issued_token_type"] = .string(type.rawValue)
         answer["token_type"] = "N_A"
-        answer["expires_in"] = JSONValue(configuration.idTokenLifetime)
+        answer["expires_in"] = JSONValue(lifetime)
         return answer
     }
 
@@ -75,14 +80,14 @@ extension DemoProvider {
         return type
     }
 
-    private func exchanged(_ name: String, _ request: TokenCall) throws(Refusal) -> ExchangedSubject {
+    private func exchanged(_ name: String, _ request: TokenCall) throws(Refusal) -> TokenSubject {
         let token = try request.parameters.required(name)
         let type = try type(try request.parameters.required("\(name)_type"))
         if type != .idToken, let record = state.access[token] {
             guard let grant = state.grants[record.grant], !grant.isRevoked, !record.isRevoked,
                 record.expiresAt > request.now
             else { throw .invalidRequest("\(name) has expired or was revoked") }
-            return ExchangedSubject(subject: grant.subject, account: grant.account, scope: record.scope)
+            return TokenSubject(subject: grant.subject, account: grant.account, scope: record.scope)
         }
         if type == .refreshToken { return try exchangedRefreshToken(token, name, request) }
         if type == .idToken, let claims = ownIDToken(token) {
@@ -93,10 +98,10 @@ extension DemoProvider {
                 throw .invalidRequest("\(name) has expired")
             }
             let subject = claims["sub"]?.string ?? ""
-            return ExchangedSubject(subject: subject, account: Account(subject))
+            return TokenSubject(subject: subject, account: Account(subject))
         }
         do {
-            return ExchangedSubject(subject: try trustedToken(token, request.now)["sub"]?.string ?? "")
+            return TokenSubject(subject: try trustedToken(token, request.now)["sub"]?.string ?? "")
         } catch {
             // An unusable subject token is invalid_request (RFC 8693 §2.2.2).
             throw .invalidRequest("\(name): \(error.description)")
@@ -106,11 +111,11 @@ extension DemoProvider {
     /// Returns the subject of the client's own refresh token, which stays valid.
     private func exchangedRefreshToken(
         _ token: String, _ name: String, _ request: TokenCall
-    ) throws(Refusal) -> ExchangedSubject {
+    ) throws(Refusal) -> TokenSubject {
         guard let record = state.refresh[token], let grant = state.grants[record.grant], !grant.isRevoked,
             grant.client == request.client.id, record.usedAt == nil, record.expiresAt > request.now
         else { throw .invalidRequest("\(name) is unknown, has expired or was revoked") }
-        return ExchangedSubject(subject: grant.subject, account: grant.account)
+        return TokenSubject(subject: grant.subject, account: grant.account)
     }
 
     /// Returns the claims of an ID token that this provider signed, even if it has expired; nil for any other

@@ -159,7 +159,7 @@ package struct SessionTokens {
     }
 
     static func unkept(_ error: OIDCError) -> Warning {
-        Warning("the token could not be kept: \(error.message)", hint: error.hint)
+        Warning("the token could not be stored: \(error.message)", hint: error.hint)
     }
 
     /// Throws if only a sign-in can help, before problems with the lock or the store are reported.

@@ -87,7 +87,7 @@ package enum ResultPage {
     /// Returns the page for a browser that opened another URL of the listener.
     static func otherURL(status: Int, program: String?) -> HTTPResponse {
         failure(
-            title: "Nothing to see here", message: "This URL does not finish the sign-in.",
+            title: "Page not found", message: "This URL does not finish the sign-in.",
             advice: "Close this tab, and open the URL that your terminal shows.", program: program,
             status: status)
     }

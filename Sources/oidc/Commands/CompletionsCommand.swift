@@ -16,19 +16,19 @@ struct CompletionsCommand: RunnableCommand {
             .rest(\.words, "WORD", ""),
         ],
         options: [
-            .flag(\.isAsked, "--complete", "answer the script: complete the words", isHidden: true),
+            .flag(\.isCompleting, "--complete", "answer the script: complete the words", isHidden: true),
             .group(\.common),
         ])
 
     var shell: Shell?
     /// The words that the completion script passes; see `Program.answer`.
     var words: [String] = []
-    var isAsked = false
+    var isCompleting = false
     var common = CommonOptions()
     var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
-        if !isAsked, let word = words.first {
+        if !isCompleting, let word = words.first {
             throw UsageError("unexpected argument \(UsageError.quoted(word))")
         }
     }
@@ -37,7 +37,7 @@ struct CompletionsCommand: RunnableCommand {
         guard let shell else {
             throw OIDCError.usage("which shell: bash, zsh or fish?", hint: "oidc help completions")
         }
-        guard isAsked else {
+        guard isCompleting else {
             try StandardOutput.write(Completion.script(shell, Program.oidc))
             return 0
         }

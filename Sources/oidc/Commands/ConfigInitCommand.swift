@@ -61,7 +61,7 @@ struct ConfigInitCommand: RunnableCommand {
 
     /// Prompts for the missing values, writes the profile and offers to sign in.
     private func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Int32 {
-        let profiles = try ProfileWriter(path: path).existing().profiles
+        let profiles = try ProfileWriter(path: path).profiles()
         let dialog = InitDialog(
             say: { text in
                 StandardError.write(
@@ -118,8 +118,7 @@ struct ConfigInitCommand: RunnableCommand {
                 secretFile: ProfileSecret(of: name, beside: path).file, line: commandLine)
         }
         let entries = made?.entries ?? given
-        let settings = context.settings(
-            SettingLayers(profile: nil, entries: entries + (try around(context, path))))
+        let settings = context.settings(profile: nil, entries + (try around(context, path)))
         var profile = NewProfile(
             name: name, writer: writer, entries: entries, settings: settings, made: made,
             console: context.console, common: context.common)
@@ -135,13 +134,13 @@ struct ConfigInitCommand: RunnableCommand {
         _ settings: Settings, _ made: PresetProfile?, _ context: CommandContext
     ) throws(OIDCError) -> [OIDCError] {
         let named = settings.provider
-        if named.issuer == nil, named.endpoints[.token] == nil { throw missing(.issuer) }
+        if named.issuer == nil, named.endpoint(.token) == nil { throw missing(.issuer) }
         if settings.client.id == nil {
             guard let made else { throw missing(.clientID) }
             let arguments = [made.preset.name] + words.map { ShellWord.quoted($0) }
             throw OIDCError.usage(
                 "config init: client_id is not given; register \(made.preset.application): "
-                    + made.registrationPlace, hint: commandLine(arguments.joined(separator: " ")))
+                    + made.registrationPage, hint: commandLine(arguments.joined(separator: " ")))
         }
         try settings.check()
         let provider = ProviderContext(settings, context)
@@ -150,7 +149,7 @@ struct ConfigInitCommand: RunnableCommand {
             return provider.obstacles(metadata).map(\.error)
         } catch {
             guard made != nil, error.kind == .unreachable else { throw error }
-            context.console.warn("the provider was not asked: \(error.commandLine)")
+            context.console.warn("the provider was not contacted: \(error.commandLine)")
             return []
         }
     }

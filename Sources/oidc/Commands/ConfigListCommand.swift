@@ -47,17 +47,17 @@ struct ConfigListCommand: RunnableCommand {
         return 0
     }
 
-    private static func row(_ profile: ProfileSessions.Listed, _ sessions: ProfileSessions) -> [String] {
+    private static func row(_ profile: ProfileSessions.Profile, _ sessions: ProfileSessions) -> [String] {
         let settings = profile.settings
         return [
             profile.isDefault ? "*" : "", profile.name,
-            settings.map { $0.provider.issuer ?? $0.provider.endpoints[.token] ?? "-" } ?? "-",
+            settings.map { $0.provider.issuer ?? $0.provider.endpoint(.token) ?? "-" } ?? "-",
             settings?.client.id ?? "-", state(profile, sessions),
         ].map { DisplayText.clean($0, limit: 200) }
     }
 
     /// Returns who is signed in, and the other profiles that share the session.
-    private static func state(_ profile: ProfileSessions.Listed, _ sessions: ProfileSessions) -> String {
+    private static func state(_ profile: ProfileSessions.Profile, _ sessions: ProfileSessions) -> String {
         if let problem = profile.problem { return "not valid: \(problem.message)" }
         let state =
             switch sessions.report(profile) {
@@ -69,7 +69,7 @@ struct ConfigListCommand: RunnableCommand {
         return others.isEmpty ? state : "\(state), same session as \(others.joined(separator: ", "))"
     }
 
-    private static func json(_ profile: ProfileSessions.Listed, _ sessions: ProfileSessions) -> JSONValue {
+    private static func json(_ profile: ProfileSessions.Profile, _ sessions: ProfileSessions) -> JSONValue {
         let settings = profile.settings
         let (report, failure): (SessionReport?, OIDCError?) =
             switch sessions.report(profile) {

@@ -90,7 +90,7 @@ enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
 
     /// Returns a name for a server: letters, digits and `_`.
     private static func name(_ url: WebURL) -> String {
-        String(decoding: url.host.utf8.map { ASCII.isAlphanumeric($0) ? $0 : 0x5F }, as: UTF8.self)
+        String(decoding: url.host.utf8.map { ASCII.isAlphanumeric($0) ? $0 : .underscore }, as: UTF8.self)
     }
 
     private static func uppercased(_ name: String) -> String {

@@ -31,7 +31,10 @@ struct CredentialKubectlCommand: RunnableCommand {
         let credential = try KubernetesCredential(
             executionInfo: context.environment["KUBERNETES_EXEC_INFO"])
         let access = try context.access(options)
-        try CredentialToken.checkKubernetes(type, access.key)
+        guard type == .access || access.key.grant.needsUser else {
+            throw .noIDToken(
+                access.key.grant, hint: "if the cluster accepts access tokens, give --type access")
+        }
         let token = try CredentialToken(type, access)
         try context.console.output(credential.answer(token).compact)
         return 0

@@ -31,7 +31,7 @@ struct DemoCommand: RunnableCommand {
     var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
-        if port != nil, !isServing { throw UsageError("--port goes with --serve") }
+        if port != nil, !isServing { throw UsageError("--port requires --serve") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {

@@ -52,8 +52,8 @@ struct ExecCommand: RunnableCommand {
     var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
-        guard let first = variable.utf8.first, !(0x30...0x39).contains(first),
-            variable.utf8.allSatisfy({ Self.isNameByte($0) })
+        guard let first = variable.utf8.first, !ASCII.isDigit(first),
+            variable.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == .underscore })
         else { throw UsageError("--env takes a variable's name: letters, digits and _") }
         guard proxies.isEmpty || (variable == Self.standardVariable && !isIDToken) else {
             throw UsageError("--proxy passes no token, so it excludes --env and --id-token")
@@ -61,13 +61,6 @@ struct ExecCommand: RunnableCommand {
     }
 
     private static let standardVariable = "OIDC_ACCESS_TOKEN"
-
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x5F: true
-        default: false
-        }
-    }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         if let failure = Executable.problem(command.first ?? "", in: context.environment) {

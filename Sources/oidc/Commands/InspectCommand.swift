@@ -35,7 +35,7 @@ struct InspectCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        try TokenOperand.validate(source, hint: "oidc inspect - < FILE")
+        try UsageError.refuseToken(source, hint: "oidc inspect - < FILE")
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {

@@ -20,13 +20,14 @@ struct IntrospectCommand: TokenOperandCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
-        let (token, session) = try operand.token(provider)
-        let call = try AuthenticatedEndpoint(provider: provider, endpoint: .introspection, session: session)
-        let answer = try call.perform { (url, client, environment) throws(OIDCError) in
+        let (token, session) = try token(provider)
+        let endpoint = try AuthenticatedEndpoint(
+            provider: provider, endpoint: .introspection, session: session)
+        let environment = endpoint.environment
+        let answer = try environment.transport.perform(
             try Introspection.call(
-                token, hint: operand.hint, at: url, client: client,
-                now: environment.now(), random: environment.random)
-        }
+                token, hint: hint, at: endpoint.url, client: endpoint.client,
+                now: environment.now(), random: environment.random))
         try context.console.output(.object(answer.claims))
         return 0
     }

@@ -8,7 +8,8 @@ struct LoginCommand: RunnableCommand {
     static let declaration = Declaration<LoginCommand>(
         discussion: """
             Always starts a new sign-in. With a URL, it signs in to that resource: the URL says which server issues \
-            its tokens, and a client is registered there if none is configured. `auto` opens a browser if this machine has a display. Without one, it \
+            its tokens, and a client is registered there if none is configured. `auto` opens a browser if \
+            this machine has a display. Without one, it \
             prints a device code if the provider offers them, and on a terminal also takes the URL that your \
             browser was redirected to: whatever is finished first signs you in. The URL is always printed.
             """,
@@ -49,7 +50,7 @@ struct LoginCommand: RunnableCommand {
     func validate() throws(UsageError) {
         try Setting.checkPrompt(prompt)
         if isWithoutBrowser, let flow, flow == "device" || flow == "paste" {
-            throw UsageError("--no-browser goes with --flow browser, not \(flow)")
+            throw UsageError("--no-browser requires --flow browser, not \(flow)")
         }
         if port != nil, flow == "device" {
             throw UsageError("--port is for a redirect, and --flow device has none")

@@ -7,14 +7,14 @@ extension LogoutCommand {
         let linked: ProviderContext?
         do throws(OIDCError) { linked = try operand.linkedExactly() } catch {
             // A session may be left from before the URL became part of a larger resource.
-            let known = try KnownProviders(ProviderContext(operand.asked, context))
+            let known = try KnownProviders(ProviderContext(operand.settings, context))
             guard error.kind == .usage, try !operand.sessions(known, of: nil).isEmpty else { throw error }
             linked = nil
         }
-        let known = try KnownProviders(linked ?? ProviderContext(operand.asked, context))
+        let known = try KnownProviders(linked ?? ProviderContext(operand.settings, context))
         var key: SessionKey?
         if let linked { key = try SessionAccess(linked).key }
-        var others: [ResourceOperand.Stored] = []
+        var others: [(key: SessionKey, entry: KnownProviders.Entry)] = []
         do throws(OIDCError) {
             others = try operand.sessions(known, of: linked?.target?.link).filter { $0.key != key }
         } catch {
@@ -23,13 +23,13 @@ extension LogoutCommand {
         }
         var documents: [JSONValue] = []
         var failures: [OIDCError] = []
-        func note(_ key: SessionKey?, _ provider: ProviderContext?, _ end: () throws(OIDCError) -> Ending)
+        func note(_ key: SessionKey?, _ provider: ProviderContext?, _ end: () throws(OIDCError) -> Outcome)
             throws(OIDCError)
         {
             do throws(OIDCError) {
-                let ending = try end()
-                documents.append(ending.json(of: key?.provider, provider?.settings.profile))
-                if let failure = ending.failure { failures.append(failure) }
+                let outcome = try end()
+                documents.append(outcome.json(of: key?.provider, provider?.settings.profile))
+                if let failure = outcome.failure { failures.append(failure) }
             } catch {
                 guard error.kind != .interrupted else { throw error }
                 failures.append(error)
@@ -43,17 +43,18 @@ extension LogoutCommand {
             }
         }
         for other in others {
-            let provider = known.provider(of: other.key, in: other.store)
+            let provider = known.provider(of: other.key, in: other.entry.store)
             ResourceRecords(context)?.forget(other.key)
             try note(other.key, provider) { () throws(OIDCError) in
-                try forget(try take(other.session, from: other.store.store, provider), provider, context)
+                try forget(
+                    try take(other.entry.session, from: other.entry.store.store, provider), provider, context)
             }
         }
         let leftovers = try operand.takeLeftovers(known, of: linked?.target?.link) { failures.append($0) }
         for leftover in leftovers {
             let provider = known.provider(of: leftover.session.key, in: leftover.store)
             try note(leftover.session.key, provider) { () throws(OIDCError) in
-                try forget(Taken(content: .success(leftover.session)), provider, context)
+                try forget(Removal(content: .success(leftover.session)), provider, context)
             }
         }
         if documents.isEmpty, failures.isEmpty {
@@ -61,7 +62,7 @@ extension LogoutCommand {
                 throw operand.notSignedIn
             }
             context.console.note("there was no session")
-            documents.append(Ending.none.json(of: nil, nil))
+            documents.append(Outcome.none.json(of: nil, nil))
         }
         if context.console.isJSON, var document = documents.first?.object {
             if documents.count > 1 { document["others"] = .array(Array(documents.dropFirst())) }

@@ -43,10 +43,10 @@ struct LogoutCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        if isLocal, endsProviderSession { throw UsageError("--local and --browser exclude each other") }
-        if isAll, url != nil { throw UsageError("--all and a URL exclude each other") }
-        if isAll, endsProviderSession { throw UsageError("--all and --browser exclude each other") }
-        if timeout != nil, !endsProviderSession { throw UsageError("--timeout goes with --browser") }
+        if isLocal, endsProviderSession { throw UsageError("--local and --browser cannot be used together") }
+        if isAll, url != nil { throw UsageError("--all and a URL cannot be used together") }
+        if isAll, endsProviderSession { throw UsageError("--all and --browser cannot be used together") }
+        if timeout != nil, !endsProviderSession { throw UsageError("--timeout requires --browser") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -61,11 +61,11 @@ struct LogoutCommand: RunnableCommand {
         guard isAll else {
             if !provider.namesProvider, let error = ResourceRecords(context)?.choice { throw error }
             let key = try SessionAccess(provider).key
-            let ending = try end(key, provider, context)
+            let outcome = try end(key, provider, context)
             if context.console.isJSON {
-                try context.console.output(ending.json(of: key.provider, provider.settings.profile))
+                try context.console.output(outcome.json(of: key.provider, provider.settings.profile))
             }
-            if let failure = ending.failure { throw failure }
+            if let failure = outcome.failure { throw failure }
             return 0
         }
         return try runAll(provider, context)
@@ -74,12 +74,12 @@ struct LogoutCommand: RunnableCommand {
     /// Ends the session of the settings, wherever it is stored.
     func end(
         _ key: SessionKey, _ provider: ProviderContext, _ context: CommandContext
-    ) throws(OIDCError) -> Ending {
+    ) throws(OIDCError) -> Outcome {
         var store = try provider.store()
         if let earlier = EarlierSession(provider, key), isEmpty(store, key) { store = earlier.store }
-        let taken = try take(key, from: store, provider)
+        let removal = try take(key, from: store, provider)
         provider.target?.forget(context)
-        return try forget(taken, provider, context)
+        return try forget(removal, provider, context)
     }
 
     private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -96,19 +96,19 @@ struct LogoutCommand: RunnableCommand {
         let sessions = try known.sessions(orNote: note)
         let leftovers = try known.takeLeftovers(orNote: note) { _ in true }
         func end(
-            in store: KnownProviders.Store, _ take: () throws(OIDCError) -> Taken
+            in store: KnownProviders.Store, _ take: () throws(OIDCError) -> Removal
         ) throws(OIDCError) {
             do {
-                let taken = try take()
-                let own = taken.session.map { known.provider(of: $0.key, in: store) } ?? provider
-                if let key = taken.session?.key { ResourceRecords(context)?.forget(key) }
-                let ending = try forget(taken, own, context)
+                let removal = try take()
+                let own = removal.session.map { known.provider(of: $0.key, in: store) } ?? provider
+                if let key = removal.session?.key { ResourceRecords(context)?.forget(key) }
+                let outcome = try forget(removal, own, context)
                 documents.append(
-                    ending.json(
-                        of: taken.session?.key.provider,
-                        taken.session.flatMap { known.profile(of: $0.key, in: store) }))
-                guard var failure = ending.failure else { return }
-                if let key = taken.session?.key {
+                    outcome.json(
+                        of: removal.session?.key.provider,
+                        removal.session.flatMap { known.profile(of: $0.key, in: store) }))
+                guard var failure = outcome.failure else { return }
+                if let key = removal.session?.key {
                     failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"
                 }
                 note(failure)
@@ -127,7 +127,7 @@ struct LogoutCommand: RunnableCommand {
         }
         for leftover in leftovers {
             try end(in: leftover.store) { () throws(OIDCError) in
-                Taken(content: .success(leftover.session))
+                Removal(content: .success(leftover.session))
             }
         }
         if context.console.isJSON { try context.console.output(.array(documents)) }
@@ -136,13 +136,13 @@ struct LogoutCommand: RunnableCommand {
     }
 
     /// The result of a logout.
-    struct Ending {
+    struct Outcome {
         /// The provider's answer to the revocation; nil if none was requested.
         let answer: RevocationAnswer?
         let hadSession: Bool
         let failure: OIDCError?
 
-        static let none = Ending(answer: nil, hadSession: false, failure: nil)
+        static let none = Outcome(answer: nil, hadSession: false, failure: nil)
 
         func json(of issuer: String?, _ profile: String?) -> JSONValue {
             [
@@ -155,12 +155,12 @@ struct LogoutCommand: RunnableCommand {
 
     /// Revokes the tokens of a session that was removed, and reports one that could not be read.
     func forget(
-        _ taken: Taken, _ provider: ProviderContext, _ context: CommandContext
-    ) throws(OIDCError) -> Ending {
+        _ removal: Removal, _ provider: ProviderContext, _ context: CommandContext
+    ) throws(OIDCError) -> Outcome {
         var failures: [OIDCError] = []
         var answer: RevocationAnswer?
         var hadSession = true
-        switch taken.content {
+        switch removal.content {
         case .failure(let error):
             context.console.warn("\(error.message); it is forgotten")
             if !isLocal {
@@ -175,33 +175,33 @@ struct LogoutCommand: RunnableCommand {
         case .success(let session?):
             if !isLocal {
                 let signOut = SignOut(provider: provider, session: session)
-                failures = signOut.revoke().map(unrevoked)
+                failures = signOut.revoke().map(notRevoked)
                 answer = signOut.isRevocationOffered ? RevocationAnswer(failures.first) : .notOffered
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
-            if let failure = taken.failure { throw failure }
+            if let failure = removal.failure { throw failure }
             let issuer = DisplayText.clean(session.key.provider)
             let resources = session.key.resources.map { DisplayText.clean($0) }.joined(separator: ", ")
-            let place = resources.isEmpty ? issuer : "\(issuer) for \(resources)"
+            let server = resources.isEmpty ? issuer : "\(issuer) for \(resources)"
             context.console.note(
                 failures.isEmpty && !isLocal
-                    ? "Signed out of \(place); the session is forgotten."
-                    : "The session at \(place) is forgotten here.")
+                    ? "Signed out of \(server); the session is forgotten."
+                    : "The session at \(server) is forgotten here.")
         }
         guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {
-            return Ending(answer: answer, hadSession: hadSession, failure: nil)
+            return Outcome(answer: answer, hadSession: hadSession, failure: nil)
         }
         guard failure.kind != .interrupted else { throw failure }
         // A revocation that the provider did not confirm has one exit code, whatever the reason.
         var error = failure
         let isOwn = error.stage == .endSession && error.kind == .failed
         if error.kind != .unreachable, error.kind != .timedOut, !isOwn { error.kind = .refused }
-        return Ending(answer: answer, hadSession: hadSession, failure: error)
+        return Outcome(answer: answer, hadSession: hadSession, failure: error)
     }
 
     /// Returns the error of a failed revocation, with a hint that the tokens stay valid: without the session,
     /// they cannot be revoked any more.
-    private func unrevoked(_ failure: OIDCError) -> OIDCError {
+    private func notRevoked(_ failure: OIDCError) -> OIDCError {
         guard failure.kind != .refused, failure.kind != .interrupted else { return failure }
         var error = failure
         error.hint = "the session is forgotten here; the tokens stay valid at the provider until they expire"

@@ -12,26 +12,12 @@ struct ManCommand: RunnableCommand {
                 "mkdir -p ~/.local/share/man/man1 && oidc man > ~/.local/share/man/man1/oidc.1",
                 "install it"),
         ],
-        options: [
-            .flag(\.isReference, "--reference", "the commands as Markdown", isHidden: true),
-            .flag(\.isSettings, "--settings", "the settings as Markdown", isHidden: true),
-            .group(\.common),
-        ])
+        options: [.group(\.common)])
 
-    var isReference = false
-    var isSettings = false
     var common = CommonOptions()
     var hasJSONForm: Bool { false }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        if isReference {
-            try StandardOutput.write(Reference.markdown(Program.oidc))
-            return 0
-        }
-        if isSettings {
-            try StandardOutput.write(Manual.settingsTable)
-            return 0
-        }
         try StandardOutput.write(
             ManPage.text(
                 Program.oidc, version: Version.number, date: Version.date, description: Manual.description,

@@ -44,7 +44,7 @@ struct ProxyCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        if port != nil, listen != nil { throw UsageError("--port and --listen exclude each other") }
+        if port != nil, listen != nil { throw UsageError("--port and --listen cannot be used together") }
         if let listen { _ = try ProxyCommand.socketPath(listen) }
         if log == "" { throw UsageError("--log takes a file, or - for stdout") }
     }

@@ -43,7 +43,7 @@ struct RegisterCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         if url != nil, !isMetadata {
-            throw UsageError("a URL goes with --client-metadata", hint: "oidc register --issuer URL")
+            throw UsageError("a URL requires --client-metadata", hint: "oidc register --issuer URL")
         }
         guard isMetadata else { return }
         if isForced { throw UsageError("--client-metadata writes no profile, so --force has no meaning") }
@@ -60,11 +60,11 @@ struct RegisterCommand: RunnableCommand {
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
         let secret = ProfileSecret(of: name, beside: path)
-        try secret.check(among: try writer.existing().profiles, replacing: isForced)
+        try secret.check(among: try writer.profiles(), replacing: isForced)
         context.traceConfiguration(name)
         let provider = ProviderContext(try settings(entries, context), context)
         try refuseOtherClient(provider.settings)
-        guard provider.namesProvider || provider.settings.provider.endpoints[.registration] != nil else {
+        guard provider.namesProvider || provider.settings.provider.endpoint(.registration) != nil else {
             throw .usage("issuer is not set", hint: "oidc register --issuer URL")
         }
         let registered = try register(provider)
@@ -148,12 +148,12 @@ struct RegisterCommand: RunnableCommand {
     /// Returns the entries of the profile: the options, overridden by what the provider registered.
     private func written(
         _ options: [SettingLayers.Entry], _ registered: ClientRegistration.Outcome,
-        _ provider: ProviderContext, _ place: ProfileSecret
+        _ provider: ProviderContext, _ file: ProfileSecret
     ) throws(OIDCError) -> [SettingLayers.Entry] {
-        if let secret = registered.client.clientSecret { try place.write(secret) }
+        if let secret = registered.client.clientSecret { try file.write(secret) }
         var made = registered.entries
         made.append((.issuer, provider.settings.provider.issuer.map { .string($0) }))
-        made.append((.clientSecretFile, registered.client.clientSecret.map { _ in .string(place.file) }))
+        made.append((.clientSecretFile, registered.client.clientSecret.map { _ in .string(file.file) }))
         var entries = options.filter { entry in
             !made.contains { $0.0 == entry.setting && $0.1 != nil }
         }

@@ -10,7 +10,8 @@ struct RequestCommand: RunnableCommand {
         discussion: """
             Prints the response body. The token is sent to the provider, to the profile's resources, and to the \
             resource that it was issued for by oidc login URL; name any other API with --allow-origin. With --login, \
-            signs in if the answer asks for it, or for more scope or a stronger sign-in. With -o json, the response must be JSON, and is indented on a terminal.
+            signs in if the answer asks for it, or for more scope or a stronger sign-in. With -o json, the \
+            response must be JSON, and is indented on a terminal.
             """,
         examples: [
             Example("oidc request https://api.example.com/me", "an API of the profile's resources"),
@@ -44,10 +45,7 @@ struct RequestCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        _ = try request.parsedHeaders()
-        if request.includesHead, common.output == .json {
-            throw UsageError("--include and -o json exclude each other: headers have no JSON form")
-        }
+        try request.validate(with: common)
         if let method, WebURL(method) != nil, WebURL(url) == nil {
             let target = ShellWord.quoted(method)
             throw Self.methods.contains(url)

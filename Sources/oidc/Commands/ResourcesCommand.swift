@@ -25,10 +25,7 @@ struct ResourcesCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        _ = try request.parsedHeaders()
-        if request.includesHead, common.output == .json {
-            throw UsageError("--include and -o json exclude each other: headers have no JSON form")
-        }
+        try request.validate(with: common)
     }
 
     /// Refuses options for a call if no title is given.
@@ -38,7 +35,7 @@ struct ResourcesCommand: RunnableCommand {
             (request.includesHead, "--include"),
         ]
         guard let option = given.first(where: \.0)?.1 else { return }
-        throw .usage("\(option) goes with the title of the resource to call", hint: "oidc resources")
+        throw .usage("\(option) requires the title of the resource to call", hint: "oidc resources")
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {

@@ -23,17 +23,18 @@ struct RevokeCommand: TokenOperandCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
-        let (token, session) = try operand.token(provider)
-        let call = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session) {
+        let (token, session) = try token(provider)
+        let endpoint = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
+        {
             () throws(OIDCError) in try report(.notOffered, context)
         }
         try checkForgettable(token, provider)
         do throws(OIDCError) {
-            try call.perform { (url, client, environment) throws(OIDCError) in
+            let environment = endpoint.environment
+            try environment.transport.perform(
                 try Revocation.call(
-                    token, hint: operand.hint, at: url, client: client, now: environment.now(),
-                    random: environment.random)
-            }
+                    token, hint: hint, at: endpoint.url, client: endpoint.client, now: environment.now(),
+                    random: environment.random))
         } catch {
             if let answer = RevocationAnswer(error) { try report(answer, context) }
             throw error

@@ -29,7 +29,7 @@ struct StatusCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        if isAll, url != nil { throw UsageError("--all and a URL exclude each other") }
+        if isAll, url != nil { throw UsageError("--all and a URL cannot be used together") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -40,7 +40,7 @@ struct StatusCommand: RunnableCommand {
             return try showOne(provider, context)
         }
         let provider = try context.provider(options)
-        guard !isAll else { return try showAll(provider, context) }
+        guard !isAll else { return try show(try known(provider, context), provider, context) }
         if !provider.namesProvider {
             let sessions = try known(provider, context)
             if !sessions.isEmpty { return try show(sessions, provider, context) }
@@ -101,7 +101,7 @@ struct StatusCommand: RunnableCommand {
             let provider = DisplayText.clean(key.provider, limit: 120)
             let line = context.console.completion.completed(access.provider.settings.line("oidc token"))
             try context.console.output(
-                "No token of \(provider) is stored; \(line) requests one by \(key.grant.rawValue), "
+                "No token from \(provider) is stored; \(line) requests one with \(key.grant.rawValue), "
                     + "without a user")
         }
         return 0
@@ -113,7 +113,7 @@ struct StatusCommand: RunnableCommand {
         _ operand: ResourceOperand, _ context: CommandContext
     ) throws(OIDCError) -> Int32 {
         guard operand.mayNeedNoUser else { throw operand.notSignedIn }
-        let settings = operand.asked
+        let settings = operand.settings
         let issuer = operand.ownership.issuers.first
         let (grant, url) = (settings.token.grant, operand.url.withoutQuery)
         if grant == .idJAG {
@@ -134,9 +134,10 @@ struct StatusCommand: RunnableCommand {
             let line = context.console.completion.completed(
                 "oidc token \(ShellWord.quoted(operand.url.text))")
             try context.console.output(
-                "No token of \(DisplayText.clean(url)) is stored; \(line) requests one by \(grant.rawValue), "
+                "No token for \(DisplayText.clean(url)) is stored; \(line) requests one with \(grant.rawValue), "
                     + "without a user"
-                    + (condition.map { ", if it takes tokens of \(DisplayText.clean($0, limit: 120))" } ?? "")
+                    + (condition.map { ", if it takes tokens from \(DisplayText.clean($0, limit: 120))" }
+                        ?? "")
             )
         }
         return 0
@@ -163,10 +164,6 @@ struct StatusCommand: RunnableCommand {
         for failure in failures.prefix(10) { context.console.warn(failure.commandLine) }
         if failures.count > 10 { context.console.warn("\(failures.count - 10) more cannot be read") }
         return reports
-    }
-
-    private func showAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        try show(try known(provider, context), provider, context)
     }
 
     private func show(

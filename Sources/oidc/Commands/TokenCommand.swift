@@ -41,7 +41,9 @@ struct TokenCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         if isHeader, type == .id { throw UsageError("--header is for access tokens, not --type id") }
-        if isHeader, common.output == .json { throw UsageError("--header and -o json exclude each other") }
+        if isHeader, common.output == .json {
+            throw UsageError("--header and -o json cannot be used together")
+        }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {

@@ -66,20 +66,20 @@ struct AWSCredential {
     }
 
     private init(_ response: HTTPResponse, _ secrets: WithheldSecrets) throws(OIDCError) {
-        let root: XMLElement
-        do throws(XMLElement.Malformed) { root = try XMLElement(parsing: response.body) } catch {
+        let answer: XMLAnswer
+        do throws(XMLAnswer.Malformed) { answer = try XMLAnswer(parsing: response.body) } catch {
             throw AWSCredential.unreadable(response, error.reason)
         }
-        guard response.isSuccess, root.name == "AssumeRoleWithWebIdentityResponse",
-            let credentials = root["AssumeRoleWithWebIdentityResult"]?["Credentials"]
-        else { throw AWSCredential.refusal(response, root, secrets) }
+        let credentials = "AssumeRoleWithWebIdentityResponse/AssumeRoleWithWebIdentityResult/Credentials"
+        guard response.isSuccess, answer[credentials] != nil else {
+            throw AWSCredential.refusal(response, answer, secrets)
+        }
         func member(_ name: String) throws(OIDCError) -> String {
-            let found = credentials.children.filter { $0.name == name }
-            guard found.count == 1, let text = found.first?.text, !text.isEmpty,
+            guard let text = answer["\(credentials)/\(name)"], !text.isEmpty,
                 text.utf8.allSatisfy({ ASCII.isVisible($0) })
             else {
                 throw OIDCError(
-                    .refused, "sts: \(name): expected one of visible ASCII characters", stage: stage)
+                    .refused, "sts: \(name): expected visible ASCII characters", stage: stage)
             }
             return text
         }
@@ -98,19 +98,19 @@ struct AWSCredential {
     }
 
     private static func refusal(
-        _ response: HTTPResponse, _ root: XMLElement, _ secrets: WithheldSecrets
+        _ response: HTTPResponse, _ answer: XMLAnswer, _ secrets: WithheldSecrets
     ) -> OIDCError {
-        guard let error = root["Error"] ?? (root.name == "Error" ? root : nil),
-            let code = error["Code"]?.text, !code.isEmpty
+        guard let error = ["ErrorResponse/Error", "Error"].first(where: { answer[$0] != nil }),
+            let code = answer["\(error)/Code"], !code.isEmpty
         else { return unreadable(response, "neither credentials nor an error") }
         let isTemporary =
             response.status >= 500 || response.status == 429 || code == "IDPCommunicationError"
             || code.hasPrefix("Throttl")
-        let answer = OAuthErrorResponse(
-            code: code, description: error["Message"]?.text, withholding: secrets)
+        let refusal = OAuthErrorResponse(
+            code: code, description: answer["\(error)/Message"], withholding: secrets)
         return OIDCError(
-            isTemporary ? .unreachable : .refused, "sts: \(answer.text)", hint: hint(code), stage: stage,
-            oauthError: answer.code)
+            isTemporary ? .unreachable : .refused, "sts: \(refusal.text)", hint: hint(code), stage: stage,
+            oauthError: refusal.code)
     }
 
     private static func hint(_ code: String) -> String? {

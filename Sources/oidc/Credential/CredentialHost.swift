@@ -17,24 +17,18 @@ struct CredentialHost: Sendable {
 
 /// The hosts of a setting.
 struct CredentialHosts: Sendable {
-    private let setting: Setting
-    private let hosts: [CredentialHost]
-    private let layers: SettingLayers
-
-    init(_ setting: Setting, _ layers: SettingLayers) {
-        self.setting = setting
-        self.layers = layers
-        hosts = layers.records(setting).map {
-            CredentialHost(host: $0["host"]?.string ?? "", username: $0["username"]?.string)
-        }
-    }
+    let setting: Setting
+    let layers: SettingLayers
 
     func checked() throws(OIDCError) -> [CredentialHost] {
-        try layers.checking(setting, check)
+        let hosts = layers.records(setting).map {
+            CredentialHost(host: $0["host"]?.string ?? "", username: $0["username"]?.string)
+        }
+        try layers.checking(setting) { () throws(OIDCError) in try check(hosts) }
         return hosts
     }
 
-    private func check() throws(OIDCError) {
+    private func check(_ hosts: [CredentialHost]) throws(OIDCError) {
         for served in hosts {
             let url = WebURL("https://\(served.host)")
             guard url != nil, url?.path == "", url?.query == nil, url?.fragment == nil else {
@@ -42,7 +36,7 @@ struct CredentialHosts: Sendable {
                     "\(setting.name): host: expected a name with or without a port, as in git.example.com, "
                         + "found \(DisplayText.quoted(served.host, limit: 80))")
             }
-            guard served.username?.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) != false else {
+            guard served.username?.utf8.contains(where: ASCII.isControl) != true else {
                 throw .usage("\(setting.name): username: expected a name without control characters")
             }
         }

@@ -23,13 +23,6 @@ struct CredentialToken {
         }
     }
 
-    /// Throws if an ID token is requested and the grant has none. The hint is to use an access token.
-    static func checkKubernetes(_ kind: TokenKind, _ key: SessionKey) throws(OIDCError) {
-        guard kind == .access || key.grant.needsUser else {
-            throw .noIDToken(key.grant, hint: "if the cluster accepts access tokens, give --type access")
-        }
-    }
-
     /// Returns the error for a token that is useless without its key (RFC 9449 §7.1).
     private static func refusal(of type: TokenType, _ access: SessionAccess) -> OIDCError {
         guard type == .dpop else {

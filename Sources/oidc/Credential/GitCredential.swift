@@ -13,12 +13,12 @@ struct GitCredential {
     /// (CVE-2020-5260, CVE-2024-52006).
     init(parsing bytes: [UInt8]) throws(OIDCError) {
         guard bytes.count <= GitCredential.limit, let text = String(validating: bytes, as: UTF8.self),
-            text.utf8.allSatisfy({ $0 != 0 && $0 != 0x0D })
+            text.utf8.allSatisfy({ $0 != 0 && $0 != .carriageReturn })
         else { throw GitCredential.malformed }
         var values: [String: String] = [:]
-        for line in text.utf8.split(separator: 0x0A, omittingEmptySubsequences: false) {
+        for line in text.utf8.split(separator: .lineFeed, omittingEmptySubsequences: false) {
             if line.isEmpty { break }
-            guard let equals = line.firstIndex(of: 0x3D), equals > line.startIndex else {
+            guard let equals = line.firstIndex(of: .equals), equals > line.startIndex else {
                 throw GitCredential.malformed
             }
             let name = String(line[..<equals]) ?? ""
@@ -42,7 +42,7 @@ struct GitCredential {
     }
 
     private static var malformed: OIDCError {
-        .usage("stdin: expected the attributes of git-credential, a line each, every name once")
+        .usage("stdin: expected git-credential attributes, one per line, each name once")
     }
 
     /// Returns the configured host that matches by host and, if both name one, by user name.

@@ -11,14 +11,14 @@ enum GoogleCredential {
     static func tokenType(
         _ environment: Variables, setting: String?, default standard: String
     ) throws(OIDCError) -> String {
-        let asked = environment["GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"].flatMap { $0.isEmpty ? nil : $0 }
-        if let asked, let setting, asked != setting {
+        let requested = environment["GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE"].flatMap { $0.isEmpty ? nil : $0 }
+        if let requested, let setting, requested != setting {
             throw .usage(
                 "gcp_token_type is \(DisplayText.quoted(setting, limit: 100)), and the caller's "
-                    + "subject_token_type is \(DisplayText.quoted(asked, limit: 100))",
+                    + "subject_token_type is \(DisplayText.quoted(requested, limit: 100))",
                 hint: "set gcp_token_type to the caller's value, or remove it")
         }
-        let type = asked ?? setting ?? standard
+        let type = requested ?? setting ?? standard
         guard [idTokenType, jwtType].contains(type) else {
             throw .usage(
                 "subject_token_type: expected \(idTokenType) or \(jwtType), found "

@@ -138,7 +138,8 @@ extension DemoTour {
         ).refresh(session, for: .own)
         let isRotated = outcome.session.tokens.refreshToken != session.tokens.refreshToken
         try line(
-            "a new access_token" + (isRotated ? ", and a new refresh_token: the old one is used up" : ""))
+            "a new access_token"
+                + (isRotated ? ", and a new refresh_token: the old one is no longer valid" : ""))
         return outcome.session
     }
 
@@ -154,7 +155,7 @@ extension DemoTour {
         let spent = TokenEndpoint(url: session.endpoints.token, client: Client(id: session.key.clientID))
         do throws(OIDCError) {
             _ = try TokenRefresh(environment: environment, tokenEndpoint: spent).request(session, for: .own)
-            throw OIDCError(.failed, "the demo provider still takes a token that was revoked")
+            throw OIDCError(.failed, "the demo provider still accepts a revoked token")
         } catch {
             guard error.endsSession else { throw error }
             try line("asked again, the provider answers \(error.oauthError ?? "no"): the session is over")

@@ -15,7 +15,7 @@ struct Doctor {
             findings.append(settingsChecks.configuration(settings))
         } catch {
             findings.append(Finding("configuration", error))
-            settings = context.settings(SettingLayers(profile: nil, entries: []))
+            settings = context.settings(profile: nil, [])
         }
         let isConfigured = findings.allSatisfy { $0.result != .problem }
         let provider = ProviderContext(settings, context)

@@ -56,24 +56,8 @@ extension Finding {
     func redacted(home: String?) -> Finding {
         guard let home, home.utf8.count > 1 else { return self }
         var finding = self
-        finding.detail = Finding.shortened(detail, home)
-        finding.hint = hint.map { Finding.shortened($0, home) }
+        finding.detail = detail.pieces(between: home).joined(separator: "~")
+        finding.hint = hint?.pieces(between: home).joined(separator: "~")
         return finding
-    }
-
-    private static func shortened(_ text: String, _ home: String) -> String {
-        let (bytes, sought) = (Array(text.utf8), Array(home.utf8))
-        var shown: [UInt8] = []
-        var position = 0
-        while position < bytes.count {
-            if bytes[position...].starts(with: sought) {
-                shown.append(0x7E)
-                position += sought.count
-            } else {
-                shown.append(bytes[position])
-                position += 1
-            }
-        }
-        return String(decoding: shown, as: UTF8.self)
     }
 }

@@ -16,11 +16,11 @@ struct MachineChecks {
         do throws(OIDCError) {
             let redirect = try settings.signIn.redirect()
             guard let address = redirect.loopback else {
-                return Finding("callback", .ok, "\(redirect.text) is pasted, nothing listens")
+                return Finding("callback", .ok, "\(redirect.text) is pasted, so no port is needed")
             }
             let server = try LoopbackServer(address)
             defer { server.close() }
-            return Finding("callback", .ok, "\(redirect.text(port: server.port)) can be listened on")
+            return Finding("callback", .ok, "\(redirect.text(port: server.port)) is available")
         } catch {
             return Finding("callback", error)
         }

@@ -34,14 +34,14 @@ struct ProviderChecks {
 
     private func named() -> Finding {
         // Sign-ins to a URL need no provider in the settings.
-        let resources = ResourceRecords(provider.context)?.places ?? []
-        if settings.provider.endpoints[.token] == nil,
+        let resources = ResourceRecords(provider.context)?.urls ?? []
+        if settings.provider.endpoint(.token) == nil,
             !resources.isEmpty || settings.client.metadataURL != nil
         {
             let list = resources.isEmpty ? "none yet" : resources.joined(separator: ", ")
             return Finding("provider", .ok, "none is set; resources that were signed in to: \(list)")
         }
-        guard settings.provider.endpoints[.token] != nil else {
+        guard settings.provider.endpoint(.token) != nil else {
             return Finding(
                 "provider", .problem, "issuer is not set",
                 hint: provider.setUpLine)

@@ -14,16 +14,16 @@ struct InitDialog {
     let home: String?
 
     /// A typed secret, and the file to keep it in.
-    struct TypedSecret {
+    struct SecretInput {
         let text: Redacted<String>
-        let place: ProfileSecret
+        let destination: ProfileSecret
     }
 
     /// Prompts for the values missing on the command line. `profiles` are those of the configuration file at
     /// `path`.
     func complete(
         _ command: inout ConfigInitCommand, profiles: JSONObject, path: String
-    ) throws(OIDCError) -> TypedSecret? {
+    ) throws(OIDCError) -> SecretInput? {
         if let name = command.common.profile { try ProfileWriter.checkName(name) }
         let given = try command.options.entries().map(\.setting)
         let preset = try preset(&command, given)
@@ -73,7 +73,7 @@ struct InitDialog {
             if !found.isEmpty { shown = found }
             say(
                 found.isEmpty
-                    ? "  none has \"\(DisplayText.clean(answer, limit: 40))\" in its name"
+                    ? "  no known provider matches \"\(DisplayText.clean(answer, limit: 40))\""
                     : found.enumerated().map { "  \($0.offset + 1)  \($0.element.name): \($0.element.title)" }
                         .joined(separator: "\n"))
         }
@@ -115,10 +115,10 @@ struct InitDialog {
 
     /// Prompts for the secret's file, or for the secret itself if it can be stored.
     private func secret(
-        _ command: inout ConfigInitCommand, _ place: ProfileSecret, _ profiles: JSONObject
-    ) throws(OIDCError) -> TypedSecret? {
+        _ command: inout ConfigInitCommand, _ destination: ProfileSecret, _ profiles: JSONObject
+    ) throws(OIDCError) -> SecretInput? {
         var isTaken = false
-        do throws(OIDCError) { try place.check(among: profiles, replacing: command.isForced) } catch {
+        do throws(OIDCError) { try destination.check(among: profiles, replacing: command.isForced) } catch {
             say("  \(error.commandLine)")
             isTaken = true
         }
@@ -134,8 +134,8 @@ struct InitDialog {
         guard !isTaken else { return nil }
         let typed = try line("Client secret (not shown; Enter: none): ", isHidden: true)
         guard !typed.isEmpty else { return nil }
-        command.options.assignments.append("client_secret_file=\(place.file)")
-        return TypedSecret(text: Redacted(typed), place: place)
+        command.options.assignments.append("client_secret_file=\(destination.file)")
+        return SecretInput(text: Redacted(typed), destination: destination)
     }
 
     /// Asks a yes-or-no question. An empty answer means yes.

@@ -35,13 +35,13 @@ struct NewProfile {
     }
 
     /// Writes the profile, and then the secret to a file that no other profile uses.
-    func write(replacing: Bool, secret: InitDialog.TypedSecret? = nil) throws(OIDCError) {
+    func write(replacing: Bool, secret: InitDialog.SecretInput? = nil) throws(OIDCError) {
         try writer.write(as: name, replacing: replacing) { profiles throws(OIDCError) in
-            try secret?.place.check(among: profiles, replacing: replacing)
+            try secret?.destination.check(among: profiles, replacing: replacing)
             return entries
         }
         guard let secret else { return }
-        do throws(OIDCError) { try secret.place.write(secret.text) } catch {
+        do throws(OIDCError) { try secret.destination.write(secret.text) } catch {
             var error = error
             error.message += "; profile \(DisplayText.quoted(name)) is written without its secret"
             throw error

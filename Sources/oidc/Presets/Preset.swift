@@ -15,7 +15,7 @@ struct Preset: Sendable {
     /// The type of application to register, as the provider calls it.
     let application: String
     /// The URL or the path in the provider's console to register it at; a template, like the settings.
-    let registrationPlace: String
+    let registrationPage: String
     var redirect = Redirect.anyPort
     let secret: Secret
     var flows: [SignInSettings.Flow] = [.browser, .paste]

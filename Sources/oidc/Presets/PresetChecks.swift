@@ -36,7 +36,7 @@ struct PresetChecks {
         return Finding(
             "provider", .warning,
             "\(match.preset.title) compares the redirect URL with its port, and no port is fixed",
-            hint: "\(settings.loginLine) --port 8484, with the URL registered at \(match.registrationPlace)")
+            hint: "\(settings.loginLine) --port 8484, with the URL registered at \(match.registrationPage)")
     }
 
     private var secret: Finding? {
@@ -45,7 +45,7 @@ struct PresetChecks {
         guard match.preset.secret == .required, hasNone, settings.signIn.flow != .device else { return nil }
         return Finding(
             "provider", .warning, "\(match.preset.title) gives its clients a secret, and none is set",
-            hint: "set client_secret_file; the secret is shown at \(match.registrationPlace)")
+            hint: "set client_secret_file; the secret is shown at \(match.registrationPage)")
     }
 
     private var refresh: Finding? {

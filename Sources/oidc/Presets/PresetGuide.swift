@@ -45,7 +45,7 @@ struct PresetGuide {
 
     var registration: [String] {
         [
-            "Register:     \(preset.application)", "Where:        \(made.registrationPlace)",
+            "Register:     \(preset.application)", "Where:        \(made.registrationPage)",
             "Redirect URL: \(redirect)",
         ]
     }
@@ -63,7 +63,7 @@ struct PresetGuide {
         return [
             "path": .string(path), "profile": .string(profile), "provider": .string(preset.name),
             "redirect_uri": .string(redirectURI), "register": .string(preset.application),
-            "register_at": .string(made.registrationPlace), "secret": .string(preset.secret.rawValue),
+            "register_at": .string(made.registrationPage), "secret": .string(preset.secret.rawValue),
             "settings": .object(written),
             "next": .string(signIn),
         ]

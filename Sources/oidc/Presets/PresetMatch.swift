@@ -6,7 +6,7 @@ struct PresetMatch {
     /// The parameters' values, read from the issuer or token endpoint.
     let values: [String: String]
 
-    var registrationPlace: String { preset.registrationPlace(values) }
+    var registrationPage: String { preset.registrationPage(values) }
 
     /// The values in the syntax of `oidc config init`.
     var words: [String] {
@@ -56,12 +56,12 @@ extension Preset {
         let identifier =
             variant.first { $0.key == .issuer }.map { ($0.value, settings.provider.issuer) }
             ?? variant.first { $0.key == .tokenEndpoint }.map {
-                ($0.value, settings.provider.endpoints[.token])
+                ($0.value, settings.provider.endpoint(.token))
             }
         guard let (template, named) = identifier, let named, let values = values(in: named, by: template),
             values["client_id"] == nil || values["client_id"] == settings.client.id
         else { return nil }
-        return isTelling(template, values) ? values : nil
+        return isDistinctive(template, values) ? values : nil
     }
 
     /// Returns the values that turn a template into a string; nil if the string does not match.
@@ -99,7 +99,7 @@ extension Preset {
 
     /// Returns whether a URL that matches the template belongs to this provider, by its host or a distinctive
     /// path.
-    private func isTelling(_ template: String, _ values: [String: String]) -> Bool {
+    private func isDistinctive(_ template: String, _ values: [String: String]) -> Bool {
         guard let first = parameters.first(where: { template.includes("{\($0.name)}") }) else { return true }
         let value = values[first.name] ?? ""
         switch first.check {

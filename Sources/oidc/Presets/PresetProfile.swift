@@ -4,7 +4,7 @@ import OIDCCore
 /// The profile made from a preset, its parameters and the options.
 struct PresetProfile {
     let preset: Preset
-    let registrationPlace: String
+    let registrationPage: String
     /// The preset's settings, then those of the command line, which replace the preset's.
     let entries: [SettingLayers.Entry]
 
@@ -18,7 +18,7 @@ struct PresetProfile {
     ) throws(OIDCError) {
         self.preset = preset
         var values = try preset.values(words, line: line)
-        registrationPlace = preset.registrationPlace(values)
+        registrationPage = preset.registrationPage(values)
         values["client_id"] = try preset.clientID(of: options)
         var templates = Array(preset.settings(values))
         if preset.secret == .required { templates.append((.clientSecretFile, secretFile)) }
@@ -119,9 +119,9 @@ extension Preset {
     }
 
     /// Returns the URL or path to register at, with examples for parameters without a value.
-    func registrationPlace(_ values: [String: String]) -> String {
+    func registrationPage(_ values: [String: String]) -> String {
         let examples = Dictionary(uniqueKeysWithValues: parameters.map { ($0.name, $0.example) })
-        return filled(registrationPlace, values.merging(examples) { value, _ in value })
+        return filled(registrationPage, values.merging(examples) { value, _ in value })
     }
 
     /// Returns example arguments: the preset, the valid parameters that were given, with corrected names, and

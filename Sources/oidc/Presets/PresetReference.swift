@@ -42,7 +42,7 @@ enum PresetReference {
             "parameters": .array(preset.parameters.map(json)),
             "flows": .array(preset.flows.map { .string($0.rawValue) }),
             "secret": .string(preset.secret.rawValue), "register": .string(preset.application),
-            "register_at": .string(preset.registrationPlace), "redirect": .string(preset.redirect.rawValue),
+            "register_at": .string(preset.registrationPage), "redirect": .string(preset.redirect.rawValue),
             "note": JSONValue(preset.note), "source": .string(preset.source), "date": .string(preset.date),
         ]
     }

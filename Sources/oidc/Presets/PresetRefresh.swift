@@ -15,7 +15,7 @@ extension PresetMatch {
         guard let option = preset.refreshSwitch, session.tokens.access.expiresAt != nil else { return nil }
         return Warning(
             "no refresh token: \(preset.title) issues one if \(option) is switched on",
-            hint: .text("switch it on at \(registrationPlace), then: \(settings.loginLine)"))
+            hint: .text("switch it on at \(registrationPage), then: \(settings.loginLine)"))
     }
 
     /// Returns the missing settings that a refresh token requires, for a message and as options of `oidc

@@ -4,21 +4,21 @@ import OIDCSystem
 /// The providers of all profiles. A session is handled with the settings of its own provider and client, so
 /// no other client's secret is sent there.
 struct KnownProviders {
-    private let asked: ProviderContext
+    private let current: ProviderContext
     private let profiles: [ProviderContext]
     /// The network settings, used for every session.
     private let network: [SettingLayers.Entry]
 
-    init(_ asked: ProviderContext) throws(OIDCError) {
-        self.asked = asked
-        let network = asked.settings.layers.entries.filter { NetworkSettings.shared.contains($0.setting) }
+    init(_ current: ProviderContext) throws(OIDCError) {
+        self.current = current
+        let network = current.settings.layers.entries.filter { NetworkSettings.shared.contains($0.setting) }
         self.network = network
-        let context = asked.context
+        let context = current.context
         profiles = try context.settingsLoader.profiles().compactMap { loaded in
             switch loaded {
             case .success(let entries):
                 return ProviderContext(
-                    context.settings(SettingLayers(profile: entries.profile, entries: entries.own + network)),
+                    context.settings(profile: entries.profile, entries.own + network),
                     context)
             case .failure(let error):
                 context.console.warn(error.message)
@@ -36,12 +36,12 @@ struct KnownProviders {
 
     /// Returns the stores of the settings and of all profiles, each once.
     private func stores(isSilent: Bool = false) throws(OIDCError) -> [Store] {
-        var stores = [Store(store: try asked.store(), name: asked.settings.storeName)]
+        var stores = [Store(store: try current.store(), name: current.settings.storeName)]
         for profile in profiles where !stores.contains(where: { $0.name == profile.settings.storeName }) {
             do {
                 stores.append(Store(store: try profile.store(), name: profile.settings.storeName))
             } catch {
-                if !isSilent { asked.context.console.warn(error.message) }
+                if !isSilent { current.context.console.warn(error.message) }
             }
         }
         return stores
@@ -52,8 +52,8 @@ struct KnownProviders {
     ///
     /// A session in two stores that differ only in their keys is listed once, with the store that can read
     /// it.
-    func sessions(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Stored] {
-        var found: [Stored] = []
+    func sessions(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Entry] {
+        var found: [Entry] = []
         var indices: [String: Int] = [:]
         for store in try stores() {
             let all: [StoredSession]
@@ -66,10 +66,10 @@ struct KnownProviders {
                 if case .failure(let error) = session.content, error.kind == .interrupted { throw error }
                 if let index = indices[session.location] {
                     guard found[index].session.session == nil, session.session != nil else { continue }
-                    found[index] = Stored(session: session, store: store)
+                    found[index] = Entry(session: session, store: store)
                 } else {
                     indices[session.location] = found.count
-                    found.append(Stored(session: session, store: store))
+                    found.append(Entry(session: session, store: store))
                 }
             }
         }
@@ -93,7 +93,7 @@ struct KnownProviders {
     }
 
     /// A session, and the store that has it.
-    struct Stored {
+    struct Entry {
         let session: StoredSession
         let store: Store
     }
@@ -101,7 +101,7 @@ struct KnownProviders {
     /// Returns whether another profile than the one in use keeps this session in this store.
     func isInUse(_ store: String, for key: SessionKey) -> Bool {
         profiles.contains { profile in
-            profile.settings.profile != asked.settings.profile && profile.settings.store == store
+            profile.settings.profile != current.settings.profile && profile.settings.store == store
                 && (try? profile.sessionKey()) == key
         }
     }
@@ -109,7 +109,7 @@ struct KnownProviders {
     /// Returns the settings of a resource's session, with the secret of the client that was registered for
     /// it.
     private func registered(_ key: SessionKey) -> ProviderContext? {
-        guard let records = ResourceRecords(asked.context), let resource = key.resources.first,
+        guard let records = ResourceRecords(current.context), let resource = key.resources.first,
             let client = try? records.registrations.client(key.clientID, issuer: key.provider)
         else { return nil }
         let origin = SettingLayers.Origin.resource(resource)
@@ -123,7 +123,7 @@ struct KnownProviders {
         add(.clientSecret, client.clientSecret.map { .string($0.revealed) })
         add(.clientAuth, client.settings[Setting.clientAuth.name])
         return ProviderContext(
-            asked.context.settings(SettingLayers(profile: nil, entries: entries)), asked.context)
+            current.context.settings(profile: nil, entries), current.context)
     }
 
     /// Returns the name of the profile that a session belongs to; nil if that profile uses another store.
@@ -133,15 +133,15 @@ struct KnownProviders {
     }
 
     /// Returns the error with a hint for the listed session, because the command line is about another one.
-    func naming(_ failure: OIDCError, of stored: Stored) -> OIDCError {
+    func naming(_ failure: OIDCError, of stored: Entry) -> OIDCError {
         let location = stored.session.location
-        let owner = ([asked] + profiles).first { provider in
+        let owner = ([current] + profiles).first { provider in
             guard let key = try? provider.sessionKey(), let store = try? provider.store() else {
                 return false
             }
             return store.location(of: key) == location
         }
-        guard owner?.settings.profile != asked.settings.profile || owner == nil else { return failure }
+        guard owner?.settings.profile != current.settings.profile || owner == nil else { return failure }
         let profile = owner?.settings.profile.map { " -p \(ShellWord.quoted($0))" }
         let move = "move it away: mv \(ShellWord.quoted(location)) \(ShellWord.quoted(location + ".old"))"
         let isFile = location.hasPrefix("/")
@@ -166,7 +166,7 @@ struct KnownProviders {
     /// Returns the settings for a session: those of a profile, preferably one that uses its store; those of a
     /// registered client; or only the provider and the client ID, without a secret.
     func provider(of key: SessionKey, in store: Store? = nil) -> ProviderContext {
-        let known = [asked] + profiles
+        let known = [current] + profiles
         var ofClient = known.filter {
             (try? $0.identifier()) == key.provider && $0.settings.client.id == key.clientID
         }
@@ -178,13 +178,11 @@ struct KnownProviders {
         if let found = own ?? ofClient.first { return found }
         if let registered = registered(key) { return registered }
         let origin = SettingLayers.Origin.option("the session")
-        let layers = SettingLayers(
-            profile: nil,
-            entries: [
-                SettingLayers.Entry(setting: .issuer, value: .string(key.provider), origin: origin),
-                SettingLayers.Entry(setting: .clientID, value: .string(key.clientID), origin: origin),
-            ] + network)
-        return ProviderContext(asked.context.settings(layers), asked.context)
+        let entries = [
+            SettingLayers.Entry(setting: .issuer, value: .string(key.provider), origin: origin),
+            SettingLayers.Entry(setting: .clientID, value: .string(key.clientID), origin: origin),
+        ]
+        return ProviderContext(current.context.settings(profile: nil, entries + network), current.context)
     }
 }
 

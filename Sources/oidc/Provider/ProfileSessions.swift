@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// The profiles of the configuration file and their sessions. Variables are ignored.
 struct ProfileSessions {
-    struct Listed {
+    struct Profile {
         let name: String
         let isDefault: Bool
         /// The profile's settings; nil if they are not valid.
@@ -13,30 +13,31 @@ struct ProfileSessions {
         let store: String
 
         /// Returns whether both profiles use one session: signing in or out with one does so with the other.
-        fileprivate func shares(with other: Listed) -> Bool {
+        fileprivate func shares(with other: Profile) -> Bool {
             guard let key, name != other.name else { return false }
             return key == other.key && store == other.store
         }
     }
 
-    let profiles: [Listed]
+    let profiles: [Profile]
     private let context: CommandContext
 
     init(_ file: ConfigurationFile?, _ context: CommandContext) {
         self.context = context
-        let chosen = try? file?.profile(named: nil)?.name
-        profiles = (file?.profiles ?? []).map { profile in
-            var common = CommonOptions()
-            common.profile = profile.name
-            let loader = SettingsLoader(environment: [:], common: common)
+        guard let file else {
+            profiles = []
+            return
+        }
+        let chosen = try? file.profile(named: nil)?.name
+        profiles = file.profiles.map { profile in
             do throws(OIDCError) {
-                let settings = context.settings(try loader.load(from: file, in: file?.path ?? "").layers)
+                let settings = try file.settings(of: profile.name, home: context.environment["HOME"])
                 try settings.check()
-                return Listed(
+                return Profile(
                     name: profile.name, isDefault: profile.name == chosen, settings: settings, problem: nil,
                     key: try? ProviderContext(settings, context).sessionKey(), store: settings.store)
             } catch {
-                return Listed(
+                return Profile(
                     name: profile.name, isDefault: profile.name == chosen, settings: nil, problem: error,
                     key: nil, store: "")
             }
@@ -44,12 +45,12 @@ struct ProfileSessions {
     }
 
     /// Returns the names of the other profiles that share a profile's session.
-    func sharing(with profile: Listed) -> [String] {
+    func sharing(with profile: Profile) -> [String] {
         profiles.filter { profile.shares(with: $0) }.map(\.name)
     }
 
     /// Returns the report of a profile's session; nil if there is none, or the error.
-    func report(_ profile: Listed) -> Result<SessionReport?, OIDCError> {
+    func report(_ profile: Profile) -> Result<SessionReport?, OIDCError> {
         guard let settings = profile.settings, let key = profile.key else { return .success(nil) }
         return Result { () throws(OIDCError) in
             let store = try ProviderContext(settings, context).store()

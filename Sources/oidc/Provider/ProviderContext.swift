@@ -69,7 +69,7 @@ final class ProviderContext: Sendable {
             return try ResourceSearch(
                 target.operand.url, environment: environment, allowsInsecureHTTP: allowsInsecureHTTP
             ).authorizationServer(
-                issuer: issuer, configured: Array(settings.provider.endpoints.keys),
+                issuer: issuer, configured: settings.provider.endpoints,
                 forSignIn: settings.token.grant.needsUser)
         }
         return try documents(environment).metadata(
@@ -100,13 +100,13 @@ final class ProviderContext: Sendable {
             try settings.provider.checkIssuer()
             return issuer
         }
-        if let endpoint = settings.provider.endpoints[.token] { return endpoint }
+        if let endpoint = settings.provider.endpoint(.token) { return endpoint }
         throw noIssuer
     }
 
     /// Whether the settings name a provider.
     var namesProvider: Bool {
-        settings.provider.issuer != nil || settings.provider.endpoints[.token] != nil
+        settings.provider.issuer != nil || settings.provider.endpoint(.token) != nil
     }
 
     /// The error for a missing issuer, which lists the profiles if none was chosen.
@@ -130,7 +130,7 @@ final class ProviderContext: Sendable {
             keys.isEmpty ? "issuer is not set" : "issuer is not set, and no profile names one",
             hint: ways.isEmpty
                 ? setUpLine
-                : own.isEmpty ? listed : "name a session that is there: \(listed)")
+                : own.isEmpty ? listed : "name an existing session: \(listed)")
     }
 
     /// The command that sets a provider, in a new profile or in the profile in use.

@@ -20,7 +20,7 @@ extension ProviderContext {
             return NoCache()
         }
         let cache = MetadataCache(directory: directory)
-        return context.console.isVerbose ? TracedCache(cache: cache, console: context.console) : cache
+        return context.console.isVerbose ? CacheTrace(cache, context.console) : cache
     }
 
     func transport() throws(OIDCError) -> CurlTransport {

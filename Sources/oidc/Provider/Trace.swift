@@ -2,38 +2,23 @@ import OIDCCore
 import OIDCSystem
 import Synchronization
 
-/// A document cache that logs each lookup.
-struct TracedCache: DocumentCache {
-    let cache: any DocumentCache
-    let console: Console
-
-    func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
-        let found = cache.lookup(url, at: now)
-        console.trace("cache: \(found == nil ? "no entry for" : "used for") \(url.withoutQuery)")
-        return found
-    }
-
-    func keep(_ response: HTTPResponse, from url: WebURL, at now: Instant) {
-        cache.keep(response, from: url, at: now)
-    }
-
-    func forget(_ url: WebURL) { cache.forget(url) }
-}
-
-/// A document cache that records whether a lookup succeeded.
-final class WatchedCache: DocumentCache {
+/// A document cache that records whether a lookup succeeded, and logs each to the console if it has one.
+final class CacheTrace: DocumentCache {
     private let cache: any DocumentCache
+    private let console: Console?
     private let hasFound = Mutex(false)
 
-    init(_ cache: any DocumentCache) {
+    init(_ cache: any DocumentCache, _ console: Console? = nil) {
         self.cache = cache
+        self.console = console
     }
 
     var isUsed: Bool { hasFound.withLock { $0 } }
 
     func lookup(_ url: WebURL, at now: Instant) -> [UInt8]? {
-        guard let found = cache.lookup(url, at: now) else { return nil }
-        hasFound.withLock { $0 = true }
+        let found = cache.lookup(url, at: now)
+        console?.trace("cache: \(found == nil ? "no entry for" : "used for") \(url.withoutQuery)")
+        if found != nil { hasFound.withLock { $0 = true } }
         return found
     }
 
@@ -60,7 +45,7 @@ extension ProviderContext {
             case nil: break
             }
         }
-        let origin = settings.layers.entries.first { $0.setting == .flow }?.origin.text ?? "the default"
+        let origin = settings.layers.entry(.flow)?.origin.text ?? "the default"
         context.console.trace("flow \(chosen.rawValue) (\(origin)); \(reasons.joined(separator: "; "))")
     }
 

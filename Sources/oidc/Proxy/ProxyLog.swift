@@ -22,7 +22,7 @@ final class ProxyLog {
             let reason =
                 switch error {
                 case .tooManyLinks: "it is a symbolic link"
-                case .noReader: "it is a pipe that nobody reads"
+                case .noReader: "it is a pipe without a reader"
                 default: "\(error)"
                 }
             throw .usage("--log \(DisplayText.clean(path)) cannot be written: \(reason)")
@@ -41,7 +41,7 @@ final class ProxyLog {
             try descriptor.writeAll(Array(lines.utf8))
         } catch {
             isBroken = true
-            console.warn("the log of requests ends here: \(error)")
+            console.warn("cannot write to the request log: \(error)")
         }
     }
 }

@@ -82,7 +82,7 @@ struct ProxySession {
             case .provider(let provider):
                 try SessionAccess(ProviderContext(provider.settings, context), mayKeepNothing: mayLogIn)
             case .resource(let operand):
-                try ResourceOperand(operand.url, operand.asked, context).access(mayLogIn: mayLogIn)
+                try ResourceOperand(operand.url, operand.settings, context).access(mayLogIn: mayLogIn)
             }
         guard let store = memory.store.withLock({ $0 }) else { return access }
         return SessionAccess(access, in: store)

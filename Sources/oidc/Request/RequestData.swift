@@ -56,8 +56,9 @@ struct RequestData {
 
     private static func isJSON(_ bytes: some Sequence<UInt8>) -> Bool {
         let bytes = Array(bytes)
-        guard let first = bytes.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) else { return false }
-        return (first == 0x7B || first == 0x5B) && (try? JSONValue(parsing: bytes)) != nil
+        guard let first = bytes.first(where: { ![.space, .tab, .lineFeed, .carriageReturn].contains($0) })
+        else { return false }
+        return (first == .leftBrace || first == .leftBracket) && (try? JSONValue(parsing: bytes)) != nil
     }
 
     var isEmpty: Bool {

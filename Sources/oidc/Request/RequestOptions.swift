@@ -16,11 +16,18 @@ struct RequestOptions: OptionGroup {
     var data: String?
     var includesHead = false
 
+    func validate(with common: CommonOptions) throws(UsageError) {
+        _ = try parsedHeaders()
+        if includesHead, common.output == .json {
+            throw UsageError("--include and -o json cannot be used together: headers have no JSON form")
+        }
+    }
+
     /// Parses the headers (RFC 9110 §5). Refuses line ends, and headers that this program sets itself.
     func parsedHeaders() throws(UsageError) -> HTTPHeaders {
         var parsed = HTTPHeaders()
         for text in headers {
-            guard let colon = text.utf8.firstIndex(of: 0x3A) else {
+            guard let colon = text.utf8.firstIndex(of: .colon) else {
                 throw UsageError("--header takes NAME: VALUE, as in -H 'Accept: text/plain'")
             }
             let name = String(text[..<colon])
@@ -28,12 +35,12 @@ struct RequestOptions: OptionGroup {
             guard !name.isEmpty, name.utf8.allSatisfy(ASCII.isTokenCharacter) else {
                 throw UsageError("--header: \(UsageError.quoted(name)) is not a header name")
             }
-            guard value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+            guard value.utf8.allSatisfy({ !ASCII.isControl($0) || $0 == .tab }) else {
                 throw UsageError(
                     "--header \(name): the value contains a line break or another control character")
             }
             guard !Self.ours.contains(ASCII.lowercased(name)) else {
-                throw UsageError("--header: \(name) is set by this program alone")
+                throw UsageError("--header: \(name) cannot be set, because oidc sets it")
             }
             parsed.append(name, value)
         }
@@ -75,7 +82,7 @@ extension HTTPMethod {
     init(operand: String) throws(UsageError) {
         let name = String(decoding: operand.utf8.map { ASCII.uppercased($0) }, as: UTF8.self)
         guard !name.isEmpty, name.utf8.count <= 32,
-            name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F }),
+            name.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == .hyphen || $0 == .underscore }),
             !["TRACE", "CONNECT"].contains(name)
         else { throw UsageError("\(UsageError.quoted(operand)) is not a method for an API") }
         self.init(name)

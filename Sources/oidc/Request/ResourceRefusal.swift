@@ -77,9 +77,10 @@ struct ResourceRefusal {
         switch head.status {
         case 401 where !body.isRepeatable: return "give the body as @FILE, so it can be sent again"
         case 401 where DPoP.isNonceDemand(resourceResponse: head):
-            return "it asks again for the nonce that it was sent: report that to whoever runs the resource"
+            return "it asks again for the nonce that it was sent: report it to the operator of the resource"
         case 401 where provider.target != nil:
-            return "the resource refuses the tokens of its own server: report that to whoever runs it"
+            return
+                "the resource refuses the tokens of its own server: report it to the operator of the resource"
         case 401: return "see what the token is for: oidc inspect --type access"
         case 300..<400: return target.map { "use that URL, if it is the right one: \($0.withoutQuery)" }
         case 429, 500...: return head.retryAfter.map { "try again in \(TimeWords.duration(Int64($0)))" }

@@ -95,7 +95,7 @@ struct TerminalFilter {
     }
 
     private func shown(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        if bytes.allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 0x09 || $0 == 0x0A }) {
+        if bytes.allSatisfy({ ASCII.isPrintable($0) || $0 == .tab || $0 == .lineFeed }) {
             return Array(bytes)
         }
         var passed = String.UnicodeScalarView()

@@ -16,19 +16,19 @@ struct OwnProvider {
             var loader = context.settingsLoader
             loader.profileName = name
             let own = try loader.load().layers.given.filter { $0.origin.layer == .profile }
-            let settings = context.settings(SettingLayers(profile: name, entries: own))
+            let settings = context.settings(profile: name, own)
             access = try SessionAccess(ProviderContext(settings, context))
             return
         }
         // Without --issuer, --client-id names the client at the resource's server.
-        let isNamed = operand.asked.layers.given.contains {
+        let isNamed = operand.settings.layers.given.contains {
             $0.setting == .issuer && $0.origin.layer == .options
         }
-        let entries = operand.asked.layers.given.filter { entry in
+        let entries = operand.settings.layers.given.filter { entry in
             guard entry.origin.layer == .options else { return entry.setting != .grant }
             return ![.grant, .scope].contains(entry.setting) && (isNamed || entry.setting != .clientID)
         }
-        let settings = context.settings(SettingLayers(profile: operand.asked.profile, entries: entries))
+        let settings = context.settings(profile: operand.settings.profile, entries)
         guard let issuer = settings.provider.issuer, !ExactText.isSame(issuer, target.link.issuer) else {
             throw .usage(
                 "grant id_jag needs the user's own provider, and none is set",

@@ -102,7 +102,7 @@ extension ResourceOperand {
     var notSignedIn: OIDCError {
         do throws(OIDCError) {
             try RequestOptions.checkScheme(
-                url, allowsInsecureHTTP: asked.provider.allowsInsecureHTTP)
+                url, allowsInsecureHTTP: settings.provider.allowsInsecureHTTP)
         } catch {
             return error
         }
@@ -118,7 +118,7 @@ extension ResourceOperand {
     /// The command line that signs in to the URL with the options that were given.
     var loginLine: String {
         let profile = namedProfile.map { " -p \(ShellWord.quoted($0))" } ?? ""
-        let options = asked.givenOptions(and: [("--scope", .scope)]).map { " \($0)" }.joined()
+        let options = settings.givenOptions(and: [("--scope", .scope)]).map { " \($0)" }.joined()
         return "oidc login \(ShellWord.quoted(url.text))\(profile)\(options)"
     }
 }
@@ -126,7 +126,7 @@ extension ResourceOperand {
 extension Settings {
     /// Whether an option names the scope.
     var isScopeAnOption: Bool {
-        layers.entries.first { $0.setting == .scope }?.origin.layer == .options
+        layers.entry(.scope)?.origin.layer == .options
     }
 }
 
@@ -134,8 +134,7 @@ extension ProviderContext {
     /// Returns the provider with settings that override those given.
     func adding(_ entries: [SettingLayers.Entry]) -> ProviderContext {
         guard !entries.isEmpty else { return self }
-        let layers = SettingLayers(profile: settings.profile, entries: entries + settings.layers.given)
-        return ProviderContext(context.settings(layers), context, until: deadline, target: target)
+        return ProviderContext(settings.overridden(by: entries), context, until: deadline, target: target)
     }
 
     /// Returns the provider with a wider scope for the sign-in.
@@ -143,10 +142,9 @@ extension ProviderContext {
         let origin: SettingLayers.Origin =
             target.map { .resource($0.operand.url.text) } ?? .option("the resource's challenge")
         let entry = SettingLayers.Entry(setting: .scope, value: .string(scope.text), origin: origin)
-        let layers = SettingLayers(profile: settings.profile, entries: [entry] + settings.layers.given)
         var target = target
         target?.link.scope = scope
-        return ProviderContext(context.settings(layers), context, until: deadline, target: target)
+        return ProviderContext(settings.overridden(by: [entry]), context, until: deadline, target: target)
     }
 
     /// Returns an error about the parameter `resource` with the hint to leave it out.

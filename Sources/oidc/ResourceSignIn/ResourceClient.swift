@@ -28,7 +28,7 @@ struct ResourceClient {
 
     func choice(for grant: GrantType) throws(OIDCError) -> Choice {
         if let configured = try configured(grant) { return configured }
-        if let url = operand.asked.client.metadataURL {
+        if let url = operand.settings.client.metadataURL {
             if server.supportsClientMetadataDocuments {
                 let checked = try ClientMetadataDocument.checkedURL(url)
                 return Choice(clientID: checked.text, reason: "client_metadata_url")
@@ -46,7 +46,7 @@ struct ResourceClient {
     /// Returns whether a client is known at the server, or can be registered there.
     func isPossible(for grant: GrantType) throws(OIDCError) -> Bool {
         if try configured(grant) != nil { return true }
-        if operand.asked.client.metadataURL != nil, server.supportsClientMetadataDocuments { return true }
+        if operand.settings.client.metadataURL != nil, server.supportsClientMetadataDocuments { return true }
         if server.registrationEndpoint != nil, grant == .authorizationCode {
             return (try? checkMethods()) != nil
         }
@@ -69,7 +69,7 @@ struct ResourceClient {
         {
             let isOfProfile = entry.origin.layer == .profile
             return Choice(
-                clientID: clientID, profile: isOfProfile ? operand.asked.profile : nil,
+                clientID: clientID, profile: isOfProfile ? operand.settings.profile : nil,
                 reason: entry.origin.text)
         }
         // For id_jag, the named profile may be that of the user's own provider.
@@ -95,7 +95,7 @@ struct ResourceClient {
                 SettingLayers.Entry(
                     setting: .scope, value: .string(scope.text), origin: .resource(operand.url.text)))
         }
-        return context.settings(SettingLayers(profile: nil, entries: entries))
+        return context.settings(profile: nil, entries)
     }
 
     /// Returns the client that was registered before, or registers one. Only one of several processes does.
@@ -122,7 +122,7 @@ struct ResourceClient {
                 do throws(OIDCError) {
                     try records.registrations.keep(client, as: name, issuer: issuer)
                 } catch {
-                    context.console.warn("the registered client could not be kept: \(error.commandLine)")
+                    context.console.warn("the registered client could not be stored: \(error.commandLine)")
                 }
                 return choice(client, name: name, isNew: true)
             }
@@ -181,7 +181,7 @@ struct ResourceClient {
     private func checkMethods() throws(OIDCError) {
         let possible = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"]
         guard let methods = server.tokenEndpointAuthMethodsSupported, !methods.isEmpty,
-            !methods.contains(where: possible.contains), operand.asked.client.method == nil
+            !methods.contains(where: possible.contains), operand.settings.client.method == nil
         else { return }
         let names = methods.prefix(5).map { DisplayText.clean($0) }.joined(separator: ", ")
         throw OIDCError(

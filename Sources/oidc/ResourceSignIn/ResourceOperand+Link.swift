@@ -14,25 +14,25 @@ extension ResourceOperand {
 
     /// Returns whether a link has the requested grant, account, issuer and client.
     func fits(_ link: ResourceLink, _ ownership: ResourceOwnership) -> Bool {
-        func isAsked(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
+        func isNamed(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
             ownership.text(setting, in: layers).map { $0 == value } ?? true
         }
         // For id_jag, the issuer and client of options may be those of the user's own provider.
         let isForOwnProvider = link.grant == .idJAG && !ownership.isOwned(.options, by: [link.issuer])
         guard
             isForOwnProvider
-                || isAsked(.issuer, link.issuer, in: [.options])
-                    && isAsked(.clientID, link.clientID, in: [.options])
+                || isNamed(.issuer, link.issuer, in: [.options])
+                    && isNamed(.clientID, link.clientID, in: [.options])
         else { return false }
         guard
             link.grant.needsUser || isForOwnProvider || !ownership.isOwned(.variables, by: [link.issuer])
-                || isAsked(.clientID, link.clientID, in: [.options, .variables])
+                || isNamed(.clientID, link.clientID, in: [.options, .variables])
         else { return false }
         let isOwned = ownership.isOwned(.profile, by: [link.issuer])
         let own: Set<SettingLayers.Layer> =
             isOwned ? [.options, .variables, .profile] : [.options, .variables]
-        let asked = ownership.text(.grant, in: own).map { GrantType(rawValue: $0) } ?? .authorizationCode
-        guard link.grant == asked, ownership.text(.account, in: own) == link.account else { return false }
+        let grant = ownership.text(.grant, in: own).map { GrantType(rawValue: $0) } ?? .authorizationCode
+        guard link.grant == grant, ownership.text(.account, in: own) == link.account else { return false }
         guard let namedProfile, isOwned, ownership.text(.clientID, in: [.profile]) != nil else { return true }
         return link.profile == namedProfile
     }
@@ -71,14 +71,14 @@ extension ResourceOperand {
     /// Returns the entries of the settings. If another profile is named, its entries replace those of the
     /// profile in use.
     func entries(of profile: String?) throws(OIDCError) -> [SettingLayers.Entry] {
-        guard let profile, profile != asked.profile else { return asked.layers.given }
+        guard let profile, profile != settings.profile else { return settings.layers.given }
         var loader = context.settingsLoader
         loader.profileName = profile
         let loaded = try loader.load().layers.given.filter { $0.origin.layer == .profile }
         let issuer = ResourceOwnership(entries: loaded).issuers.first
         // A secret in variables is for the provider that the variables, or the profile in use, name.
         let isNamed = issuer.map { ownership.names(issuer: $0) } ?? false
-        let others = asked.layers.given.filter { entry in
+        let others = settings.layers.given.filter { entry in
             switch entry.origin.layer {
             case .profile: false
             case .variables:
@@ -119,7 +119,7 @@ extension ResourceOperand {
         }
         var own = ResourceOwnership(entries: entries).entries(for: link.issuer)
         let isRegistered = registered != nil || link.registration != nil
-        let isOwnClient = !isRegistered && link.clientID != asked.client.metadataURL
+        let isOwnClient = !isRegistered && link.clientID != settings.client.metadataURL
         own.removeAll { entry in
             // A secret is only for the client that it was configured for.
             if !isOwnClient, entry.setting.owner == .client { return true }
@@ -143,13 +143,13 @@ extension ResourceOperand {
             else { continue }
             add(setting, member.value)
         }
-        if link.clientID == asked.client.metadataURL, !(found + own).contains(where: isRedirect) {
+        if link.clientID == settings.client.metadataURL, !(found + own).contains(where: isRedirect) {
             // The redirect URLs of the document that `oidc register --client-metadata` prints.
             add(.redirectPorts, .array(ClientRegistration.ports.map { JSONValue(Int64($0)) }))
         }
         let isOwnProfile = ownership.isOwned(.profile, by: [link.issuer])
-        let profile = namedProfile ?? link.profile ?? (isOwnProfile ? asked.profile : nil)
-        let settings = context.settings(SettingLayers(profile: profile, entries: found + own))
-        return ProviderContext(settings, context, target: target)
+        let profile = namedProfile ?? link.profile ?? (isOwnProfile ? settings.profile : nil)
+        return ProviderContext(
+            context.settings(profile: profile, found + own), context, target: target)
     }
 }

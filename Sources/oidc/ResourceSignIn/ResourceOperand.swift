@@ -6,7 +6,7 @@ struct ResourceOperand: Sendable {
     let url: WebURL
     let context: CommandContext
     /// The settings as they were loaded; they may be for another provider.
-    let asked: Settings
+    let settings: Settings
     /// The deadline of a sign-in, including the search before it.
     var deadline: MonotonicTime?
 
@@ -18,16 +18,16 @@ struct ResourceOperand: Sendable {
     {
         guard options.resource.isEmpty else {
             throw .usage(
-                "--resource and a URL exclude each other: the URL's metadata names the resource",
+                "--resource and a URL cannot be used together: the URL's metadata names the resource",
                 hint: "leave --resource out")
         }
         self.init(url, try context.settings(options, and: more), context)
     }
 
-    init(_ url: WebURL, _ asked: Settings, _ context: CommandContext) {
+    init(_ url: WebURL, _ settings: Settings, _ context: CommandContext) {
         self.url = url
         self.context = context
-        self.asked = asked
+        self.settings = settings
     }
 
     /// Parses the operand of a command. The hint of an error names the profile or the URL that was probably
@@ -80,7 +80,7 @@ struct ResourceOperand: Sendable {
 
     /// Returns the error for a secret that a resource would send to another server than the client's own.
     func otherIssuer(_ secrets: [Setting], of link: ResourceLink) -> OIDCError {
-        let name = asked.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
+        let name = settings.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
         let issuer = DisplayText.clean(link.issuer, limit: 200)
         return .usage(
             "\(name) was used at another server, and \(DisplayText.clean(link.resource)) names \(issuer)",
@@ -89,7 +89,7 @@ struct ResourceOperand: Sendable {
                     + "or set issuer beside it"))
     }
 
-    var ownership: ResourceOwnership { ResourceOwnership(entries: asked.layers.given) }
+    var ownership: ResourceOwnership { ResourceOwnership(entries: settings.layers.given) }
 
     /// The profile that `-p` or OIDC_PROFILE names.
     var namedProfile: String? { context.settingsLoader.profileName }
@@ -98,34 +98,33 @@ struct ResourceOperand: Sendable {
     /// option names such a grant or the issuer for it, or if the settings name such a grant and no provider
     /// whose session could be meant.
     var isForMachine: Bool {
-        let settings = ProviderContext(asked, context)
+        let provider = ProviderContext(settings, context)
         if let option = ownership.text(.grant, in: [.options]) {
             return !GrantType(rawValue: option).needsUser
         }
-        if ownership.optionIssuer != nil, !asked.token.grant.needsUser { return true }
-        return asked.token.grant == .idJAG || !settings.namesProvider && !grant.needsUser
+        if ownership.optionIssuer != nil, !settings.token.grant.needsUser { return true }
+        return settings.token.grant == .idJAG || !provider.namesProvider && !grant.needsUser
     }
 
     /// The network settings for requests to the resource itself, without those of a provider, such as its
     /// client certificate.
     var reach: ProviderContext {
-        let entries = asked.layers.given.filter { NetworkSettings.shared.contains($0.setting) }
+        let entries = settings.layers.given.filter { NetworkSettings.shared.contains($0.setting) }
         return ProviderContext(
-            context.settings(SettingLayers(profile: nil, entries: entries)), context, until: deadline)
+            context.settings(profile: nil, entries), context, until: deadline)
     }
 
     /// Returns the operand for a sign-in, whose `timeout` starts now.
     func forSignIn() -> ResourceOperand {
         var operand = self
-        operand.deadline = .now().adding(seconds: asked.signIn.timeout)
+        operand.deadline = .now().adding(seconds: settings.signIn.timeout)
         return operand
     }
 
     /// Returns the operand with settings that override those given.
     func adding(_ entries: [SettingLayers.Entry]) -> ResourceOperand {
         guard !entries.isEmpty else { return self }
-        let layers = SettingLayers(profile: asked.profile, entries: entries + asked.layers.given)
-        return ResourceOperand(url, context.settings(layers), context)
+        return ResourceOperand(url, settings.overridden(by: entries), context)
     }
 
     /// Whether the settings name a grant without a user. A profile's grant applies only to its own provider,

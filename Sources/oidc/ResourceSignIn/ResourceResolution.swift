@@ -43,7 +43,7 @@ extension ResourceOperand {
         let console = context.console
         let reach = reach
         var environment = try reach.environment()
-        let cache = WatchedCache(environment.cache)
+        let cache = CacheTrace(environment.cache)
         environment.cache = cache
         let search = try ResourceSearch(
             url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
@@ -88,7 +88,9 @@ extension ResourceOperand {
             account: own.text(.account, in: [.options, .variables, .profile]))
         target.prefix = found.prefix?.text
         if let prefix = found.prefix {
-            console.trace("only \(prefix.text) says so, so the token is for it and what is below it")
+            console.trace(
+                "\(prefix.text) names this resource, so the token is used only for that URL and those below it"
+            )
         }
         let isNamed = found.challenge.scope != nil || evidence.scope != nil
         let earlier = link?.resource == target.resource && !evidence.forgetsScope ? link?.scope : nil
@@ -104,11 +106,11 @@ extension ResourceOperand {
                 for redirect in Setting.redirects { target.settings[redirect.name] = nil }
             }
         }
-        let isAsked = found.challenge != ResourceChallenge()
+        let isChallenged = found.challenge != ResourceChallenge()
         target.bindsTokens =
             found.metadata.requiresDPoP || found.challenge.requiresDPoP
-            || !isAsked && link?.resource == target.resource && link?.bindsTokens == true
-        let refusesBinding = asked.layers.given.contains {
+            || !isChallenged && link?.resource == target.resource && link?.bindsTokens == true
+        let refusesBinding = settings.layers.given.contains {
             $0.setting == .dpop && $0.origin.layer == .options && $0.value == false
         }
         if target.bindsTokens, refusesBinding {
@@ -135,9 +137,9 @@ extension ResourceOperand {
         }
         // A link for a URL above this one does not say which server protects this one.
         if !evidence.isRefetching, !evidence.asksResource, let link, link.isFor(url),
-            let place = link.metadataURL.flatMap({ WebURL($0) }),
-            environment.cache.lookup(place, at: environment.now()) != nil,
-            let found = try? search.find(at: place)
+            let url = link.metadataURL.flatMap({ WebURL($0) }),
+            environment.cache.lookup(url, at: environment.now()) != nil,
+            let found = try? search.find(at: url)
         {
             return found
         }
@@ -172,7 +174,7 @@ extension ResourceOperand {
             servers.contains { ExactText.isSame($0, issuer) }
         }
         return try search.authorizationServer(
-            of: resource, issuer: preferred, configured: Array(asked.provider.endpoints.keys),
+            of: resource, issuer: preferred, configured: settings.provider.endpoints,
             forSignIn: grant.needsUser, refetching: refetching
         ) { server throws(OIDCError) in
             try ResourceClient(

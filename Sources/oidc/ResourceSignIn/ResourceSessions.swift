@@ -3,23 +3,16 @@ import OIDCSystem
 
 /// The sessions of one resource, which may be at several servers and of several clients.
 extension ResourceOperand {
-    /// A session, its key and its store.
-    struct Stored {
-        let session: StoredSession
-        let key: SessionKey
-        let store: KnownProviders.Store
-    }
-
     /// Finds every session of the linked resource, or of exactly this URL, that fits the settings, at any
     /// server and of any client.
-    func sessions(_ known: KnownProviders, of link: ResourceLink?) throws(OIDCError) -> [Stored] {
+    func sessions(
+        _ known: KnownProviders, of link: ResourceLink?
+    ) throws(OIDCError) -> [(key: SessionKey, entry: KnownProviders.Entry)] {
         let ownership = ownership
-        var found: [Stored] = []
-        for stored in try known.sessions() {
-            guard let key = stored.session.session?.key, isOf(key, link, ownership) else { continue }
-            found.append(Stored(session: stored.session, key: key, store: stored.store))
+        return try known.sessions().compactMap { entry in
+            guard let key = entry.session.session?.key, isOf(key, link, ownership) else { return nil }
+            return (key, entry)
         }
-        return found
     }
 
     /// Removes the sessions of killed sign-ins to the resource, and returns them.

@@ -33,7 +33,7 @@ struct ResourceTarget: Sendable {
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.links.keep(link, leadingFrom: operand.url)
         } catch {
-            provider.context.console.warn("the resource could not be remembered: \(error.commandLine)")
+            provider.context.console.warn("the resource could not be stored: \(error.commandLine)")
         }
     }
 
@@ -99,18 +99,18 @@ struct ResourceRecords {
     }
 
     /// The URLs of all resources that the user signed in to.
-    var places: [String] {
-        var places: [String] = []
-        for link in (try? links.all()) ?? [] where !places.contains(link.reach) { places.append(link.reach) }
-        return places
+    var urls: [String] {
+        var urls: [String] = []
+        for link in (try? links.all()) ?? [] where !urls.contains(link.reach) { urls.append(link.reach) }
+        return urls
     }
 
     /// The error of a logout without a provider, which lists the resources; nil if there are none.
     var choice: OIDCError? {
-        let places = places
-        guard let first = places.first else { return nil }
-        let list = places.map { DisplayText.clean($0) }.joined(separator: ", ")
-        let line = "oidc logout \(places.count == 1 ? ShellWord.quoted(first) : "URL")"
+        let urls = urls
+        guard let first = urls.first else { return nil }
+        let list = urls.map { DisplayText.clean($0) }.joined(separator: ", ")
+        let line = "oidc logout \(urls.count == 1 ? ShellWord.quoted(first) : "URL")"
         return .usage(
             "no provider is set; the resources that were signed in to are \(DisplayText.clean(list, limit: 300))",
             hint: .text(line))

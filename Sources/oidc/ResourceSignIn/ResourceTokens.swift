@@ -51,13 +51,13 @@ final class ResourceTokens: AccessTokenSource {
             throw changed(
                 "\(DisplayText.clean(operand.url.withoutQuery)) is "
                     + (isOwn
-                        ? "a resource of its own now"
-                        : "part of the resource \(DisplayText.clean(metadata.resource)) now"))
+                        ? "now a resource of its own"
+                        : "now part of the resource \(DisplayText.clean(metadata.resource))"))
         }
         guard metadata.authorizationServers.contains(where: { ExactText.isSame($0, link.issuer) }) else {
             throw changed(
-                "\(DisplayText.clean(link.resource)) takes tokens of \(metadata.serverList) now, "
-                    + "not of \(DisplayText.clean(link.issuer))")
+                "\(DisplayText.clean(link.resource)) now takes tokens from \(metadata.serverList), "
+                    + "not from \(DisplayText.clean(link.issuer))")
         }
     }
 
@@ -67,8 +67,8 @@ final class ResourceTokens: AccessTokenSource {
         let search = try ResourceSearch(
             operand.url, environment: try operand.reach.environment(),
             allowsInsecureHTTP: operand.reach.allowsInsecureHTTP)
-        if lastHead == nil, let place = target.link.metadataURL.flatMap({ WebURL($0) }) {
-            return try search.find(at: place, refetching: true)
+        if lastHead == nil, let url = target.link.metadataURL.flatMap({ WebURL($0) }) {
+            return try search.find(at: url, refetching: true)
         }
         return try search.find(after: lastHead?.withoutFields(repeating: secrets), refetching: true)
     }

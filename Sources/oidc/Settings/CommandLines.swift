@@ -84,7 +84,7 @@ extension Settings {
 
     /// Returns the value of a setting as an option gave it.
     private func given(_ setting: Setting) -> String? {
-        let entry = layers.entries.first { $0.setting == setting }
+        let entry = layers.entry(setting)
         let option = layers.given.first { $0.setting == setting && $0.origin.layer == .options }
         // The layer of a resource repeats what the option said.
         let isOption = entry?.origin.layer == .options || entry?.origin.layer == .resource
@@ -125,7 +125,7 @@ extension Settings {
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--scope", .scope),
             ("--account", .account), ("--audience", .audience), ("--grant", .grant),
         ] {
-            guard let entry = layers.entries.first(where: { $0.setting == setting }),
+            guard let entry = layers.entry(setting),
                 let text = entry.value.string
             else { continue }
             switch entry.origin {

@@ -16,15 +16,16 @@ struct ConfigurationFile: Sendable {
     init(parsing bytes: [UInt8], path: String, option: String = "") throws(OIDCError) {
         self.path = path
         self.option = option
+        let fix = "fix it, then: oidc config check\(option)"
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch {
             throw ConfigurationFile.error(
-                path, "is not valid JSON (\(error.inFile))", hint: "fix it, then: oidc config check\(option)")
+                path, "is not valid JSON (\(error.inFile))", hint: fix)
         }
         guard let object = json.object else {
             throw ConfigurationFile.error(
                 path, "must hold a JSON object, not \(json.typeName)",
-                hint: "fix it, then: oidc config check\(option)")
+                hint: fix)
         }
         isFlat = object["profiles"] == nil
         guard let listed = object["profiles"] else {
@@ -46,7 +47,7 @@ struct ConfigurationFile: Sendable {
         guard let members = listed.object?.members else {
             throw ConfigurationFile.error(
                 path, "profiles: expected an object, found \(listed.typeName)",
-                hint: "fix it, then: oidc config check\(option)")
+                hint: fix)
         }
         var profiles: [(String, JSONObject)] = []
         for member in members {
@@ -54,7 +55,7 @@ struct ConfigurationFile: Sendable {
                 throw ConfigurationFile.error(
                     path,
                     "profile \(DisplayText.quoted(member.name)): expected an object, found "
-                        + member.value.typeName, hint: "fix it, then: oidc config check\(option)")
+                        + member.value.typeName, hint: fix)
             }
             profiles.append((member.name, values))
         }
@@ -136,7 +137,8 @@ struct ConfigurationFile: Sendable {
         return files.filter { !UserFile.isThere($0.path) }
     }
 
-    private func settings(of profile: String, home: String?) throws(OIDCError) -> Settings {
+    /// Returns the settings of a profile, without options and variables.
+    func settings(of profile: String, home: String?) throws(OIDCError) -> Settings {
         var common = CommonOptions()
         common.profile = profile
         var environment: Variables = [:]

@@ -32,12 +32,14 @@ struct JSONText {
         }
         let model = first ? start : last.start
         var lead = Array(bytes[leadStart(of: model)..<model])
-        if lead.isEmpty, object.members.count == 1, bytes[last.value.lowerBound - 1] == 0x20 { lead = [0x20] }
+        if lead.isEmpty, object.members.count == 1, bytes[last.value.lowerBound - 1] == .space {
+            lead = [.space]
+        }
         let member = self.member(name, value, like: last, indentation: indentation(at: model))
         if first {
-            replace(start..<start, with: member + [0x2C] + (lead.isEmpty ? [] : lead))
+            replace(start..<start, with: member + [.comma] + (lead.isEmpty ? [] : lead))
         } else {
-            replace(last.value.upperBound..<last.value.upperBound, with: [0x2C] + lead + member)
+            replace(last.value.upperBound..<last.value.upperBound, with: [.comma] + lead + member)
         }
     }
 
@@ -62,7 +64,7 @@ struct JSONText {
 
     /// Adds the only member of an empty object: on a line of its own, unless the file is a single line.
     private mutating func fill(_ object: Span, _ name: String, _ value: JSONValue) {
-        let isLine = !bytes[..<object.close].contains(0x0A) && object.open > start
+        let isLine = !bytes[..<object.close].contains(.lineFeed) && object.open > start
         let outer = indentation(at: object.open)
         let inner = outer + unit
         var content = isLine ? [] : newline + inner
@@ -76,31 +78,33 @@ struct JSONText {
         _ name: String, _ value: JSONValue, like other: Member, indentation: [UInt8]
     ) -> [UInt8] {
         var separator = Array(bytes[endOfValue(other.start)..<other.value.lowerBound])
-        if separator.contains(0x0A) { separator = Array(": ".utf8) }
+        if separator.contains(.lineFeed) { separator = Array(": ".utf8) }
         return JSONValue.string(name).bytes + separator + text(value, below: indentation)
     }
 
     /// Returns the value as text: an object on several lines, anything else on one.
     private func text(_ value: JSONValue, below indentation: [UInt8]) -> [UInt8] {
-        guard value.object?.isEmpty == false, bytes.contains(0x0A) else { return value.bytes }
-        return value.indented.utf8.flatMap { $0 == 0x0A ? newline + indentation : [$0] }
+        guard value.object?.isEmpty == false, bytes.contains(.lineFeed) else { return value.bytes }
+        return value.indented.utf8.flatMap { $0 == .lineFeed ? newline + indentation : [$0] }
     }
 
-    private var newline: [UInt8] { bytes.contains(0x0D) ? [0x0D, 0x0A] : [0x0A] }
+    private var newline: [UInt8] {
+        bytes.contains(.carriageReturn) ? [.carriageReturn, .lineFeed] : [.lineFeed]
+    }
 
     /// The indentation of the file's first indented line.
     private var unit: [UInt8] {
-        for (index, byte) in bytes.enumerated() where byte == 0x0A {
-            let blanks = bytes[(index + 1)...].prefix { $0 == 0x20 || $0 == 0x09 }
+        for (index, byte) in bytes.enumerated() where byte == .lineFeed {
+            let blanks = bytes[(index + 1)...].prefix { $0 == .space || $0 == .tab }
             if !blanks.isEmpty { return Array(blanks) }
         }
-        return [0x20, 0x20]
+        return [.space, .space]
     }
 
     /// Returns the indentation of the line that holds an index.
     private func indentation(at index: Int) -> [UInt8] {
-        guard let line = bytes[..<index].lastIndex(of: 0x0A) else { return [] }
-        return Array(bytes[(line + 1)...].prefix { $0 == 0x20 || $0 == 0x09 })
+        guard let line = bytes[..<index].lastIndex(of: .lineFeed) else { return [] }
+        return Array(bytes[(line + 1)...].prefix { $0 == .space || $0 == .tab })
     }
 
     /// Returns the start of the blanks before a member's name.
@@ -124,23 +128,23 @@ struct JSONText {
     }
 
     private func span(at open: Int) -> Span? {
-        guard open < bytes.count, bytes[open] == 0x7B else { return nil }
+        guard open < bytes.count, bytes[open] == .leftBrace else { return nil }
         var members: [Member] = []
         var index = skipBlanks(open + 1)
-        while index < bytes.count, bytes[index] == 0x22 {
+        while index < bytes.count, bytes[index] == .quote {
             let end = endOfValue(index)
             let value = skipBlanks(skipBlanks(end) + 1)
             guard let name = (try? JSONValue(parsing: Array(bytes[index..<end])))?.string else { return nil }
             members.append(Member(name: name, start: index, value: value..<endOfValue(value)))
             index = skipBlanks(endOfValue(value))
-            if index < bytes.count, bytes[index] == 0x2C { index = skipBlanks(index + 1) }
+            if index < bytes.count, bytes[index] == .comma { index = skipBlanks(index + 1) }
         }
-        guard index < bytes.count, bytes[index] == 0x7D else { return nil }
+        guard index < bytes.count, bytes[index] == .rightBrace else { return nil }
         return Span(open: open, close: index, members: members)
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
+        byte == .space || byte == .tab || byte == .lineFeed || byte == .carriageReturn
     }
 
     private func skipBlanks(_ index: Int) -> Int {
@@ -154,19 +158,21 @@ struct JSONText {
         var index = start
         while index < bytes.count {
             switch bytes[index] {
-            case 0x5C where isInString: index += 1
-            case 0x22: isInString.toggle()
-            case 0x7B where !isInString, 0x5B where !isInString: depth += 1
-            case 0x7D where !isInString, 0x5D where !isInString:
+            case .backslash where isInString: index += 1
+            case .quote: isInString.toggle()
+            case .leftBrace where !isInString, .leftBracket where !isInString: depth += 1
+            case .rightBrace where !isInString, .rightBracket where !isInString:
                 if depth == 0 { return index }
                 depth -= 1
-            case 0x2C where !isInString && depth == 0: return index
+            case .comma where !isInString && depth == 0: return index
             case let byte where !isInString && depth == 0 && JSONText.isBlank(byte): return index
-            case 0x3A where !isInString && depth == 0: return index
+            case .colon where !isInString && depth == 0: return index
             default: break
             }
             index += 1
-            if depth == 0, !isInString, [0x22, 0x7D, 0x5D].contains(bytes[index - 1]) { return index }
+            if depth == 0, !isInString, [.quote, .rightBrace, .rightBracket].contains(bytes[index - 1]) {
+                return index
+            }
         }
         return min(index, bytes.count)
     }

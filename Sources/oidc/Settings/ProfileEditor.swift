@@ -33,12 +33,11 @@ struct ProfileEditor {
             var text = JSONText(own.bytes)
             var values = valid(profile)
             for (name, value) in members {
-                text.set(name, to: value, in: place(of: profile.name, in: file))
+                text.set(name, to: value, in: objectPath(of: profile.name, in: file))
                 values[name] = value
             }
             if let problem = problem(values, of: profile.name) { throw problem }
-            let remaining = problem(text.bytes, profile: profile.name)
-            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
+            return edited(text.bytes, profile.name)
         }
     }
 
@@ -52,12 +51,11 @@ struct ProfileEditor {
             var values = valid(profile)
             for name in names {
                 guard profile.values[name] != nil else { throw notSet(name, in: profile) }
-                text.remove(name, in: place(of: profile.name, in: file))
+                text.remove(name, in: objectPath(of: profile.name, in: file))
                 values[name] = nil
             }
             if let problem = problem(values, of: profile.name) { throw problem }
-            let remaining = problem(text.bytes, profile: profile.name)
-            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
+            return edited(text.bytes, profile.name)
         }
     }
 
@@ -67,7 +65,7 @@ struct ProfileEditor {
             guard let own else { throw noFile }
             guard (try? JSONValue(parsing: own.bytes))?.object?["profiles"] != nil else {
                 _ = try loader.parsed(own).profile(named: name)
-                return (own.bytes, Outcome(profile: name, remaining: problem(own.bytes, profile: name)))
+                return edited(own.bytes, name)
             }
             var text = JSONText(own.bytes)
             text.remove("default_profile", in: [])
@@ -75,9 +73,12 @@ struct ProfileEditor {
             guard let profile = try file.profile(named: name) else { throw noFile }
             text = JSONText(own.bytes)
             text.set("default_profile", to: .string(profile.name), in: [], first: true)
-            let remaining = problem(text.bytes, profile: profile.name)
-            return (text.bytes, Outcome(profile: profile.name, remaining: remaining))
+            return edited(text.bytes, profile.name)
         }
+    }
+
+    private func edited(_ bytes: [UInt8], _ profile: String) -> (bytes: [UInt8], outcome: Outcome) {
+        (bytes, Outcome(profile: profile, remaining: problem(bytes, profile: profile)))
     }
 
     /// Returns the profile to change; nil if the file has none.
@@ -93,7 +94,7 @@ struct ProfileEditor {
     }
 
     /// Returns the path of the profile's object in the file.
-    private func place(of profile: String, in file: ConfigurationFile) -> [String] {
+    private func objectPath(of profile: String, in file: ConfigurationFile) -> [String] {
         file.isFlat ? [] : ["profiles", profile]
     }
 
@@ -105,11 +106,9 @@ struct ProfileEditor {
         try ProfileWriter.checkName(name)
         var profile = JSONObject()
         for (name, value) in members { profile[name] = value }
-        var (profiles, document) = (JSONObject(), JSONObject())
+        var profiles = JSONObject()
         profiles[name] = .object(profile)
-        document["default_profile"] = .string(name)
-        document["profiles"] = .object(profiles)
-        let bytes = Array((JSONValue.object(document).indented + "\n").utf8)
+        let bytes = ProfileWriter.file(profiles, default: name)
         if let problem = problem(bytes, profile: name) { throw problem }
         return (bytes, Outcome(profile: name, remaining: nil))
     }

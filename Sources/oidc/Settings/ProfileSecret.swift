@@ -28,7 +28,7 @@ struct ProfileSecret {
         }
         guard isAnothers || !replacing, UserFile.isThere(file) else { return }
         throw OIDCError.usage(
-            "there is a secret at \(DisplayText.clean(file)) already",
+            "a secret already exists at \(DisplayText.clean(file))",
             hint: isAnothers ? "choose another name with -p" : "move it away, or replace it with --force")
     }
 

@@ -14,23 +14,18 @@ struct ProfileWriter {
     ) throws(OIDCError) {
         try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
             try checkName(name, replacing: replacing)
-            let (document, profiles) = try existing()
             var profile = JSONObject()
-            for entry in try entries(profiles) {
+            for entry in try entries(try profiles()) {
                 profile[entry.setting.name] = entry.setting.kind.resolved(
                     entry.value, in: UserFile.currentDirectory)
             }
-            return try written(.object(profile), as: name, document, profiles)
+            return try written(.object(profile), as: name)
         }
     }
 
     /// Returns the new file. If the old one has a list of profiles, the text around the profile is kept.
-    private func written(
-        _ profile: JSONValue, as name: String, _ document: JSONObject, _ profiles: JSONObject
-    ) throws(OIDCError) -> [UInt8] {
-        if document["profiles"] != nil,
-            let old = try UserFile.read(path, limit: 4 << 20, named: "configuration")
-        {
+    private func written(_ profile: JSONValue, as name: String) throws(OIDCError) -> [UInt8] {
+        if let old = try file(), !(try ConfigurationFile(parsing: old.bytes, path: path).isFlat) {
             var text = JSONText(old.bytes)
             // The profile used without -p stays the same, even if it was only used because there was no
             // other.
@@ -41,11 +36,20 @@ struct ProfileWriter {
             }
             return text.bytes
         }
-        var (document, profiles) = (document, profiles)
-        document["default_profile"] = .string(profiles.names.first ?? name)
+        var profiles = try profiles()
+        let chosen = profiles.names.first ?? name
         profiles[name] = profile
-        document["profiles"] = .object(profiles)
-        return Array((JSONValue.object(document).indented + "\n").utf8)
+        return ProfileWriter.file(profiles, default: chosen)
+    }
+
+    /// Returns a new file with these profiles.
+    static func file(_ profiles: JSONObject, default name: String) -> [UInt8] {
+        let document: JSONValue = ["default_profile": .string(name), "profiles": .object(profiles)]
+        return Array((document.indented + "\n").utf8)
+    }
+
+    private func file() throws(OIDCError) -> UserFile? {
+        try UserFile.read(path, limit: 4 << 20, named: "configuration")
     }
 
     /// Returns the name of the profile used without -p.
@@ -55,8 +59,7 @@ struct ProfileWriter {
 
     /// Whether the file has a default profile of another name than `default`.
     var hasOtherDefault: Bool {
-        guard let file = try? UserFile.read(path, limit: 4 << 20, named: "configuration"),
-            let chosen = try? chosen(in: file.bytes)
+        guard let file = try? file(), let chosen = try? chosen(in: file.bytes)
         else { return false }
         return chosen != "default"
     }
@@ -64,9 +67,9 @@ struct ProfileWriter {
     /// Checks the profile's name, before anything is registered or fetched.
     func checkName(_ name: String, replacing: Bool) throws(OIDCError) {
         try ProfileWriter.checkName(name)
-        guard !replacing, try existing().profiles[name] != nil else { return }
+        guard !replacing, try profiles()[name] != nil else { return }
         throw OIDCError.usage(
-            "there is a profile \(DisplayText.quoted(name)) in \(path) already",
+            "profile \(DisplayText.quoted(name)) already exists in \(path)",
             hint: "choose another name with -p, or replace it with --force")
     }
 
@@ -78,19 +81,13 @@ struct ProfileWriter {
         }
     }
 
-    /// Reads the file. The settings of a flat file become the profile `default`.
-    func existing() throws(OIDCError) -> (document: JSONObject, profiles: JSONObject) {
-        guard let file = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
-            return (JSONObject(), JSONObject())
-        }
-        _ = try ConfigurationFile(parsing: file.bytes, path: path)
-        guard let object = (try? JSONValue(parsing: file.bytes))?.object else {
-            return (JSONObject(), JSONObject())
-        }
-        if let profiles = object["profiles"]?.object { return (object, profiles) }
-        guard !object.isEmpty else { return (JSONObject(), JSONObject()) }
+    /// Returns the profiles of the file. The settings of a flat file are those of the profile `default`.
+    func profiles() throws(OIDCError) -> JSONObject {
         var profiles = JSONObject()
-        profiles["default"] = .object(object)
-        return (JSONObject(), profiles)
+        guard let file = try file() else { return profiles }
+        for profile in try ConfigurationFile(parsing: file.bytes, path: path).profiles {
+            profiles[profile.name] = .object(profile.values)
+        }
+        return profiles
     }
 }

@@ -25,16 +25,12 @@ struct Setting: Hashable, Sendable {
         self.summary = summary
     }
 
-    var variable: String { "OIDC_" + String(decoding: name.utf8.map(Setting.uppercased), as: UTF8.self) }
+    var variable: String { "OIDC_" + String(decoding: name.utf8.map { ASCII.uppercased($0) }, as: UTF8.self) }
 
     /// Returns the setting that a variable sets. Names with lowercase letters are ignored.
     static func ofVariable(_ name: String) -> Setting? {
-        guard !name.utf8.contains(where: { (0x61...0x7A).contains($0) }) else { return nil }
+        guard !name.utf8.contains(where: ASCII.isLowercase) else { return nil }
         return named(ASCII.lowercased(name.dropFirst(5)))
-    }
-
-    private static func uppercased(_ byte: UInt8) -> UInt8 {
-        (0x61...0x7A).contains(byte) ? byte - 0x20 : byte
     }
 
     static func == (left: Setting, right: Setting) -> Bool { left.name == right.name }
@@ -142,7 +138,7 @@ enum SettingKind: Sendable {
         case .command, .texts, .ports, .parameters, .records, .array: break
         default: return nil
         }
-        guard let first = word.utf8.first, first == 0x5B || first == 0x7B else { return nil }
+        guard let first = word.utf8.first, first == .leftBracket || first == .leftBrace else { return nil }
         do {
             _ = try JSONValue(parsing: word)
             return nil

@@ -11,7 +11,7 @@ extension SettingLayers {
     }
 
     private func placed(_ error: OIDCError, _ setting: Setting) -> OIDCError {
-        guard error.kind == .usage, let origin = entries.first(where: { $0.setting == setting })?.origin
+        guard error.kind == .usage, let origin = entry(setting)?.origin
         else {
             return error
         }
@@ -43,7 +43,7 @@ extension Settings {
     /// Checks the settings without reading files or sending requests.
     func check() throws(OIDCError) {
         try provider.checkIssuer()
-        if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoints[.token] == nil {
+        if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoint(.token) == nil {
             _ = try layers.checking(.issuer) { () throws(OIDCError) in
                 try ProviderMetadata.wellKnownURLs(
                     issuer: issuer, allowsInsecureHTTP: provider.allowsInsecureHTTP)

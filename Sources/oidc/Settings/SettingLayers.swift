@@ -1,7 +1,7 @@
 import OIDCCore
 
 /// The entries of options, variables and the profile, with their origins.
-struct SettingLayers: Sendable {
+final class SettingLayers: Sendable {
     enum Origin: Hashable, Sendable {
         case option(String)
         case variable(String)
@@ -54,8 +54,10 @@ struct SettingLayers: Sendable {
     let isProfileNamed: Bool
     /// The option that a command in a hint needs to use the same file: empty, or ` --config FILE`.
     let configOption: String
+    /// The home directory, for files that settings name.
+    let home: String?
     /// The effective entries: the strongest of each setting.
-    private(set) var entries: [Entry]
+    let entries: [Entry]
     /// All entries, strongest first.
     let given: [Entry]
     /// The entries that belong to another provider or client than the one in use.
@@ -63,29 +65,32 @@ struct SettingLayers: Sendable {
 
     /// Creates the layers from all entries, strongest first. Leaves out the settings of a provider or client
     /// if a stronger layer names another one: a secret is sent only to the provider it was configured for.
-    init(profile: String?, isProfileNamed: Bool = false, configOption: String = "", entries: [Entry]) {
+    init(
+        profile: String?, isProfileNamed: Bool = false, configOption: String = "", home: String? = nil,
+        entries given: [Entry]
+    ) {
         self.profile = profile
         self.isProfileNamed = isProfileNamed
         self.configOption = configOption
-        given = entries
-        let ownership = SettingsOwnership(entries)
-        self.entries = []
-        var withheld: [Entry] = []
-        for entry in entries {
-            guard ownership.allows(entry) else {
+        self.home = home
+        self.given = given
+        let ownership = SettingsOwnership(given)
+        var (entries, withheld): ([Entry], [Entry]) = ([], [])
+        for entry in given {
+            if !ownership.allows(entry) {
                 withheld.append(entry)
-                continue
+            } else if !entries.contains(where: { $0.hides(entry) }) {
+                entries.append(entry)
             }
-            guard !self.entries.contains(where: { $0.hides(entry) }) else { continue }
-            self.entries.append(entry)
         }
+        self.entries = entries
         self.withheld = withheld
     }
 
-    subscript(setting: Setting) -> JSONValue? {
-        entries.first { $0.setting == setting }?.value
-    }
+    /// Returns the effective entry of a setting.
+    func entry(_ setting: Setting) -> Entry? { entries.first { $0.setting == setting } }
 
+    subscript(setting: Setting) -> JSONValue? { entry(setting)?.value }
     func text(_ setting: Setting) -> String? { self[setting]?.string }
     func integer(_ setting: Setting) -> Int64? { self[setting]?.integer }
     func flag(_ setting: Setting) -> Bool { self[setting]?.bool ?? false }
@@ -101,12 +106,8 @@ struct SettingLayers: Sendable {
         self[setting]?.object?.members.map { FormEncoding.Pair($0.name, $0.value.string ?? "") } ?? []
     }
 
-    func ports(_ setting: Setting) -> [UInt16] {
-        records(setting).compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
-    }
-
     /// Returns the file that a setting names; `~/` is the home directory.
-    func file(_ setting: Setting, home: String?) -> SettingFile? {
+    func file(_ setting: Setting) -> SettingFile? {
         text(setting).map { SettingFile(setting: setting, path: SettingFile.path($0, home: home)) }
     }
 }

@@ -1,40 +1,31 @@
 import OIDCCore
 import OIDCSystem
 
-/// The effective settings as values. Each setting is read here, once; no other code looks one up by its name.
+/// The effective settings as values, each read when it is needed. No other code looks one up by its name.
 ///
-/// The files and programs that settings name are read and run on demand. This is a class, because dozens of
-/// values hold it: the code to copy its sixty members was a tenth of the program.
-final class Settings: Sendable {
+/// The files and programs that settings name are read and run on demand.
+struct Settings: Sendable {
     /// The entries and their origins, to report on the settings themselves.
     let layers: SettingLayers
-    let provider: ProviderSettings
-    let client: ClientSettings
-    let token: TokenSettings
-    let subject: SubjectSettings
-    let signIn: SignInSettings
-    let network: NetworkSettings
-    let tools: ToolSettings
-    /// `file`, `none`, `helper:NAME` or the URL of a shared store, which may hold a password.
-    let store: String
-    let sharedStore: SharedStoreSettings
 
-    init(_ layers: SettingLayers, home: String?) {
+    init(_ layers: SettingLayers) {
         self.layers = layers
-        provider = ProviderSettings(layers)
-        client = ClientSettings(layers, home: home)
-        token = TokenSettings(layers)
-        subject = SubjectSettings(layers, home: home)
-        signIn = SignInSettings(layers)
-        network = NetworkSettings(layers, home: home)
-        tools = ToolSettings(layers)
-        store = layers.text(.store) ?? "file"
-        sharedStore = SharedStoreSettings(layers, home: home)
     }
+
+    var provider: ProviderSettings { ProviderSettings(layers: layers) }
+    var client: ClientSettings { ClientSettings(layers: layers) }
+    var token: TokenSettings { TokenSettings(layers: layers) }
+    var subject: SubjectSettings { SubjectSettings(layers: layers) }
+    var signIn: SignInSettings { SignInSettings(layers: layers) }
+    var network: NetworkSettings { NetworkSettings(layers: layers) }
+    var tools: ToolSettings { ToolSettings(layers: layers) }
+    /// `file`, `none`, `helper:NAME` or the URL of a shared store, which may hold a password.
+    var store: String { layers.text(.store) ?? "file" }
+    var sharedStore: SharedStoreSettings { SharedStoreSettings(layers: layers) }
 
     /// The resource of the URL operand: its identifier, and the URL as given.
     var resource: (identifier: String, url: String)? {
-        guard let entry = layers.entries.first(where: { $0.setting == .resource }),
+        guard let entry = layers.entry(.resource),
             case .resource(let url) = entry.origin, let identifier = entry.value.array?.first?.string
         else { return nil }
         return (identifier, url)
@@ -42,28 +33,27 @@ final class Settings: Sendable {
 
     /// The profile's name, if one is in use.
     var profile: String? { layers.profile }
+
+    /// Returns the settings with entries that override them.
+    func overridden(by entries: [SettingLayers.Entry]) -> Settings {
+        Settings(SettingLayers(profile: profile, home: layers.home, entries: entries + layers.given))
+    }
 }
 
 /// The provider, and its endpoints that are set.
 struct ProviderSettings: Sendable {
-    let issuer: String?
-    /// The URL of the metadata, if it is not the issuer's well-known URL.
-    let metadataURL: String?
-    let endpoints: [ProviderEndpoint: String]
-    let allowsInsecureHTTP: Bool
-    private let layers: SettingLayers
+    let layers: SettingLayers
 
-    init(_ layers: SettingLayers) {
-        self.layers = layers
-        issuer = layers.text(.issuer)
-        metadataURL = layers.text(.metadataURL)
-        allowsInsecureHTTP = layers.flag(.allowInsecureHTTP)
-        var endpoints: [ProviderEndpoint: String] = [:]
-        for entry in layers.entries {
-            guard let endpoint = ProviderEndpoint(rawValue: entry.setting.name) else { continue }
-            endpoints[endpoint] = entry.value.string
-        }
-        self.endpoints = endpoints
+    var issuer: String? { layers.text(.issuer) }
+    /// The URL of the metadata, if it is not the issuer's well-known URL.
+    var metadataURL: String? { layers.text(.metadataURL) }
+    var allowsInsecureHTTP: Bool { layers.flag(.allowInsecureHTTP) }
+    /// The endpoints that are set.
+    var endpoints: [ProviderEndpoint] { ProviderEndpoint.allCases.filter { endpoint($0) != nil } }
+
+    /// Returns the URL of an endpoint, if it is set.
+    func endpoint(_ endpoint: ProviderEndpoint) -> String? {
+        layers.entries.first { $0.setting.name == endpoint.rawValue }?.value.string
     }
 
     func checkIssuer() throws(OIDCError) {
@@ -92,7 +82,7 @@ struct ProviderSettings: Sendable {
     func checkedEndpoints() throws(OIDCError) -> [ProviderEndpoint: WebURL] {
         var checked: [ProviderEndpoint: WebURL] = [:]
         for endpoint in ProviderEndpoint.allCases {
-            guard let text = endpoints[endpoint], let setting = Setting.named(endpoint.rawValue) else {
+            guard let text = self.endpoint(endpoint), let setting = Setting.named(endpoint.rawValue) else {
                 continue
             }
             checked[endpoint] = try layers.checking(setting) { () throws(OIDCError) in
@@ -105,55 +95,38 @@ struct ProviderSettings: Sendable {
 
 /// The settings of connections to the provider.
 struct NetworkSettings: Sendable {
+    let layers: SettingLayers
+
     /// The timeout of one request in seconds.
-    let httpTimeout: Int64
+    var httpTimeout: Int64 { layers.integer(.httpTimeout) ?? 30 }
     /// The seconds by which clocks may differ.
-    let leeway: Int64
-    let authorities: SettingFile?
+    var leeway: Int64 { layers.integer(.leeway) ?? 60 }
+    var authorities: SettingFile? { layers.file(.caFile) }
 
     /// The settings that apply to every provider.
     static let shared: [Setting] = [.caFile, .httpTimeout, .allowInsecureHTTP]
-
-    init(_ layers: SettingLayers, home: String?) {
-        httpTimeout = layers.integer(.httpTimeout) ?? 30
-        leeway = layers.integer(.leeway) ?? 60
-        authorities = layers.file(.caFile, home: home)
-    }
 }
 
 /// The APIs to call with the session's tokens, and the settings of programs that get the tokens.
 struct ToolSettings: Sendable {
-    let resources: [Resource]
-    /// The number of configured resources, including those with an invalid URL.
-    private let resourceCount: Int
-    /// The URLs of the proxy's routes, and their paths.
-    let proxyRoutes: [(url: String, path: String?)]
-    let gitHosts: CredentialHosts
-    let dockerRegistries: CredentialHosts
-    let awsRoleARN: String?
-    let awsRoleSessionName: String?
-    let awsSTSEndpoint: String?
-    let gcpTokenType: String?
     let layers: SettingLayers
 
-    init(_ layers: SettingLayers) {
-        self.layers = layers
-        let records = layers.records(.resources)
-        resources = records.compactMap { Resource($0) }
-        resourceCount = records.count
-        proxyRoutes = layers.records(.proxyRoutes).map { ($0["url"]?.string ?? "", $0["path"]?.string) }
-        gitHosts = CredentialHosts(.gitHosts, layers)
-        dockerRegistries = CredentialHosts(.dockerRegistries, layers)
-        awsRoleARN = layers.text(.awsRoleARN)
-        awsRoleSessionName = layers.text(.awsRoleSessionName)
-        awsSTSEndpoint = layers.text(.awsSTSEndpoint)
-        gcpTokenType = layers.text(.gcpTokenType)
+    var resources: [Resource] { layers.records(.resources).compactMap { Resource($0) } }
+    /// The URLs of the proxy's routes, and their paths.
+    var proxyRoutes: [(url: String, path: String?)] {
+        layers.records(.proxyRoutes).map { ($0["url"]?.string ?? "", $0["path"]?.string) }
     }
+    var gitHosts: CredentialHosts { CredentialHosts(setting: .gitHosts, layers: layers) }
+    var dockerRegistries: CredentialHosts { CredentialHosts(setting: .dockerRegistries, layers: layers) }
+    var awsRoleARN: String? { layers.text(.awsRoleARN) }
+    var awsRoleSessionName: String? { layers.text(.awsRoleSessionName) }
+    var awsSTSEndpoint: String? { layers.text(.awsSTSEndpoint) }
+    var gcpTokenType: String? { layers.text(.gcpTokenType) }
 
     /// Returns the resources. Throws if one has an invalid URL.
     func checkedResources() throws(OIDCError) -> [Resource] {
         try layers.checking(.resources) { () throws(OIDCError) in
-            guard resources.count == resourceCount else {
+            guard resources.count == layers.records(.resources).count else {
                 throw .usage("resources: url: expected an http(s) URL in each")
             }
             return resources

@@ -68,8 +68,7 @@ struct SettingsLoader: Sendable {
         return Settings(
             SettingLayers(
                 profile: profile?.name, isProfileNamed: profileName != nil, configOption: option,
-                entries: entries),
-            home: environment["HOME"])
+                home: environment["HOME"], entries: entries))
     }
 
     /// Returns the settings of each profile of the file, without options and variables.

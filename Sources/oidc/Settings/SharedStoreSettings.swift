@@ -3,26 +3,17 @@ import OIDCSystem
 
 /// The key of a shared store, and whether tokens are cached.
 struct SharedStoreSettings: Sendable {
-    let keyFile: SettingFile?
-    let keyCommand: [String]
-    /// Whether a process keeps a token in memory until it expires.
-    let keepsCopies: Bool
-    /// The variables that hold a store URL with a password, in effect or not.
-    let secretVariables: [String]
+    let layers: SettingLayers
 
-    init(_ layers: SettingLayers, home: String?) {
-        // If both settings name a key, the one of the stronger layer is used.
-        let named = layers.entries.first { $0.setting == .storeKeyFile || $0.setting == .storeKeyCommand }
-        let isFile = named?.setting == .storeKeyFile
-        keyFile = isFile ? layers.file(.storeKeyFile, home: home) : nil
-        keyCommand = isFile ? [] : layers.texts(.storeKeyCommand)
-        keepsCopies = layers.flag(.storeCache)
-        secretVariables = layers.given.compactMap { entry -> String? in
-            guard case .variable(let name) = entry.origin, entry.setting == .store,
-                SessionStoreChoice.holdsPassword(entry.value.string ?? "")
-            else { return nil }
-            return name
-        }
+    /// Whether a process keeps a token in memory until it expires.
+    var keepsCopies: Bool { layers.flag(.storeCache) }
+    var keyFile: SettingFile? { isKeyInFile ? layers.file(.storeKeyFile) : nil }
+    var keyCommand: [String] { isKeyInFile ? [] : layers.texts(.storeKeyCommand) }
+
+    /// Whether the key is in a file. If both settings name a key, the one of the stronger layer is used.
+    private var isKeyInFile: Bool {
+        let keys: [Setting] = [.storeKeyFile, .storeKeyCommand]
+        return layers.entries.first { keys.contains($0.setting) }?.setting == .storeKeyFile
     }
 
     /// Checks that a key is set for a shared store, without reading it.
@@ -48,6 +39,17 @@ extension SecretReader {
 }
 
 extension Settings {
-    /// The variables to withhold from child processes, besides those with fixed names.
-    var secretVariables: [String] { subject.variables + sharedStore.secretVariables }
+    /// The variables to withhold from child processes, besides those with fixed names: those that
+    /// `subject_token_env` names in any layer, and those with the URL of a store that holds a password, in
+    /// effect or not.
+    var secretVariables: [String] {
+        layers.given.compactMap { entry in
+            switch (entry.setting, entry.origin) {
+            case (.subjectTokenEnv, _): entry.value.string
+            case (.store, .variable(let name)):
+                SessionStoreChoice.holdsPassword(entry.value.string ?? "") ? name : nil
+            default: nil
+            }
+        }
+    }
 }

@@ -10,53 +10,33 @@ struct SignInSettings: Sendable {
         case paste
     }
 
-    let flow: Flow
-    /// Whether an option, a variable or the profile sets the flow.
-    let isFlowChosen: Bool
-    /// The browser's command line; empty if none is set.
-    let browser: [String]
-    let redirectURI: String?
-    let port: UInt16?
-    let redirectPorts: [UInt16]
-    let responseMode: AuthorizationRequest.ResponseMode?
-    /// Whether a nonce is sent; false for providers whose ID tokens have no `nonce`.
-    let sendsNonce: Bool
-    let prompt: String?
-    /// Whether `prompt` is `off`: then none is sent, even for `offline_access`.
-    let isPromptOff: Bool
-    let maxAge: Int64?
-    let loginHint: String?
-    let acrValues: String?
-    let uiLocales: String?
-    let extraParameters: [FormEncoding.Pair]
-    let pushing: SignInFlow.Pushing
-    let postLogoutRedirectURI: String?
-    /// The timeout of the whole sign-in in seconds.
-    let timeout: Int64
-    private let layers: SettingLayers
+    let layers: SettingLayers
 
-    init(_ layers: SettingLayers) {
-        self.layers = layers
-        flow = layers.choice(.flow) ?? .auto
-        isFlowChosen = layers[.flow] != nil
-        browser = layers.texts(.browser)
-        redirectURI = layers.text(.redirectURI)
-        port = layers.integer(.port).flatMap { UInt16(exactly: $0) }
-        redirectPorts = layers.ports(.redirectPorts)
-        responseMode = layers.choice(.responseMode)
-        sendsNonce = layers.text(.nonce) != "off"
-        let prompt = layers.text(.prompt)
-        isPromptOff = prompt == "off"
-        self.prompt = isPromptOff ? nil : prompt
-        maxAge = layers.integer(.maxAge)
-        loginHint = layers.text(.loginHint)
-        acrValues = layers.text(.acrValues)
-        uiLocales = layers.text(.uiLocales)
-        extraParameters = layers.parameters(.extraAuthorizeParams)
-        pushing = layers.choice(.par) ?? .auto
-        postLogoutRedirectURI = layers.text(.postLogoutRedirectURI)
-        timeout = layers.integer(.timeout) ?? 300
+    var flow: Flow { layers.choice(.flow) ?? .auto }
+    /// Whether an option, a variable or the profile sets the flow.
+    var isFlowChosen: Bool { layers[.flow] != nil }
+    /// The browser's command line; empty if none is set.
+    var browser: [String] { layers.texts(.browser) }
+    var redirectURI: String? { layers.text(.redirectURI) }
+    var port: UInt16? { layers.integer(.port).flatMap { UInt16(exactly: $0) } }
+    var redirectPorts: [UInt16] {
+        layers.records(.redirectPorts).compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
     }
+    var responseMode: AuthorizationRequest.ResponseMode? { layers.choice(.responseMode) }
+    /// Whether a nonce is sent; false for providers whose ID tokens have no `nonce`.
+    var sendsNonce: Bool { layers.text(.nonce) != "off" }
+    var prompt: String? { isPromptOff ? nil : layers.text(.prompt) }
+    /// Whether `prompt` is `off`: then none is sent, even for `offline_access`.
+    var isPromptOff: Bool { layers.text(.prompt) == "off" }
+    var maxAge: Int64? { layers.integer(.maxAge) }
+    var loginHint: String? { layers.text(.loginHint) }
+    var acrValues: String? { layers.text(.acrValues) }
+    var uiLocales: String? { layers.text(.uiLocales) }
+    var extraParameters: [FormEncoding.Pair] { layers.parameters(.extraAuthorizeParams) }
+    var pushing: SignInFlow.Pushing { layers.choice(.par) ?? .auto }
+    var postLogoutRedirectURI: String? { layers.text(.postLogoutRedirectURI) }
+    /// The timeout of the whole sign-in in seconds.
+    var timeout: Int64 { layers.integer(.timeout) ?? 300 }
 
     func redirect() throws(OIDCError) -> RedirectAddress {
         try layers.checking(.redirectURI) { () throws(OIDCError) in

@@ -13,41 +13,28 @@ struct ClientSettings: Sendable {
         case tokenEndpoint = "token_endpoint"
     }
 
-    let id: String?
-    /// The URL of the client metadata document, which is the client ID at servers that support it.
-    let metadataURL: String?
-    /// The authentication method; nil if the metadata decides.
-    let method: String?
-    let secret: Secret?
-    let privateKey: SettingFile?
-    let privateKeyID: String?
-    let privateKeyPassphrase: SettingFile?
-    let certificate: SettingFile?
-    let certificateKey: SettingFile?
-    let assertionSource: SubjectTokenSource?
-    let assertionAudience: AssertionAudience
-    /// The only algorithm accepted for ID tokens, if one is set (OpenID Connect Registration §2).
-    let idTokenAlgorithms: [String]?
-    private let layers: SettingLayers
+    let layers: SettingLayers
 
-    init(_ layers: SettingLayers, home: String?) {
-        self.layers = layers
-        id = layers.text(.clientID)
-        metadataURL = layers.text(.clientMetadataURL)
-        method = layers.text(.clientAuth)
+    var id: String? { layers.text(.clientID) }
+    /// The URL of the client metadata document, which is the client ID at servers that support it.
+    var metadataURL: String? { layers.text(.clientMetadataURL) }
+    /// The authentication method; nil if the metadata decides.
+    var method: String? { layers.text(.clientAuth) }
+    var privateKey: SettingFile? { layers.file(.privateKeyFile) }
+    var privateKeyID: String? { layers.text(.privateKeyID) }
+    var privateKeyPassphrase: SettingFile? { layers.file(.privateKeyPassphraseFile) }
+    var certificate: SettingFile? { layers.file(.tlsClientCertificate) }
+    var certificateKey: SettingFile? { layers.file(.tlsClientKey) }
+    var assertionSource: SubjectTokenSource? { layers.choice(.clientAssertionSource) }
+    var assertionAudience: AssertionAudience { layers.choice(.clientAssertionAudience) ?? .issuer }
+    /// The only algorithm accepted for ID tokens, if one is set (OpenID Connect Registration §2).
+    var idTokenAlgorithms: [String]? { layers.text(.idTokenSignedResponseAlg).map { [$0] } }
+
+    var secret: Secret? {
         let command = layers.texts(.clientSecretCommand)
-        secret =
-            layers.text(.clientSecret).map { .text(Redacted($0)) }
-            ?? layers.file(.clientSecretFile, home: home).map { .file($0) }
+        return layers.text(.clientSecret).map { .text(Redacted($0)) }
+            ?? layers.file(.clientSecretFile).map { .file($0) }
             ?? (command.isEmpty ? nil : .command(command))
-        privateKey = layers.file(.privateKeyFile, home: home)
-        privateKeyID = layers.text(.privateKeyID)
-        privateKeyPassphrase = layers.file(.privateKeyPassphraseFile, home: home)
-        certificate = layers.file(.tlsClientCertificate, home: home)
-        certificateKey = layers.file(.tlsClientKey, home: home)
-        assertionSource = layers.choice(.clientAssertionSource)
-        assertionAudience = layers.choice(.clientAssertionAudience) ?? .issuer
-        idTokenAlgorithms = layers.text(.idTokenSignedResponseAlg).map { [$0] }
     }
 
     /// The files that other users must not be able to read.
@@ -72,47 +59,31 @@ struct ClientSettings: Sendable {
 
 /// The parameters of token requests.
 struct TokenSettings: Sendable {
-    let grant: GrantType
-    let scope: Scope?
-    let audience: String?
-    let resources: [String]
-    let account: String?
-    let authorizationDetails: JSONValue?
-    let format: RequestFormat
-    let extraParameters: [FormEncoding.Pair]
+    let layers: SettingLayers
+
+    var grant: GrantType { layers.choice(.grant) ?? .authorizationCode }
+    var scope: Scope? { layers.text(.scope).map { Scope($0) } }
+    var audience: String? { layers.text(.audience) }
+    var resources: [String] { layers.texts(.resource) }
+    var account: String? { layers.text(.account) }
+    var authorizationDetails: JSONValue? { layers[.authorizationDetails] }
+    var format: RequestFormat { layers.choice(.tokenRequestFormat) ?? .form }
+    var extraParameters: [FormEncoding.Pair] { layers.parameters(.extraTokenParams) }
     /// Whether tokens are bound to a key (DPoP, RFC 9449).
-    let bindsTokens: Bool
+    var bindsTokens: Bool { layers.flag(.dpop) }
     /// Whether `resource` is sent (RFC 8707).
-    let sendsResources: Bool
-    /// The token type if the provider names none or an unknown one.
-    let assumedType: String?
+    var sendsResources: Bool { layers.text(.resourceParameter) != "off" }
     /// The profile of the user's own provider, whose session is exchanged for an assertion.
-    let userProfile: String?
-    private let layers: SettingLayers
+    var userProfile: String? { layers.text(.userProfile) }
 
-    init(_ layers: SettingLayers) {
-        self.layers = layers
-        grant = layers.choice(.grant) ?? .authorizationCode
-        scope = layers.text(.scope).map { Scope($0) }
-        audience = layers.text(.audience)
-        resources = layers.texts(.resource)
-        account = layers.text(.account)
-        authorizationDetails = layers[.authorizationDetails]
-        format = layers.choice(.tokenRequestFormat) ?? .form
-        extraParameters = layers.parameters(.extraTokenParams)
-        bindsTokens = layers.flag(.dpop)
-        sendsResources = layers.text(.resourceParameter) != "off"
-        assumedType = layers.text(.tokenType)
-        userProfile = layers.text(.userProfile)
-    }
-
+    /// Returns the token type to use if the provider names none or an unknown one.
     func checkedAssumedType() throws(OIDCError) -> TokenType? {
-        guard let assumedType else { return nil }
+        guard let text = layers.text(.tokenType) else { return nil }
         return try layers.checking(.tokenType) { () throws(OIDCError) in
-            guard let type = TokenType.assumable(assumedType) else {
+            guard let type = TokenType.assumable(text) else {
                 throw .usage(
                     "token_type: expected a type such as Bearer, and not DPoP, "
-                        + "found \(DisplayText.quoted(assumedType))")
+                        + "found \(DisplayText.quoted(text))")
             }
             return type
         }
@@ -142,26 +113,14 @@ struct TokenSettings: Sendable {
 
 /// The settings of the token that a machine exchanges, and of the actor's token (RFC 8693, RFC 7523).
 struct SubjectSettings: Sendable {
-    let source: SubjectTokenSource?
-    let file: SettingFile?
-    let variable: String?
-    let audience: String?
-    let tokenType: String?
-    let actorFile: SettingFile?
-    let actorTokenType: String?
-    let requestedTokenType: String?
-    /// The variables that any layer names, in effect or not; they hold secrets.
-    let variables: [String]
+    let layers: SettingLayers
 
-    init(_ layers: SettingLayers, home: String?) {
-        source = layers.choice(.subjectTokenSource)
-        file = layers.file(.subjectTokenFile, home: home)
-        variable = layers.text(.subjectTokenEnv)
-        audience = layers.text(.subjectTokenAudience)
-        tokenType = layers.text(.subjectTokenType)
-        actorFile = layers.file(.actorTokenFile, home: home)
-        actorTokenType = layers.text(.actorTokenType)
-        requestedTokenType = layers.text(.requestedTokenType)
-        variables = layers.given.filter { $0.setting == .subjectTokenEnv }.compactMap(\.value.string)
-    }
+    var source: SubjectTokenSource? { layers.choice(.subjectTokenSource) }
+    var file: SettingFile? { layers.file(.subjectTokenFile) }
+    var variable: String? { layers.text(.subjectTokenEnv) }
+    var audience: String? { layers.text(.subjectTokenAudience) }
+    var tokenType: String? { layers.text(.subjectTokenType) }
+    var actorFile: SettingFile? { layers.file(.actorTokenFile) }
+    var actorTokenType: String? { layers.text(.actorTokenType) }
+    var requestedTokenType: String? { layers.text(.requestedTokenType) }
 }

@@ -9,12 +9,12 @@ extension SignIn {
     /// Refuses a redirect URL that must be pasted if nothing can be pasted.
     func refuseUnreadable(_ redirect: RedirectAddress) throws(OIDCError) {
         guard redirect.loopback == nil, !hasInput else { return }
-        let text = "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin is "
+        let text = "redirect_uri \(DisplayText.clean(redirect.text)) can only be pasted, and stdin "
         guard provider.context.ownsTerminal else {
-            throw OIDCError.usage(text + "the command's", hint: provider.settings.loginLine)
+            throw OIDCError.usage(text + "belongs to the command", hint: provider.settings.loginLine)
         }
         throw OIDCError.usage(
-            text + "at its end", hint: "run it on a terminal, or pipe the redirected URL into it")
+            text + "has ended", hint: "run it on a terminal, or pipe the redirected URL into it")
     }
 
     enum Flow {

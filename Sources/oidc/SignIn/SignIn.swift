@@ -11,7 +11,7 @@ struct SignIn {
     /// Whether to show the name of the user who signed in.
     var showsName = false
     /// A callback for a session that cannot be saved; if nil, the sign-in fails.
-    var onUnkept: ((OIDCError) -> Void)?
+    var onStoreFailure: ((OIDCError) -> Void)?
 
     var settings: SignInSettings { provider.settings.signIn }
     var console: Console { provider.context.console }
@@ -38,8 +38,8 @@ struct SignIn {
         provider.traceFlow(metadata, opensBrowser: opensBrowser)
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
-        let place = Preset.matching(provider.settings)?.registrationPlace
-        let reporter = SignInReporter(context: provider.context, registrationPlace: place)
+        let page = Preset.matching(provider.settings)?.registrationPage
+        let reporter = SignInReporter(context: provider.context, registrationPage: page)
         defer { reporter.end() }
         let outcome: SignInFlow.Outcome
         switch flow {
@@ -58,7 +58,7 @@ struct SignIn {
             browserSignIn.program = "oidc"
             browserSignIn.words = { $0.commandLine }
             do throws(OIDCError) { outcome = try browserSignIn.run(keep: keep) } catch {
-                throw error.naming(registrationPlace: place)
+                throw error.naming(registrationPage: page)
             }
         }
         reporter.end()
@@ -82,7 +82,7 @@ struct SignIn {
             try store.probe(key)
             try provider.target?.probe(store, provider.context)
         } catch {
-            guard onUnkept != nil, error.isOfStore else { throw error }
+            guard onStoreFailure != nil, error.isOfStore else { throw error }
         }
     }
 
@@ -139,8 +139,8 @@ struct SignIn {
         do {
             try save(outcome.session)
         } catch {
-            guard let onUnkept, error.kind != .interrupted else { throw error }
-            onUnkept(error)
+            guard let onStoreFailure, error.kind != .interrupted else { throw error }
+            onStoreFailure(error)
         }
     }
 

@@ -88,7 +88,7 @@ struct SignInOnDemand {
 
     private func signedIn(_ signIn: inout SignIn) throws(OIDCError) -> SessionAccess {
         var failure: OIDCError?
-        signIn.onUnkept = { failure = $0 }
+        signIn.onStoreFailure = { failure = $0 }
         let session: Session
         access.store.leave(nil, for: attempt, replacing: nil)
         do throws(OIDCError) { session = try signIn.run() } catch {
@@ -103,7 +103,7 @@ struct SignInOnDemand {
             throw error
         }
         guard let failure else { return access }
-        provider.context.console.warn("the session could not be kept: \(failure.commandLine)")
+        provider.context.console.warn("the session could not be stored: \(failure.commandLine)")
         let memory = MemorySessionStore()
         try memory.save(session, replacingDamaged: true)
         return SessionAccess(access, in: memory)

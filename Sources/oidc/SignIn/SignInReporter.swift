@@ -7,7 +7,7 @@ final class SignInReporter {
     private let environment: Variables
     private let ownsTerminal: Bool
     /// The provider's console page for clients, if it is known.
-    private let registrationPlace: String?
+    private let registrationPage: String?
     private var statusLine: TerminalStatusLine
     private var isOpened = false
     private var reportedKinds: [String] = []
@@ -16,9 +16,9 @@ final class SignInReporter {
     /// The instructions so far, which a QR code must not push off the screen.
     private var instructions = ""
 
-    init(context: CommandContext, registrationPlace: String? = nil) {
+    init(context: CommandContext, registrationPage: String? = nil) {
         console = context.console
-        self.registrationPlace = registrationPlace
+        self.registrationPage = registrationPage
         environment = context.environment
         ownsTerminal = context.ownsTerminal
         statusLine = TerminalStatusLine(environment: context.environment)
@@ -111,7 +111,7 @@ final class SignInReporter {
         guard isRemote, !isOpened else { return }
         let host = environment["HOSTNAME"].flatMap { $0.isEmpty ? nil : $0 } ?? "THIS-HOST"
         instruct(
-            "This is a remote shell. To let your browser come back here, run on your own machine:\n\n"
+            "This is a remote shell. To let your browser reach it, run this on your own machine:\n\n"
                 + "  ssh -L \(port):127.0.0.1:\(port) \(ShellWord.quoted(host))\n")
     }
 
@@ -147,7 +147,7 @@ final class SignInReporter {
     private func reportSilence(_ redirectURL: String, _ clientID: String) {
         let hint = Hint.checkRegistration(redirectURL: redirectURL, clientID: clientID)
         console.note(
-            "No answer yet. If your browser shows an error, \(hint.commandLine(registrationPlace: registrationPlace))."
+            "No answer yet. If your browser shows an error, \(hint.commandLine(registrationPage: registrationPage))."
         )
     }
 }

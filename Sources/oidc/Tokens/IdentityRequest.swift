@@ -52,9 +52,9 @@ extension IdentityRequest {
         if let connection = job["AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"] {
             query.append(FormEncoding.Pair("serviceConnectionId", connection))
         }
-        let place = url.path.hasSuffix("/") ? url.replacingPath(String(url.path.dropLast())) ?? url : url
+        let base = url.path.hasSuffix("/") ? url.replacingPath(String(url.path.dropLast())) ?? url : url
         let request = HTTPRequest(
-            .post, place.appendingQuery(query),
+            .post, base.appendingQuery(query),
             headers: HTTPHeaders([
                 ("Authorization", "Bearer \(bearer)"), ("Content-Type", "application/json"),
                 ("Accept", "application/json"),

@@ -209,12 +209,12 @@ struct SessionAccess {
             "not signed in at \(DisplayText.clean(key.provider))\(profile)"
                 + (isKept ? "" : ", and store is none: no session is kept"),
             hint: key.grant.needsUser
-                ? isKept ? settings.scopedLoginLine : unkeptLoginLine
+                ? isKept ? settings.scopedLoginLine : loginLineWithoutStore
                 : settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
     }
 
     /// The command that signs in itself, because `oidc login` would not keep a session.
-    private var unkeptLoginLine: String {
+    private var loginLineWithoutStore: String {
         switch context.console.command {
         case "exec": "--login"
         // `oidc credential` never signs in.

@@ -148,7 +148,7 @@ struct SubjectToken {
         }
         guard token.revealed.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
             throw OIDCError.usage(
-                "the subject token contains spaces, line ends or characters beyond ASCII, which no token does",
+                "the subject token contains spaces, line breaks or non-ASCII characters",
                 hint: "check subject_token_source")
         }
         guard let claims = (try? JWS(compact: token.revealed))?.claims,

@@ -23,7 +23,7 @@ private final class Newcomer {
         job = try ContinuousIntegration()
         actions = try job.actions()
         var configuration = DemoConfiguration()
-        configuration.person = .approves("alice")
+        configuration.user = .approves("alice")
         configuration.signingAlgorithms = [.es256]
         configuration.deviceInterval = 1
         configuration.trustedIssuers = [job.trusted]

@@ -35,7 +35,7 @@ struct TranscriptTests {
     @Test("the sign-in to a URL prints what the README says, in that order")
     func signIn() throws {
         var configuration = DemoConfiguration()
-        configuration.person = .approves("alice")
+        configuration.user = .approves("alice")
         let provider = try ProviderServer(configuration)
         let program = try Program(["BROWSER": "curl -sL -o /dev/null %s", "DISPLAY": ":9"])
         defer { program.remove() }

@@ -137,7 +137,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "token mcp.example.com", "\"mcp.example.com\" is not a URL", "oidc token https://mcp.example.com"),
         Mistake(
-            "login --no-browser --flow device", "--no-browser goes with --flow browser, not device",
+            "login --no-browser --flow device", "--no-browser requires --flow browser, not device",
             "oidc help login"),
         Mistake("login --prot 1", "unknown option '--prot', did you mean --port?", "oidc help login"),
         Mistake("login --port 1 --port 2", "--port is given twice", "oidc help login"),
@@ -167,8 +167,9 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("token --config ''", "--config is empty", "give it the path of a file, or leave it out"),
         Mistake("config path --config ''", "--config is empty", "give it the path of a file"),
         Mistake("status --al", "unknown option '--al', did you mean --all?", "oidc help status"),
-        Mistake("logout --local --browser", "--local and --browser exclude each other", "oidc help logout"),
-        Mistake("logout --timeout 3", "--timeout goes with --browser", "oidc help logout"),
+        Mistake(
+            "logout --local --browser", "--local and --browser cannot be used together", "oidc help logout"),
+        Mistake("logout --timeout 3", "--timeout requires --browser", "oidc help logout"),
         Mistake("userinfo --claim ''", "--claim takes the name of a claim, not ''", "oidc help userinfo"),
         Mistake("userinfo email", "unexpected argument 'email'", "oidc help userinfo"),
         Mistake("request", "oidc request needs URL", "oidc help request"),
@@ -178,7 +179,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "oidc request GET https://api.example.com/"),
         Mistake("request https://a.example -H Accept", "--header takes NAME: VALUE", "oidc help request"),
         Mistake(
-            "request https://a.example -H 'Authorization: x'", "--header: Authorization is set by",
+            "request https://a.example -H 'Authorization: x'", "--header: Authorization cannot be set",
             "oidc help request"),
         Mistake(
             "request https://a.example", "https://a.example is neither the provider nor",
@@ -252,7 +253,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             #"oidc config set 'git_hosts=[{"host":"git.example.com"}]'"#),
         Mistake("resources", "resources is not set", "oidc config set 'resources="),
         Mistake("completions tcsh", "expected bash, zsh or fish, not 'tcsh'", "oidc help completions"),
-        Mistake("demo --port 3", "--port goes with --serve", "oidc help demo"),
+        Mistake("demo --port 3", "--port requires --serve", "oidc help demo"),
         Mistake("doctor --fix", "unknown option '--fix'", "oidc help doctor"),
         Mistake(
             "status", "not signed in at https://127.0.0.1:9 (profile home)", "oidc login -p home", status: 3),

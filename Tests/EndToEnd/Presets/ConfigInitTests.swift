@@ -134,7 +134,7 @@ struct ConfigInitTests {
         let unasked = try program.run(
             "config", "init", "-p", "three", "dex", "domain=http://127.0.0.1:9", "--client-id", "demo")
         #expect(unasked.status == 0)
-        #expect(unasked.errorOutput.hasPrefix("warning: the provider was not asked: "))
+        #expect(unasked.errorOutput.hasPrefix("warning: the provider was not contacted: "))
         #expect(try Self.profiles(program).names == ["default", "three"])
     }
 

@@ -30,7 +30,7 @@ struct InitDialogTests {
         func run(
             _ command: ConfigInitCommand = ConfigInitCommand(), profiles: JSONValue = [:],
             path: String = "/config/config.json"
-        ) throws -> (command: ConfigInitCommand, secret: InitDialog.TypedSecret?) {
+        ) throws -> (command: ConfigInitCommand, secret: InitDialog.SecretInput?) {
             var command = command
             let secret = try dialog.complete(
                 &command, profiles: try #require(profiles.object), path: path)
@@ -47,7 +47,7 @@ struct InitDialogTests {
         #expect(InitDialog.search("").count == Preset.all.count)
         let script = Script(["nothing like it", "spotif", "cid"])
         #expect(try script.run().command.provider == "spotify")
-        #expect(script.shown.contains { $0.contains("none has \"nothing like it\"") })
+        #expect(script.shown.contains { $0.contains("no known provider matches \"nothing like it\"") })
         let numbered = Script(["githu", "2", "cid", "", ""])
         #expect(try numbered.run().command.provider == "github-app")
         #expect(numbered.shown.contains { $0.contains("  2  github-app: GitHub App") })
@@ -91,7 +91,8 @@ struct InitDialogTests {
         let script = Script(["bitbucket", "key", "", "hunter2"])
         let result = try script.run()
         #expect(
-            result.secret?.text.revealed == "hunter2" && result.secret?.place.file == "/config/default.secret"
+            result.secret?.text.revealed == "hunter2"
+                && result.secret?.destination.file == "/config/default.secret"
         )
         #expect(result.command.options.assignments == ["client_secret_file=/config/default.secret"])
         #expect(script.hidden.count == 1)
@@ -113,7 +114,7 @@ struct InitDialogTests {
         let result = try script.run(profiles: ["default": [:]])
         #expect(script.shown.contains { $0.contains("no invisible ones") })
         #expect(result.command.common.profile == "work")
-        #expect(result.secret?.place.file == "/config/work.secret")
+        #expect(result.secret?.destination.file == "/config/work.secret")
     }
 
     @Test("a secret that must not be replaced is named before anything is typed, and none can be typed then")
@@ -126,14 +127,14 @@ struct InitDialogTests {
         let answers = ["bitbucket", "key", ""]
         let script = Script(answers)
         #expect(try script.run(path: path).secret == nil && script.hidden.isEmpty)
-        #expect(script.shown.contains { $0.contains("there is a secret at \(file) already (move it away") })
+        #expect(script.shown.contains { $0.contains("a secret already exists at \(file) (move it away") })
         var command = ConfigInitCommand()
         command.isForced = true
         #expect(try Script(answers + ["hunter2"]).run(command, path: path).secret != nil)
         let others: JSONValue = ["other": ["client_secret_file": "default.secret"]]
         let forced = Script(answers)
         #expect(try forced.run(command, profiles: others, path: path).secret == nil)
-        #expect(forced.shown.contains { $0.contains("already (choose another name with -p)") })
+        #expect(forced.shown.contains { $0.contains(" (choose another name with -p)") })
     }
 
     @Test("a profile that cannot be written leaves no secret behind")
@@ -146,13 +147,13 @@ struct InitDialogTests {
         let profile = NewProfile(
             name: "work", writer: ProfileWriter(path: path), entries: [], settings: settings, made: nil,
             console: Console(common), common: common)
-        let secret = InitDialog.TypedSecret(
-            text: Redacted("hunter2"), place: ProfileSecret(of: "work", beside: path))
+        let secret = InitDialog.SecretInput(
+            text: Redacted("hunter2"), destination: ProfileSecret(of: "work", beside: path))
         try Data(#"{"profiles":{"work":{}}}"#.utf8).write(to: URL(fileURLWithPath: path))
         #expect(throws: OIDCError.self) { try profile.write(replacing: false, secret: secret) }
-        #expect(!UserFile.isThere(secret.place.file))
+        #expect(!UserFile.isThere(secret.destination.file))
         try profile.write(replacing: true, secret: secret)
-        #expect(try String(contentsOfFile: secret.place.file, encoding: .utf8) == "hunter2\n")
+        #expect(try String(contentsOfFile: secret.destination.file, encoding: .utf8) == "hunter2\n")
         try Data(#"{"profiles":{"work":{},"a":{"client_secret_file":"work.secret"}}}"#.utf8)
             .write(to: URL(fileURLWithPath: path))
         #expect(throws: OIDCError.self) { try profile.write(replacing: true, secret: secret) }

@@ -120,7 +120,7 @@ struct PresetRefreshTests {
         )
         #expect(found.first?.hint == "oidc config init entra tenant=common --client-id 'a b'")
         let entry = try SettingsLoader.entry(.issuer, issuer, .profile("work"), named: "issuer")
-        let settings = Settings(SettingLayers(profile: "work", entries: [entry]), home: nil)
+        let settings = Settings(SettingLayers(profile: "work", entries: [entry]))
         let match = try #require(Preset.matching(settings))
         #expect(
             PresetChecks(match: match, settings: settings).findings().first?.hint

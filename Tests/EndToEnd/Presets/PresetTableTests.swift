@@ -20,7 +20,7 @@ struct PresetTableTests {
     }
 
     static func settings(_ entries: [SettingLayers.Entry]) -> Settings {
-        Settings(SettingLayers(profile: nil, entries: entries), home: nil)
+        Settings(SettingLayers(profile: nil, entries: entries))
     }
 
     @Test("every common provider has a preset, and no two share a name")
@@ -46,8 +46,8 @@ struct PresetTableTests {
         #expect(Set(entries.map(\.setting)).count == entries.count)
         let settings = Self.settings(entries)
         #expect(throws: Never.self) { try settings.check() }
-        #expect(settings.provider.issuer != nil || settings.provider.endpoints[.token] != nil)
-        #expect(settings.provider.issuer != nil || settings.provider.endpoints[.authorization] != nil)
+        #expect(settings.provider.issuer != nil || settings.provider.endpoint(.token) != nil)
+        #expect(settings.provider.issuer != nil || settings.provider.endpoint(.authorization) != nil)
         for entry in entries {
             let text = entry.value.string ?? entry.value.compact
             let isFilled = !text.includes("{") || text.hasPrefix("{") || text.includes("{tenantid}")
@@ -90,7 +90,7 @@ struct PresetTableTests {
     func texts(name: String) throws {
         let preset = try #require(Preset.named(name))
         for text in [
-            preset.title, preset.application, preset.registrationPlace, preset.source, preset.note ?? "-",
+            preset.title, preset.application, preset.registrationPage, preset.source, preset.note ?? "-",
         ] {
             #expect(!text.isEmpty && text.count <= 160 && text.last != ".", "\(text)")
         }
@@ -156,7 +156,7 @@ struct PresetTableTests {
         let unknown = ["authelia", "dex", "gitlab"]
         let match = Preset.matching(Self.settings(try Self.profile(preset)))
         #expect(match?.preset.name == (unknown.contains(name) ? nil : name))
-        let place = match?.registrationPlace ?? ""
+        let place = match?.registrationPage ?? ""
         #expect(!place.includes("{") && !place.includes("}"))
     }
 
@@ -177,7 +177,7 @@ struct PresetTableTests {
     func place() throws {
         func place(_ issuer: String) throws -> String? {
             let entry = try SettingsLoader.entry(.issuer, issuer, .option("--issuer"), named: "issuer")
-            return Preset.matching(Self.settings([entry]))?.registrationPlace
+            return Preset.matching(Self.settings([entry]))?.registrationPage
         }
         #expect(
             try place("https://sso.example.org/auth/realms/main")

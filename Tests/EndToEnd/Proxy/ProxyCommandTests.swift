@@ -53,7 +53,7 @@ struct ProxyCommandTests {
             (["u:p@a.example"], "user information"), (["ftp://a.example"], "the scheme"),
             (["https://a.example:99999"], "the port"), (["--log", "", "https://a.example"], "--log takes"),
             (["--listen", "tcp:1", "https://a.example"], "unix:PATH"),
-            (["--listen", "unix:x", "--port", "1", "https://a.example"], "exclude"),
+            (["--listen", "unix:x", "--port", "1", "https://a.example"], "together"),
             (["--log", "/no/such/file", "https://a.example"], "--log"),
         ] as [([String], String)])
     func mistakes(options: [String], message: String) throws {
@@ -68,7 +68,7 @@ struct ProxyCommandTests {
         let world = try ToolWorld()
         let (pipe, link) = ("\(world.home)/pipe", "\(world.home)/link")
         try #require(mkfifo(pipe, 0o600) == 0 && symlink("/dev/null", link) == 0)
-        for (path, word) in [(pipe, "nobody reads"), (link, "symbolic link")] {
+        for (path, word) in [(pipe, "without a reader"), (link, "symbolic link")] {
             let result = try world.run(["proxy", "--log", path, "https://a.example"], world.machine)
             #expect(result.code == 2 && result.errors.contains(word), "\(result)")
         }

@@ -11,7 +11,7 @@ import Testing
 struct EnterpriseScenarioTests {
     /// The user's own provider, where they are signed in, and a resource whose server trusts it.
     private func enterpriseWorld() throws -> (own: ProviderServer, world: ResourceWorld) {
-        let own = try ProviderServer { $0.person = .approves("alice") }
+        let own = try ProviderServer { $0.user = .approves("alice") }
         let world = try ResourceWorld {
             $0.registers = false
             $0.metadata = [

@@ -152,7 +152,7 @@ struct ResourceSessionTests {
         world.trust(world.other)
         world.server.forget()
         let refused = try world.run(["token", "--refresh", world.url])
-        #expect(refused.status == 3 && refused.errorOutput.contains("takes tokens of"), "\(refused)")
+        #expect(refused.status == 3 && refused.errorOutput.contains("now takes tokens from"), "\(refused)")
         #expect(world.server.log.isEmpty && world.other.tokenRequests.isEmpty)
         world.trust(world.server)
         world.resource.change { $0.metadataPath = "/gone" }
@@ -254,7 +254,7 @@ struct ResourceSessionTests {
         #expect(refused.status == 1 && world.server.registrations.isEmpty, "\(refused)")
         let outcome = try world.program.start(["token", "--login", world.url], variables).finish()
         #expect(outcome.status == 0 && outcome.output.hasPrefix("token-"), "\(outcome)")
-        #expect(outcome.errorOutput.contains("warning: the session could not be kept: "), "\(outcome)")
+        #expect(outcome.errorOutput.contains("warning: the session could not be stored: "), "\(outcome)")
     }
 
     @Test("a hint within a sentence is for the resource's session")

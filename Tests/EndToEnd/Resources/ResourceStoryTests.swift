@@ -94,7 +94,7 @@ struct ResourceStoryTests {
     @Test("the demo provider's resource opens by its URL alone, and steps up twice")
     func demo() throws {
         var configuration = DemoConfiguration()
-        configuration.person = .approves("alice")
+        configuration.user = .approves("alice")
         let provider = try ProviderServer(configuration)
         let world = try ResourceWorld()
         let url = "\(provider.origin)/mcp"
@@ -109,7 +109,7 @@ struct ResourceStoryTests {
     @Test("the demo provider knows a client by the URL of its document")
     func demoDocument() throws {
         var configuration = DemoConfiguration()
-        configuration.person = .approves("alice")
+        configuration.user = .approves("alice")
         let provider = try ProviderServer(configuration)
         let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": DemoClient.documentURL])
         expectSuccess(try world.run(["login", "\(provider.origin)/mcp"]))

@@ -24,7 +24,7 @@ struct ResourceUseTests {
         let refused = try world.run(["token", "--refresh", world.url])
         #expect(refused.status == 3, "\(refused)")
         #expect(
-            refused.errorOutput.contains("is part of the resource \(world.resource.origin) now"), "\(refused)"
+            refused.errorOutput.contains("is now part of the resource \(world.resource.origin)"), "\(refused)"
         )
         expectSuccess(try world.run(["login", world.url]))
         let token = try world.run(["token", world.url]).output

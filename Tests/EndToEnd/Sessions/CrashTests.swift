@@ -68,7 +68,7 @@ struct CrashTests {
         "during a login: the session before it, a new one or none, and the next login succeeds",
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
     func login() throws {
-        let world = try SessionWorld { $0.person = .approves("alice") }
+        let world = try SessionWorld { $0.user = .approves("alice") }
         defer { world.remove() }
         try world.install("browser", "#!/bin/sh\nexec curl -sL -m 5 -o /dev/null \"$1\"\n")
         let browser = ["BROWSER": world.program.home.appendingPathComponent("bin/browser").path]

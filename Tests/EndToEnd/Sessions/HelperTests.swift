@@ -35,7 +35,7 @@ struct HelperTests {
         "a signal while the code is redeemed: the helper is still given the session's key",
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
     func keptDespiteSignal() throws {
-        let world = try world(HelperTests.keeping) { $0.person = .approves("alice") }
+        let world = try world(HelperTests.keeping) { $0.user = .approves("alice") }
         defer { world.remove() }
         try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
         let browser = world.program.home.appendingPathComponent("bin/browser").path

@@ -25,7 +25,7 @@ struct KeepingTests {
         let outcome = run.finish()
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(outcome.token.count > 10)
-        #expect(outcome.errorOutput.contains("warning: the token could not be kept"))
+        #expect(outcome.errorOutput.contains("warning: the token could not be stored"))
     }
 
     @Test("status lists the sessions if the settings name no provider")
@@ -202,7 +202,7 @@ struct KeepingTests {
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"),
         arguments: ["HOME", "none"])
     func tokenLoginNowhere(variable: String) throws {
-        let world = try SessionWorld { $0.person = .approves("alice") }
+        let world = try SessionWorld { $0.user = .approves("alice") }
         defer { world.remove() }
         var program = world.program
         if variable == "HOME" {
@@ -224,7 +224,7 @@ struct KeepingTests {
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"),
         arguments: [false, true])
     func tokenLoginUnstorable(hasDirectory: Bool) throws {
-        var world = try SessionWorld { $0.person = .approves("alice") }
+        var world = try SessionWorld { $0.user = .approves("alice") }
         defer { world.remove() }
         try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
         world.program.environment["BROWSER"] = world.program.home.appendingPathComponent("bin/browser").path
@@ -237,7 +237,7 @@ struct KeepingTests {
         let words = ["token", "--login", "--set", "timeout=60"]
         let outcome = try world.runBelowShell(hasDirectory ? "ulimit -f 0" : ":", words)
         #expect(outcome.status == 0 && outcome.token.count > 10, "\(outcome)")
-        #expect(outcome.errorOutput.contains("warning: the session could not be kept: "), "\(outcome)")
+        #expect(outcome.errorOutput.contains("warning: the session could not be stored: "), "\(outcome)")
         #expect(try world.runBelowShell(hasDirectory ? "ulimit -f 0" : ":", ["login"]).status == 1)
     }
 
@@ -245,7 +245,7 @@ struct KeepingTests {
         "token --login prints its token if the store breaks during the sign-in",
         .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
     func tokenLoginBreaks() throws {
-        let world = try SessionWorld { $0.person = .approves("alice") }
+        let world = try SessionWorld { $0.user = .approves("alice") }
         defer { world.remove() }
         try world.install("browser", "#!/bin/sh\nexec curl -sL -o /dev/null \"$1\"\n")
         let browser = world.program.home.appendingPathComponent("bin/browser").path
@@ -257,6 +257,6 @@ struct KeepingTests {
         let outcome = run.finish()
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(outcome.token.count > 10)
-        #expect(outcome.errorOutput.contains("could not be kept"))
+        #expect(outcome.errorOutput.contains("could not be stored"))
     }
 }

@@ -134,7 +134,7 @@ struct ProviderAnswerTests {
     @Test("a device sign-in without an ID token is kept, and named by UserInfo")
     func device() throws {
         var configuration = DemoConfiguration()
-        configuration.person = .approves("alice")
+        configuration.user = .approves("alice")
         configuration.deviceInterval = 1
         let provider = try ProviderServer(configuration, faults: [.idToken(.missing)])
         let program = try Program(provider)

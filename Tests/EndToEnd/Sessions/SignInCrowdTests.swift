@@ -14,7 +14,7 @@ struct SignInCrowdTests {
         _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws -> SessionWorld {
         var world = try SessionWorld {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             change(&$0)
         }
         let calls = world.program.home.path + "/calls"
@@ -64,7 +64,7 @@ struct SignInCrowdTests {
 
     @Test("if the user denies the request, the processes that waited do not ask again")
     func denied() throws {
-        let world = try withBrowser("exec curl -sL -o /dev/null \"$1\"") { $0.person = .denies }
+        let world = try withBrowser("exec curl -sL -o /dev/null \"$1\"") { $0.user = .denies }
         defer { world.remove() }
         let outcomes = try world.crowd(10, ["token", "--login", "--set", "timeout=30"])
         #expect(outcomes.allSatisfy { [3, 4].contains($0.status) && $0.output.isEmpty })

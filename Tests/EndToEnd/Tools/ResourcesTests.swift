@@ -55,7 +55,7 @@ struct ResourcesTests {
         let world = try world()
         for options in [["-d", "x"], ["-H", "A: b"], ["-i"]] {
             let refused = try world.run(["resources"] + options)
-            #expect(refused.code == 2 && refused.errors.contains("goes with the title"), "\(refused)")
+            #expect(refused.code == 2 && refused.errors.contains("requires the title"), "\(refused)")
         }
     }
 

@@ -25,7 +25,7 @@ final class ToolWorld: Sendable {
         try FileManager.default.createDirectory(
             atPath: home, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         var configuration = DemoConfiguration()
-        configuration.person = .approves("alice")
+        configuration.user = .approves("alice")
         change(&configuration)
         provider = try ProviderServer(configuration)
     }

@@ -39,7 +39,7 @@ struct DeviceFlowTests {
     @Test("polls at the interval until the user has signed in elsewhere (§3.5)")
     func approved() throws {
         let provider = try InMemoryProvider {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             $0.devicePollsBeforeDecision = 2
         }
         let session = try signIn(provider)
@@ -49,7 +49,7 @@ struct DeviceFlowTests {
 
     @Test("a denial ends the sign-in")
     func denied() throws {
-        let provider = try InMemoryProvider { $0.person = .denies }
+        let provider = try InMemoryProvider { $0.user = .denies }
         let error = #expect(throws: OIDCError.self) { try signIn(provider) }
         #expect(error?.kind == .refused && error?.oauthError == "access_denied")
         #expect(polls(provider) == 1)
@@ -75,7 +75,7 @@ struct DeviceFlowTests {
 
     @Test("an ID token is checked as after any sign-in", arguments: [IDTokenFault.issuerInvalid, .expired])
     func checked(fault: IDTokenFault) throws {
-        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        let provider = try InMemoryProvider { $0.user = .approves("alice") }
         provider.faults = [.idToken(fault)]
         let error = #expect(throws: OIDCError.self) { try signIn(provider) }
         #expect(error?.kind == .untrusted)
@@ -83,7 +83,7 @@ struct DeviceFlowTests {
 
     @Test("without an ID token the session is kept with a warning, and UserInfo says who signed in")
     func withoutIDToken() throws {
-        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        let provider = try InMemoryProvider { $0.user = .approves("alice") }
         provider.faults = [.idToken(.missing)]
         let outcome = try outcome(provider)
         #expect(outcome.session.subject == "alice" && outcome.session.tokens.idToken == nil)
@@ -96,7 +96,7 @@ struct DeviceFlowTests {
     @Test("a key that tokens are bound to is proven to UserInfo too, with the nonce that is demanded")
     func withoutIDTokenBound() throws {
         let provider = try InMemoryProvider {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             $0.requiresDPoP = true
             $0.requiresDPoPNonceAtResource = true
         }
@@ -111,7 +111,7 @@ struct DeviceFlowTests {
         ]
             as [Fault])
     func withoutUserInfo(fault: Fault) throws {
-        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        let provider = try InMemoryProvider { $0.user = .approves("alice") }
         provider.faults = [.idToken(.missing), fault]
         let outcome = try outcome(provider)
         #expect(outcome.session.subject == nil && outcome.session.tokens.refreshToken != nil)
@@ -120,7 +120,7 @@ struct DeviceFlowTests {
 
     @Test("a token for other resources is not shown to UserInfo")
     func otherResources() throws {
-        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        let provider = try InMemoryProvider { $0.user = .approves("alice") }
         provider.faults = [.idToken(.missing)]
         let outcome = try outcome(provider) { $0.request.resources = ["https://api.example"] }
         #expect(outcome.session.subject == nil && outcome.warnings.count == 1)
@@ -129,7 +129,7 @@ struct DeviceFlowTests {
 
     @Test("max_age cannot be checked without an ID token, so the sign-in is refused and revoked")
     func withoutIDTokenAndAge() throws {
-        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        let provider = try InMemoryProvider { $0.user = .approves("alice") }
         provider.faults = [.idToken(.missing)]
         let error = #expect(throws: OIDCError.self) { try outcome(provider) { $0.request.maxAge = 60 } }
         #expect(error?.kind == .refused && error?.member == "id_token")
@@ -138,7 +138,7 @@ struct DeviceFlowTests {
 
     @Test("an ID token that a refresh brings first is checked, says who it is, and must be UserInfo's user")
     func laterIDToken() throws {
-        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        let provider = try InMemoryProvider { $0.user = .approves("alice") }
         provider.faults = [.idToken(.missing), .answer(.userinfo, .notFound)]
         let unknown = try outcome(provider).session
         provider.faults = [.idToken(.missing)]

@@ -103,7 +103,7 @@ struct EndpointFaultTests {
 
     @Test("a device authorization with any fault is refused, or shown clean", arguments: DeviceFault.allCases)
     func device(fault: DeviceFault) throws {
-        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        let provider = try InMemoryProvider { $0.user = .approves("alice") }
         provider.faults = [.device(fault)]
         _ = try provider.signIn {
             let login = $0

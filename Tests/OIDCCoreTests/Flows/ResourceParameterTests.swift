@@ -51,7 +51,7 @@ struct ResourceParameterTests {
     @Test("is sent in a pushed request, a device request and its polls")
     func otherRequests() throws {
         let provider = try InMemoryProvider {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             $0.requiresPushedAuthorization = true
         }
         let login = try login(provider)
@@ -66,7 +66,7 @@ struct ResourceParameterTests {
 
     @Test("is never sent if it is off, and a token for another resource is then a usage error")
     func off() throws {
-        let provider = try InMemoryProvider { $0.person = .approves("alice") }
+        let provider = try InMemoryProvider { $0.user = .approves("alice") }
         let login = try login(provider) { $0.sendsResources = false }
         var session = try provider.finish(login).session
         let device = try login.requestDeviceCode()

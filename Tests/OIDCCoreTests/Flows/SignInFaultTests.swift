@@ -11,7 +11,7 @@ struct SignInFaultTests {
         _ faults: Set<Fault>, _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws -> InMemoryProvider {
         let provider = try InMemoryProvider {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             change(&$0)
         }
         provider.faults = faults

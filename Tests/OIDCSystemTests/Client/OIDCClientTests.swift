@@ -175,7 +175,7 @@ struct OIDCClientTests {
     @Test("a device code signs in without a browser (RFC 8628)")
     func device() async throws {
         let provider = try provider {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
             $0.deviceInterval = 1
         }
         var client = client(provider)

@@ -49,7 +49,7 @@ extension RefusedSignInTests {
         [false, true])
     func unusable(fault: Fault, onDevice: Bool) throws {
         for scope in ["openid offline_access", "openid"] {
-            let provider = try InMemoryProvider { $0.person = .approves("alice") }
+            let provider = try InMemoryProvider { $0.user = .approves("alice") }
             provider.faults = [fault]
             let login = try provider.login(scope)
             #expect(throws: OIDCError.self) {

@@ -51,7 +51,7 @@ private let refusals = [
 struct SignInRaceTests {
     @Test("an approved device code signs in, and the listener is closed")
     func device() throws {
-        let race = try SignInRace { $0.person = .approves("alice") }
+        let race = try SignInRace { $0.user = .approves("alice") }
         let session = try race.run().get()
         #expect(race.kept == [session] && session.subject == "alice")
         #expect(race.steps == ["url", "device", "answered"])
@@ -72,7 +72,7 @@ struct SignInRaceTests {
 
     @Test("a callback that arrives while the device code is redeemed gets the page; its code is not redeemed")
     func deviceFirst() throws {
-        let race = try SignInRace { $0.person = .approves("alice") }
+        let race = try SignInRace { $0.user = .approves("alice") }
         let callback = Mutex<String?>(nil)
         let page = Mutex<SignInRace.Page?>(nil)
         race.onWaiting = { race in
@@ -116,7 +116,7 @@ struct SignInRaceTests {
     func busyPort() throws {
         let other = try LoopbackServer()
         let race = try SignInRace(redirect: "http://127.0.0.1:\(other.port)/callback") {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
         }
         let session = try race.run().get()
         #expect(race.kept == [session] && race.warnings.count == 1)
@@ -130,7 +130,7 @@ struct SignInRaceTests {
         "where 127.0.0.1 cannot be bound, one line says so, and the device code signs in; alone, the hint helps"
     )
     func withoutLoopback() throws {
-        let race = try SignInRace { $0.person = .approves("alice") }
+        let race = try SignInRace { $0.user = .approves("alice") }
         let missing = LoopbackListener.error(LoopbackAddress(), 0, .addressNotAvailable)
         #expect(
             missing
@@ -154,7 +154,7 @@ struct SignInRaceTests {
         race.onWaiting = { try? $0.answerInBrowser() }
         race.provider.intercept { [weak provider = race.provider] request in
             if request.url.path == "/token" {
-                provider?.with { $0.configuration.person = .approves("alice") }
+                provider?.with { $0.configuration.user = .approves("alice") }
             }
             return nil
         }
@@ -180,7 +180,7 @@ struct SignInRaceTests {
 
     @Test("the user's own no, on either device, ends the sign-in")
     func declined() throws {
-        let onDevice = try SignInRace { $0.person = .denies }
+        let onDevice = try SignInRace { $0.user = .denies }
         #expect(throws: OIDCError.self) { try onDevice.run().get() }
         #expect(onDevice.kept.isEmpty && onDevice.refusals.isEmpty)
         let inBrowser = try SignInRace()
@@ -202,7 +202,7 @@ struct SignInRaceTests {
             #expect(error?.oauthError == "unauthorized_client" && race.refusals.isEmpty)
         }
         let approved = try SignInRace(redirect: "com.example.demo:/callback") {
-            $0.person = .approves("alice")
+            $0.user = .approves("alice")
         }
         #expect(try approved.run().get().subject == "alice")
     }

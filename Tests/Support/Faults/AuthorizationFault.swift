@@ -24,10 +24,10 @@ extension FaultyProvider {
         guard call.endpoint == .authorize else { return nil }
         for case .authorization(let fault) in faults {
             guard let error = FaultyProvider.error(fault) else { continue }
-            let person = demo.configuration.person
-            demo.configuration.person = .denies
+            let user = demo.configuration.user
+            demo.configuration.user = .denies
             let response = demo.handle(call.request, at: call.time)
-            demo.configuration.person = person
+            demo.configuration.user = user
             guard var answer = AuthorizationAnswer(response, from: demo) else { return response }
             answer.replace("error", error.code)
             answer.replace("error_description", error.description)

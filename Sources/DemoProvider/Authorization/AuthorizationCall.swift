@@ -1,7 +1,7 @@
 import OIDCCore
 
 /// A valid authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1).
-struct RequestedAuthorization: Sendable {
+struct AuthorizationCall: Sendable {
     let client: String
     let redirect: RedirectTarget
     let scope: Scope
@@ -50,7 +50,7 @@ extension DemoProvider {
     /// Returns the checked request; errors here are sent to the redirect URI.
     func requested(
         _ parameters: Parameters, by client: DemoClient, answering redirect: RedirectTarget
-    ) throws(Refusal) -> RequestedAuthorization {
+    ) throws(Refusal) -> AuthorizationCall {
         guard parameters["response_type"] == "code" else {
             throw Refusal("unsupported_response_type", "response_type must be code")
         }
@@ -70,7 +70,7 @@ extension DemoProvider {
         guard !prompt.contains("none") || prompt.count == 1 else {
             throw .invalidRequest("prompt=none goes with no other value")
         }
-        return RequestedAuthorization(
+        return AuthorizationCall(
             client: client.id, redirect: redirect, scope: try allowedScope(parameters["scope"]),
             codeChallenge: try codeChallenge(parameters), nonce: parameters["nonce"], prompt: prompt,
             maxAge: try wholeNumber(parameters["max_age"], "max_age"), loginHint: parameters["login_hint"],

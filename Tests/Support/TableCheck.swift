@@ -1,4 +1,6 @@
-extension Program {
+package import CommandLineKit
+
+extension CommandLineKit.Program {
     /// The mistakes in the program's tables, one line each, for its tests.
     package var tableFaults: [String] {
         let commands = descriptions
@@ -19,9 +21,7 @@ extension Program {
     /// The mistakes in `--help`, which must fit 40 lines of 80 columns.
     private var overviewFaults: [String] {
         let lines = help().split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-        let wide = lines.filter { TextLayout.length($0) > TextLayout.width }.map {
-            "--help is too wide: \($0)"
-        }
+        let wide = lines.filter { $0.unicodeScalars.count > 80 }.map { "--help is too wide: \($0)" }
         return (lines.count > 40 ? ["--help has \(lines.count) lines"] : []) + wide
     }
 
@@ -33,7 +33,7 @@ extension Program {
         var faults: [String] = []
         let name = command.path.last ?? ""
         if !isWord(name) { faults.append("is not a lower-case word") }
-        if command.summary.isEmpty || TextLayout.length(command.summary) > 60
+        if command.summary.isEmpty || command.summary.unicodeScalars.count > 60
             || command.summary.hasSuffix(".")
         {
             faults.append("the summary is not one phrase of at most 60 characters without a period")
@@ -57,15 +57,7 @@ extension Program {
     }
 
     private static func isWord(_ text: String) -> Bool {
-        let letters = text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
-                UInt8(ascii: "-"):
-                true
-            default: false
-            }
-        }
-        return letters && !text.isEmpty && !text.hasPrefix("-")
+        text.wholeMatch(of: /[a-z0-9][a-z0-9-]*/) != nil
     }
 
     private static func repeated(_ words: [String]) -> [String] {

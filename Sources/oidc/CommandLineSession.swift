@@ -3,7 +3,7 @@ import OIDCCore
 import OIDCSystem
 
 /// The options of a command line that name its session, for the commands in hints.
-struct GivenSession: Sendable {
+struct CommandLineSession: Sendable {
     private let common: CommonOptions
     private let options: ProviderOptions
     /// The name of the command that runs.
@@ -12,9 +12,7 @@ struct GivenSession: Sendable {
     private let resource: String?
     private let environment: Variables
 
-    init(
-        _ common: CommonOptions = CommonOptions(), words: [String] = [], environment: Variables = [:]
-    ) {
+    init(_ common: CommonOptions, words: [String], environment: Variables) {
         self.common = common
         self.environment = environment
         options = ProviderOptions.lenient(words)

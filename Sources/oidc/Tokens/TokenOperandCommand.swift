@@ -1,0 +1,80 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+/// The kind of a session's token.
+enum TokenKind: String, CaseIterable, OptionValue, Sendable {
+    case access
+    case id
+}
+
+/// A command about a token: the session's, or one on stdin. Tokens are never taken from arguments.
+protocol TokenOperandCommand: RunnableCommand {
+    var source: String? { get set }
+    var isRefreshToken: Bool { get set }
+    var options: ProviderOptions { get set }
+    var common: CommonOptions { get set }
+}
+
+extension TokenOperandCommand {
+    static func tokenDeclaration(
+        _ discussion: String, examples: [Example], refreshToken help: String
+    ) -> Declaration<Self> {
+        Declaration(
+            discussion: discussion, examples: examples,
+            operands: [.optional(\.source, "-", "read the token from stdin", completion: .values(["-"]))],
+            options: [
+                .flag(\.isRefreshToken, "--refresh-token", help), .group(\.options), .group(\.common),
+            ])
+    }
+
+    func validate() throws(UsageError) {
+        try UsageError.refuseToken(source, hint: "oidc \(Self.name) - < FILE")
+    }
+
+    var hint: TokenTypeHint { isRefreshToken ? .refreshToken : .accessToken }
+
+    /// Returns the token, and the session if it is the session's.
+    func token(_ provider: ProviderContext) throws(OIDCError) -> (Redacted<String>, Session?) {
+        if source != nil {
+            let text = ASCII.trimmed(try InputText.read("-", named: "stdin"))
+            guard !text.isEmpty else {
+                throw OIDCError.usage("stdin is empty", hint: "name a file with one after <")
+            }
+            return (Redacted(text), nil)
+        }
+        let access = try SessionAccess(provider)
+        let session = try access.session()
+        guard isRefreshToken else {
+            let source = session.source(for: access.demand())
+            guard let token = session.accessToken(from: source)?.token else {
+                guard source == .own else {
+                    throw OIDCError.usage("the session has no token for that scope or resource")
+                }
+                throw session.noAccessToken
+            }
+            return (token, session)
+        }
+        guard let token = session.tokens.refreshToken else {
+            throw OIDCError(
+                .loginRequired, "the session has no refresh token", hint: provider.settings.scopedLoginLine)
+        }
+        return (token, session)
+    }
+}
+
+extension Session {
+    /// The error for a session whose access token was revoked and not replaced.
+    var noAccessToken: OIDCError {
+        .usage("the session has no access token: it was revoked", hint: "get a new one: oidc token")
+    }
+}
+
+extension UsageError {
+    /// Refuses an operand other than `-`, which may be a token.
+    static func refuseToken(_ operand: String?, hint: String) throws(UsageError) {
+        guard let operand, operand != "-" else { return }
+        throw UsageError(
+            "a token is not taken from the command line, where every process can read it", hint: hint)
+    }
+}
