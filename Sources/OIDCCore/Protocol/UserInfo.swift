@@ -129,9 +129,8 @@ package enum UserInfo {
             stage: .userInfo)
     }
 
-    /// Verifies a signed answer like an ID token: issuer, audience, times and signature. `iss` and `aud` may
-    /// be missing, as OpenID Connect Core §5.3.2 says only SHOULD; the keys are the issuer's, and the answer
-    /// is for our own token.
+    /// Verifies a signed answer like an ID token: issuer, audience, times and signature (OpenID Connect Core
+    /// §5.3.2). Only the times may be missing.
     private static func signedClaims(
         _ body: [UInt8], _ rules: Rules, _ source: (any KeySource)?, now: Instant
     ) throws(OIDCError) -> JSONObject {
@@ -155,8 +154,8 @@ package enum UserInfo {
             throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is not a JSON object")
         }
         let claims = TokenClaims(members: members, stage: .userInfo)
-        if members["iss"] != nil { try claims.checkIssuer(issuer) }
-        if members["aud"] != nil { _ = try claims.checkAudience(rules.clientID) }
+        try claims.checkIssuer(issuer)
+        _ = try claims.checkAudience(rules.clientID)
         try claims.checkTimes(now: now, leeway: rules.leeway)
         try signature.checkSignature(token, keys: source)
         return members
