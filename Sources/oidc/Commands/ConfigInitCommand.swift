@@ -112,10 +112,17 @@ struct ConfigInitCommand: RunnableCommand {
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
         let given = try options.entries()
-        let made = try preset.map { preset throws(OIDCError) in
+        let secret = ProfileSecret(of: name, beside: path)
+        var made = try preset.map { preset throws(OIDCError) in
             try PresetProfile(
-                preset, words: words, options: given,
-                secretFile: ProfileSecret(of: name, beside: path).file, line: commandLine)
+                preset, words: words, options: given, secretFile: secret.file, line: commandLine)
+        }
+        if let entries = made?.entries, secret.mayBeAnothers(entries, replacing: try writer.profiles()[name]),
+            made?.leaveOutSecretFile() == true, isChecked
+        {
+            context.console.warn(
+                "\(DisplayText.clean(secret.file)) exists already, maybe with the secret of another client: "
+                    + "the profile does not use it")
         }
         let entries = made?.entries ?? given
         let settings = context.settings(profile: nil, entries + (try around(context, path)))

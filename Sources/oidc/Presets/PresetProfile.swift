@@ -6,7 +6,7 @@ struct PresetProfile {
     let preset: Preset
     let registrationPage: String
     /// The preset's settings, then those of the command line, which replace the preset's.
-    let entries: [SettingLayers.Entry]
+    private(set) var entries: [SettingLayers.Entry]
 
     /// Creates the profile from `NAME=VALUE` words and the options of the command line.
     ///
@@ -35,6 +35,13 @@ struct PresetProfile {
                 try SettingsLoader.entry(setting, value, .option(preset.name), named: preset.name))
         }
         self.entries = entries + options
+    }
+
+    /// Leaves out the secret's file unless an option names it. Returns whether it did.
+    mutating func leaveOutSecretFile() -> Bool {
+        let others = entries.filter { $0.setting != .clientSecretFile || $0.origin != .option(preset.name) }
+        defer { entries = others }
+        return others.count < entries.count
     }
 }
 

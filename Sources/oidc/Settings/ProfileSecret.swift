@@ -32,6 +32,16 @@ struct ProfileSecret {
             hint: isAnothers ? "choose another name with -p" : "move it away, or replace it with --force")
     }
 
+    /// Returns whether the file exists, and no client at the same provider is replaced whose secret it is.
+    func mayBeAnothers(_ entries: [SettingLayers.Entry], replacing profile: JSONValue?) -> Bool {
+        guard UserFile.isThere(file) else { return false }
+        let identity: [Setting] = [.issuer, .tokenEndpoint, .clientID]
+        return profile == nil
+            || identity.contains { setting in
+                entries.last { $0.setting == setting }?.value != profile?[setting.name]
+            }
+    }
+
     /// Writes the secret with mode 0600.
     func write(_ secret: Redacted<String>) throws(OIDCError) {
         try UserFile.rewrite(file, followingLinks: false, named: Setting.clientSecretFile.name) {

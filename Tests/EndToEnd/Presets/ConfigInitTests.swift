@@ -43,6 +43,29 @@ struct ConfigInitTests {
         #expect(try program.run("config", "check").status == 0)
     }
 
+    @Test("a secret that exists already is kept for its own client, and not used for another")
+    func secretOfAnother() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = "\(program.home.path)/.config/oidc/default.secret"
+        func initialize(_ words: String...) throws -> Program.Outcome {
+            try program.start(["config", "init"] + words, [:]).finish()
+        }
+        #expect(try initialize("bitbucket", "--client-id", "key").status == 0)
+        try "theirs".write(toFile: file, atomically: true, encoding: .utf8)
+        #expect(try initialize("bitbucket", "--client-id", "key", "--force").status == 0)
+        #expect(try Self.profile(program)["client_secret_file"] == .string(file))
+        for words in [["github", "--client-id", "key"], ["bitbucket", "--client-id", "other"]] {
+            let outcome = try program.start(["config", "init"] + words + ["--force"], [:]).finish()
+            #expect(outcome.status == 0 && outcome.errorOutput.contains("warning: \(file) exists already"))
+            #expect(outcome.errorOutput.contains("\nSecret:       set client_secret_file, "), "\(outcome)")
+            #expect(try Self.profile(program)["client_secret_file"] == nil)
+        }
+        let named = "client_secret_file=\(file)"
+        #expect(try initialize("github", "--client-id", "key", "--force", "--set", named).status == 0)
+        #expect(try Self.profile(program)["client_secret_file"] == .string(file))
+    }
+
     @Test("a second profile keeps the first; the next command names it")
     func second() throws {
         let program = try Program()
