@@ -137,7 +137,7 @@ struct ProxySession {
         let url = access.provider.target?.operand.url ?? refused.session.endpoints.token
         let answer = ResourceCall.Answer(head: head, delivery: refused, url: url)
         guard access.key.grant.needsUser,
-            let demand = ResourceDemand(answer, of: access, hasRefetched: false)
+            let demand = ResourceDemand(answer, of: access, nil, hasRefetched: false)
         else { return try token(insteadOf: refused, context) }
         let signedIn = try demand.nextAccess(after: access, access.provider.target?.operand)
         if signedIn.store is MemorySessionStore { memory.store.withLock { $0 = signedIn.store } }

@@ -15,6 +15,8 @@ struct ResourceDemand {
     var hasRefetched = false
     /// Whether the refused token lacks scope that the session's own token has.
     var isMetByOwnToken = false
+    /// Whether the resource refused a token of the profile, and names a server of its own (RFC 9728 §5.1).
+    var leadsElsewhere = false
 
     init(session: Session?, after tokens: ResourceTokens?) {
         self.session = session
@@ -24,8 +26,11 @@ struct ResourceDemand {
     }
 
     /// Parses a response; returns nil if no sign-in can help. A 401 counts only if the token is for this
-    /// resource: other APIs may refuse it for their own reasons.
-    init?(_ answer: ResourceCall.Answer, of access: SessionAccess, hasRefetched: Bool) {
+    /// resource, or if `operand` can lead to its own server: other APIs may refuse it for their own reasons.
+    init?(
+        _ answer: ResourceCall.Answer, of access: SessionAccess, _ operand: ResourceOperand?,
+        hasRefetched: Bool
+    ) {
         guard let delivery = answer.delivery, answer.head.status == 401 || answer.head.status == 403,
             let challenge = try? ResourceChallenge(answer.head),
             // A proof with this nonce was already refused; a new session's would be too.
@@ -38,7 +43,8 @@ struct ResourceDemand {
         stepUp = challenge.stepUp
         let isOfResource = access.provider.target != nil
         guard challenge.isScopeInsufficient || stepUp != nil else {
-            guard answer.head.status == 401, isOfResource else { return nil }
+            leadsElsewhere = !isOfResource && operand != nil && challenge.metadataURL != nil
+            guard answer.head.status == 401, isOfResource || leadsElsewhere else { return nil }
             return
         }
         let session = delivery.session
@@ -94,7 +100,7 @@ struct ResourceDemand {
     private func signedIn(
         _ access: SessionAccess, _ operand: ResourceOperand?
     ) throws(OIDCError) -> SessionAccess {
-        if access.provider.target != nil, let operand {
+        if let operand, access.provider.target != nil || leadsElsewhere {
             return try operand.adding(entries).signedInOnDemand(
                 evidence, replacing: session, key: access.key)
         }

@@ -8,6 +8,8 @@ struct ResourceRefusal {
     let answer: ResourceCall.Answer
     /// The demand that a sign-in could meet; nil if none would help.
     var demand: ResourceDemand?
+    /// The command that meets it, if the settings' sign-in would not.
+    var loginLine: String?
     /// The number of sign-ins for this request.
     var rounds = 0
 
@@ -71,6 +73,7 @@ struct ResourceRefusal {
     private func hint(_ challenge: AuthenticationChallenge?) -> String? {
         if let demand, rounds == 0, provider.settings.token.grant.needsUser {
             if let stepUp = demand.stepUp { return provider.settings.loginLine(for: stepUp) }
+            if let loginLine { return loginLine }
             let scope = demand.scope.map { " --scope \(ShellWord.quoted($0.text))" } ?? ""
             return provider.settings.loginLine + scope
         }

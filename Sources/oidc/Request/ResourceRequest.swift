@@ -87,7 +87,7 @@ struct ResourceRequest {
         if let target = provider.target { rules.covers = { target.covers($0) } }
         rules.onHead = { tokens?.lastHead = $0 }
         rules.isHeld = { answer in
-            found = ResourceDemand(answer, of: access, hasRefetched: tokens?.hasRefetched ?? false)
+            found = ResourceDemand(answer, of: access, operand, hasRefetched: tokens?.hasRefetched ?? false)
             guard let demand = found else { return false }
             isNarrow =
                 !progress.usesOwnToken && demand.isMetByOwnToken && !access.provider.settings.isScopeAnOption
@@ -108,6 +108,7 @@ struct ResourceRequest {
         guard !answer.head.isSuccess else { return .done }
         var refusal = ResourceRefusal(provider: provider, call: call, answer: answer)
         refusal.demand = found
+        if found?.leadsElsewhere == true { refusal.loginLine = operand?.loginLine }
         refusal.rounds = progress.rounds
         throw refusal.error
     }

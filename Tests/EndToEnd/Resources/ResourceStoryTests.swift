@@ -106,6 +106,24 @@ struct ResourceStoryTests {
         #expect(world.tabs.count == 3, "\(world.tabs)")
     }
 
+    @Test("a resource at the provider refuses the profile's token: hint and --login are about its URL")
+    func ownOrigin() throws {
+        var configuration = DemoConfiguration()
+        configuration.user = .approves("alice")
+        let provider = try ProviderServer(configuration)
+        let world = try ResourceWorld()
+        try world.configure(#"{"issuer":"\#(provider.origin)","client_id":"demo"}"#)
+        expectSuccess(try world.run(["login"]))
+        let url = "\(provider.origin)/mcp"
+        let refused = try world.run(["request", url])
+        #expect(refused.status == 3, "\(refused)")
+        #expect(refused.errorOutput.hasSuffix("  try: oidc login \(url)\n"), "\(refused.errorOutput)")
+        let outcome = try world.run(["request", "--login", url])
+        #expect(outcome.status == 0 && outcome.output == #"{"hello":"Alice"}"#, "\(outcome)")
+        expectSuccess(try world.run(["request", url]))
+        #expect(world.tabs.count == 2, "\(world.tabs)")
+    }
+
     @Test("the demo provider knows a client by the URL of its document")
     func demoDocument() throws {
         var configuration = DemoConfiguration()
