@@ -106,6 +106,12 @@ struct ErrorHintTests {
         let several = try program.run("token", "--config", file.path)
         #expect(several.status == 2)
         #expect(several.errorOutput.contains("choose a profile with -p: home, work"))
+        for command in [["config", "show"], ["doctor"]] {
+            let outcome = try program.start(command + ["--config", file.path], [:]).finish()
+            let text = outcome.output + outcome.errorOutput
+            #expect(text.contains("choose a profile with -p: home, work"), "\(outcome)")
+            #expect(!text.contains("config init"), "\(outcome)")
+        }
         try Data(#"{"profiles":"#.utf8).write(to: file)
         let broken = try program.run("token", "--config", file.path)
         #expect(broken.status == 2)

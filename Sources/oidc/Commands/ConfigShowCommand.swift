@@ -34,9 +34,11 @@ struct ConfigShowCommand: RunnableCommand {
             return 0
         }
         guard !settings.layers.entries.isEmpty else {
+            let path = DisplayText.clean(context.settingsLoader.path ?? "nowhere")
+            let choice = ProviderContext(settings, context).profileChoice
             context.console.note(
-                "nothing is set; the file would be "
-                    + DisplayText.clean(context.settingsLoader.path ?? "nowhere"))
+                choice.map { "no profile of \(path) is in use; \($0)" }
+                    ?? "nothing is set; the file would be \(path)")
             return 0
         }
         let width = settings.layers.entries.map(\.setting.name.utf8.count).max() ?? 0

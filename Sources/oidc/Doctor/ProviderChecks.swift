@@ -44,7 +44,7 @@ struct ProviderChecks {
         guard settings.provider.endpoint(.token) != nil else {
             return Finding(
                 "provider", .problem, "issuer is not set",
-                hint: provider.setUpLine)
+                hint: provider.profileChoice ?? provider.setUpLine)
         }
         do throws(OIDCError) {
             let metadata = try provider.metadata(try provider.environment(), for: [])

@@ -15,19 +15,40 @@ struct StoreChecks {
             return [Finding("store", error)]
         }
         guard choice != .none else {
-            return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)]
+            return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)] + machine
+        }
+        if let store = store as? UnavailableStore {
+            let needsUser = provider.settings.token.grant.needsUser
+            return [
+                Finding(
+                    "store", needsUser ? .problem : .warning, store.failure.message,
+                    hint: store.failure.hint?.commandLine)
+            ] + machine
         }
         let key: SessionKey? = try? provider.sessionKey()
         if let shared = store as? SharedSessionStore {
             let findings = self.shared(shared, key)
             // The same problem is not reported twice.
-            guard let key, !findings.contains(where: { $0.result == .problem }) else { return findings }
-            return findings + [session(store, key)]
+            guard !findings.contains(where: { $0.result == .problem }) else { return findings }
+            return findings + (key.map { [session(store, $0)] } ?? machine)
         }
         let found = self.store(store, key)
         // The store's finding already reports a problem with the keychain.
         let keychain = choice == .keychain && found.result == .problem ? [] : [keychain(choice)]
-        return [found] + keychain + (key.map { [session(store, $0)] } ?? [])
+        return [found] + keychain + (key.map { [session(store, $0)] } ?? machine)
+    }
+
+    /// What keeps a grant without a user from getting a token; nothing if the settings are incomplete, as other
+    /// checks report that.
+    private var machine: [Finding] {
+        let settings = provider.settings
+        guard !settings.token.grant.needsUser, provider.namesProvider, settings.client.id != nil else {
+            return []
+        }
+        do throws(OIDCError) { try SubjectToken(provider).checkOrigin() } catch {
+            return [Finding("session", error)]
+        }
+        return []
     }
 
     /// Checks that only this user can write the store, and that every session can be read.

@@ -109,16 +109,17 @@ final class ProviderContext: Sendable {
         settings.provider.issuer != nil || settings.provider.endpoint(.token) != nil
     }
 
+    /// The advice to choose a profile; nil if one is in use, or there is none.
+    var profileChoice: String? {
+        let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
+        let names = DisplayText.clean(profiles.map(\.name).joined(separator: ", "), limit: 200)
+        return profiles.isEmpty ? nil : "choose a profile with -p: \(names)"
+    }
+
     /// The error for a missing issuer, which lists the profiles if none was chosen.
     private var noIssuer: OIDCError {
-        let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
-        let names = profiles.map(\.name).joined(separator: ", ")
-        guard profiles.isEmpty else {
-            return .usage(
-                "issuer is not set",
-                hint:
-                    "choose a profile with -p: \(DisplayText.clean(names, limit: 200)) (or give --issuer URL)"
-            )
+        if let choice = profileChoice {
+            return .usage("issuer is not set", hint: "\(choice) (or give --issuer URL)")
         }
         // There may be sessions of sign-ins without a profile. Only files are fast to list.
         let sessions = settings.store == "file" ? try? KnownProviders(self).sessions() : nil

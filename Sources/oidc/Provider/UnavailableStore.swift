@@ -5,7 +5,7 @@ import OIDCSystem
 struct UnavailableStore: SessionStoring {
     let description = "nowhere"
 
-    private let failure: OIDCError
+    let failure: OIDCError
 
     init(_ environment: Variables) {
         failure = OIDCError(

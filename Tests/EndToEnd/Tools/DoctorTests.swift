@@ -54,6 +54,29 @@ struct DoctorTests {
             ("configuration", "problem", ["OIDC_PROFILE": "none-such"], "oidc config list"),
             ("configuration", "problem", ["OIDC_LEEWAY": "many"], ""),
             ("discovery", "problem", ["OIDC_ISSUER": "http://127.0.0.1:1"], "check that it is running"),
+            (
+                "store", "problem", ["OIDC_STATE_DIR": "", "XDG_STATE_HOME": "", "HOME": ""],
+                "set OIDC_STATE_DIR"
+            ),
+            (
+                "store", "warning",
+                ["OIDC_STATE_DIR": "", "XDG_STATE_HOME": "", "HOME": "", "OIDC_GRANT": "client_credentials"],
+                "set OIDC_STATE_DIR"
+            ),
+            (
+                "session", "problem",
+                [
+                    "OIDC_GRANT": "token_exchange", "OIDC_SUBJECT_TOKEN_SOURCE": "file",
+                    "OIDC_SUBJECT_TOKEN_FILE": "/no/such/token",
+                ], "subject_token_file"
+            ),
+            (
+                "session", "problem",
+                [
+                    "OIDC_GRANT": "jwt_bearer", "OIDC_SUBJECT_TOKEN_SOURCE": "github-actions",
+                    "OIDC_STORE": "none",
+                ], "id-token: write"
+            ),
             ("TLS", "problem", ["OIDC_CA_FILE": "/no/such/file"], "PEM"),
             ("TLS", "problem", ["OIDC_ISSUER": "http://login.example.com"], "https"),
             ("TLS", "warning", ["OIDC_ALLOW_INSECURE_HTTP": "true"], "https"),
