@@ -143,7 +143,8 @@ struct HintCommand {
         var word = ""
         var isQuoted = false
         for character in text + " " {
-            if character == "'" { isQuoted.toggle() }
+            // A quote behind a backslash stands for itself, as in 'it'\''s'.
+            if character == "'", isQuoted || word.last != "\\" { isQuoted.toggle() }
             guard character == " ", !isQuoted else {
                 word.append(character)
                 continue

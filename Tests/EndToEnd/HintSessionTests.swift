@@ -88,6 +88,11 @@ struct HintSessionTests {
                 "forget this one: oidc logout \(Self.options) --local"
             ),
             (
+                #"oidc config show -p 'it'\''s' --config 'my f'"#,
+                ["config", "unset", "-p", "it's", "--config", "my f", "flow"],
+                #"oidc config show -p 'it'\''s' --config 'my f'"#
+            ),
+            (
                 "see what it is: oidc inspect --type access",
                 ["request", "-p", "work", "https://a.example/"],
                 "see what it is: oidc inspect -p work --type access"

@@ -97,7 +97,7 @@ extension SessionStoring {
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {}
 }
 
-/// The purpose of a session's lock. Locks for different purposes do not cannot be used together: tokens can be
+/// The purpose of a session's lock. Locks for different purposes do not exclude each other: tokens can be
 /// refreshed and read while the user is signing in again.
 public enum LockPurpose: Hashable, Sendable {
     /// A replacement of the session's tokens; the lock is held during one request.

@@ -172,7 +172,7 @@ struct ProxySession {
             token: { refused throws(OIDCError) in try token(insteadOf: refused, later.restarted) },
             ending: { ending(later) },
             onEnd: { [console = context.console] error in
-                console.warn("the session has ended: \(error.commandLine)")
+                console.warn("requests get no token: \(error.commandLine)")
             })
         source.minimumValidity = minimumValidity
         if mayLogIn {

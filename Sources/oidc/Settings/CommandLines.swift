@@ -26,9 +26,11 @@ extension Settings {
     /// because a sign-in for only one of them would not be enough.
     var scopedLoginLine: String { scoped("oidc login") }
 
-    /// Returns the command line of another command that can sign in, with the same scope.
+    /// Returns the command line of another command that can sign in, with the same scope and resources.
     func scoped(_ command: String) -> String {
-        let line = line(command)
+        let isOption = resource == nil && layers.entry(.resource)?.origin.layer == .options
+        let resources = isOption ? token.resources : []
+        let line = line(command) + resources.map { " --resource \(ShellWord.quoted($0))" }.joined()
         guard let wanted = given(.scope).map({ Scope($0) }) else { return line }
         let own = layers.given.first {
             $0.setting == .scope && $0.origin.layer.rawValue < SettingLayers.Layer.options.rawValue

@@ -102,7 +102,7 @@ struct ProxyCommandTests {
         try world.signIn()
         reply = ask(proxy) { $0.hasSuffix("hello") }
         #expect(reply.hasSuffix("hello"), "\(reply)")
-        #expect(proxy.run.errorOutput.components(separatedBy: "the session has ended").count == 2)
+        #expect(proxy.run.errorOutput.components(separatedBy: "warning: requests get no token: ").count == 2)
     }
 
     @Test(
