@@ -125,15 +125,19 @@ public struct JSONObject: Hashable, Sendable {
 
     /// The value of a member. Setting nil removes the member; setting a value keeps the member's position.
     public subscript(name: String) -> JSONValue? {
-        get { members.first { ExactText.isSame($0.name, name) }?.value }
+        get { index(of: name).map { members[$0].value } }
         set {
-            let index = members.firstIndex { ExactText.isSame($0.name, name) }
-            switch (index, newValue) {
+            switch (index(of: name), newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
             case (nil, let value?): members.append(Member(name: name, value: value))
             case (nil, nil): break
             }
         }
+    }
+
+    /// Returns the position of a member. Compares names in place, without a copy of each member's value.
+    private func index(of name: String) -> Int? {
+        members.indices.first { ExactText.isSame(members[$0].name, name) }
     }
 }
