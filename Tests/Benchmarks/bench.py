@@ -11,8 +11,9 @@ base = {"PATH": os.environ["PATH"], "HOME": str(work / "home"), "LC_ALL": "C.UTF
 BUSY, SPREAD = 0.1, 0.3
 # How often a comparison is repeated if a machine that others share was not quiet.
 ATTEMPTS = 5
-# Pairs of one row before the next row has its turn.
-PAIRS = 5
+# The pairs of one row before the next row has its turn. With five, a program that is not the first of its group had not
+# warmed up the caches yet: a copy of the same program seemed six percent slower than the first one.
+PAIRS = 20
 noise = []
 
 
@@ -43,6 +44,13 @@ def measured(command, environment):
     return {"wall": wall / 1e6, "cpu": (user + system) / 1e3, "faults": faults, "peak": peak, "status": status}
 
 
+def installed(program):
+    """A copy of a program, as an installation makes it. What a linker has just written starts up to a tenth slower."""
+    copy = work / f"program-{len(list(work.glob('program-*')))}"
+    shutil.copy(program, copy)
+    return copy
+
+
 def rounds_of(commands, rounds, expected=0, prepare=lambda name: None):
     """Every command in turn with the first one; the medians by name, with that of the ratios, pair by pair. Measures
     again if the first command varies too much; the last attempt counts."""
@@ -66,7 +74,7 @@ def attempt(commands, rounds, expected, prepare):
     first, *others = commands
     samples = {name: [] for name, *_ in commands}
     ratios = {first[0]: [1]}
-    # Every row gets a few pairs in turn, so a slow second of the machine hits them all. The first pair of each turn finds
+    # Every row gets its pairs in several turns, so a slow second of the machine hits them all. The first pair of each turn finds
     # the caches as another row has left them.
     for _ in range(-(-rounds // PAIRS)):
         for other in others or [first]:
