@@ -20,13 +20,14 @@ struct OwnProvider {
             access = try SessionAccess(ProviderContext(settings, context))
             return
         }
-        // Without --issuer, --client-id names the client at the resource's server.
+        // Without --issuer, --client-id and options for its secret are about the client at the resource's server.
         let isNamed = operand.settings.layers.given.contains {
             $0.setting == .issuer && $0.origin.layer == .options
         }
         let entries = operand.settings.layers.given.filter { entry in
             guard entry.origin.layer == .options else { return entry.setting != .grant }
-            return ![.grant, .scope].contains(entry.setting) && (isNamed || entry.setting != .clientID)
+            guard ![.grant, .scope].contains(entry.setting) else { return false }
+            return isNamed || entry.setting != .clientID && entry.setting.owner != .client
         }
         let settings = context.settings(profile: operand.settings.profile, entries)
         guard let issuer = settings.provider.issuer, !ExactText.isSame(issuer, target.link.issuer) else {

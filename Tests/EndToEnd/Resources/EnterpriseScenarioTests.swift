@@ -94,6 +94,21 @@ struct EnterpriseScenarioTests {
         #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == count + 1)
     }
 
+    @Test("a secret that options name for the resource's client never goes to the own provider")
+    func secretOfClient() throws {
+        let (own, world) = try enterpriseWorld()
+        let file = "\(world.program.home.path)/other.secret"
+        try "secret-of-other".write(toFile: file, atomically: true, encoding: .utf8)
+        let options = ["--grant", "id_jag", "--client-id", "other", "--set", "client_secret_file=\(file)"]
+        // The own provider issues assertions for its own clients only.
+        _ = try world.run(["token", world.url, "-p", "work"] + options)
+        #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == 1)
+        for request in own.with({ $0.log.map(\.request) }) {
+            #expect(!String(decoding: request.body, as: UTF8.self).contains("secret-of-other"))
+            #expect(request.headers["Authorization"]?.hasPrefix("Basic") != true)
+        }
+    }
+
     @Test("id_jag by options: --client-id is the resource's client, the hint names the own provider")
     func ownProvider() throws {
         let (own, world) = try enterpriseWorld()
