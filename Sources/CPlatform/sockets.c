@@ -221,12 +221,16 @@ void oidc_shutdown_sending(int descriptor) { shutdown(descriptor, SHUT_WR); }
 
 void oidc_end_socket(int descriptor) {
     int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
-        shutdown(descriptor, SHUT_RDWR);
-        return;
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0) {
+        int result = dup2(pair[0], descriptor);
+        close(pair[0]);
+        close(pair[1]);
+        if (result >= 0) {
+            prepare(descriptor);
+            return;
+        }
     }
-    close(pair[1]);
-    dup2(pair[0], descriptor);
-    close(pair[0]);
-    prepare(descriptor);
+    char discarded[4096];
+    shutdown(descriptor, SHUT_RDWR);
+    while (recv(descriptor, discarded, sizeof discarded, MSG_DONTWAIT) > 0) {}
 }

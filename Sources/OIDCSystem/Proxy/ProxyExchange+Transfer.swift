@@ -56,7 +56,7 @@ extension ProxyExchange {
             phase = .discarding(next, bytes: 0)
             return true
         }
-        if head.status == 401, !mayRefresh { state.refuse(grant?.token) }
+        if head.status == 401, !mayRefresh { state.refuse(grant?.token, at: admission.target) }
         if head.status == 401, !body.canRepeat { refreshForOthers(state) }
         if head.status != 401 { state.accept(grant?.token) }
         return beginAnswer()
@@ -65,11 +65,12 @@ extension ProxyExchange {
     /// Refreshes a refused token for later requests, as this one cannot be sent again.
     private func refreshForOthers(_ state: ProxyServer.RouteState) {
         let response = head.response
-        guard mayRefresh, let grant, !state.isRefused(grant.token), StepUp(response.challenges) == nil,
+        guard mayRefresh, let grant, !state.isRefused(grant.token, at: admission.target),
+            StepUp(response.challenges) == nil,
             grant.key == nil || !DPoP.isNonceDemand(resourceResponse: response)
         else { return }
         // If the server refuses the new token too, another refresh would not help.
-        guard state.unproven != grant.token else { return state.refuse(grant.token) }
+        guard state.unproven != grant.token else { return state.refuse(grant.token, at: admission.target) }
         server.tokens(of: admission.route).obtain(insteadOf: grant.token, now: .now()) { result, _ in
             if case .success(let next) = result { state.unproven = next.token }
         }
@@ -87,7 +88,7 @@ extension ProxyExchange {
                 return mayProveAgain ? .proof : nil
             }
             if StepUp(response.challenges) != nil { return stepUp(state) }
-            guard mayRefresh, !state.isRefused(grant?.token) else { return nil }
+            guard mayRefresh, !state.isRefused(grant?.token, at: admission.target) else { return nil }
             return .anotherToken
         case 403:
             guard (try? ResourceChallenge(head.response))?.isScopeInsufficient == true else { return nil }

@@ -40,9 +40,10 @@ package final class ProxyServer {
     final class RouteState {
         /// The server's latest nonce for proofs (RFC 9449 §8.2).
         var nonce: String?
-        /// A new token that the server refused as well, and the time until which no other is requested. A server that
-        /// refuses one request and accepts others must not cause a refresh for each.
-        var refused: (token: Redacted<String>?, until: MonotonicTime)?
+        /// A new token that the server refused as well. Until a time it is not replaced again: for no request, or, once
+        /// the server has accepted it elsewhere, for none to the same path.
+        private var refused: (token: Redacted<String>?, path: String, until: MonotonicTime)?
+        private var isAcceptedElsewhere = false
         /// A new token that the server has not accepted yet, as the request it was obtained for could not be
         /// sent again.
         var unproven: Redacted<String>?
@@ -53,18 +54,21 @@ package final class ProxyServer {
         var cookies: Set<Substring> = []
         static let cookieLimit = 256
 
-        func isRefused(_ token: Redacted<String>?) -> Bool {
-            refused.map { $0.token == token && .now() < $0.until } ?? false
+        func isRefused(_ token: Redacted<String>?, at url: WebURL) -> Bool {
+            refused.map {
+                $0.token == token && .now() < $0.until && (!isAcceptedElsewhere || $0.path == url.path)
+            } ?? false
         }
 
         /// Notes that the server refused a new token.
-        func refuse(_ token: Redacted<String>?) {
-            refused = (token, .now().adding(seconds: 10))
+        func refuse(_ token: Redacted<String>?, at url: WebURL) {
+            refused = (token, url.path, .now().adding(seconds: 10))
+            isAcceptedElsewhere = false
         }
 
         /// Notes that the server accepted a token.
         func accept(_ token: Redacted<String>?) {
-            if refused?.token == token { refused = nil }
+            if refused?.token == token { isAcceptedElsewhere = true }
             if unproven == token { unproven = nil }
         }
     }

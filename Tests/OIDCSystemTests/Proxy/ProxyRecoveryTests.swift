@@ -39,6 +39,12 @@ struct ProxyRecoveryTests {
         #expect(try status("admin") == 401)
         #expect(try status("x") == 200)
         #expect(world.tokens.requests == 2)
+        // Each is refused once and accepted once, and none leads to another refresh.
+        for _ in 0..<3 {
+            #expect(try status("admin") == 401)
+            #expect(try status("x") == 200)
+        }
+        #expect(world.tokens.requests == 2)
         guarded.accepted.withLock { $0 = "token-3" }
         #expect(try status("x") == 200)
         #expect(world.tokens.requests == 3)
