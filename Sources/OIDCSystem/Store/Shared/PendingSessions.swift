@@ -58,17 +58,18 @@ extension SharedSessionStore {
 
     func isPending(_ key: SessionKey) -> Bool { pending?.content(pendingName(key)) != nil }
 
-    /// Keeps a session on this machine. Returns the error of its write, with what became of the session.
+    /// Keeps a session on this machine after its write failed. Returns the write's error, which then says so.
     func keepPending(
         _ session: Session, replacing current: Session?, after error: OIDCError
     ) -> OIDCError {
         guard let pending else { return error }
+        var error = error
         do throws(OIDCError) {
             try pending.keep(try records.pending(session, replacing: current), pendingName(session.key))
-        } catch {
+        } catch let failure {
+            error.message += "; it could not be kept on this machine either: \(failure.message)"
             return error
         }
-        var error = error
         error.message += "; it is kept on this machine, and the next command stores it"
         return error
     }
@@ -76,9 +77,12 @@ extension SharedSessionStore {
     /// Writes a pending session, unless the stored one has changed meanwhile.
     func writePending(_ key: SessionKey) throws(OIDCError) {
         let name = pendingName(key)
-        guard let pending, let bytes = pending.content(name), let found = try? records.pending(bytes, key)
-        else {
-            return
+        guard let pending, let bytes = pending.content(name) else { return }
+        let found: (session: Session, current: Session?)
+        do throws(OIDCError) { found = try records.pending(bytes, key) } catch {
+            // It may be sealed with a key that is only missing for now. A damaged one is useless.
+            guard error.kind != .usage else { throw error }
+            return pending.remove(name)
         }
         // Another process may have presented the same refresh token, and dropped it when it was refused.
         if try !replaced(found.current, with: found.session), let current = found.current {

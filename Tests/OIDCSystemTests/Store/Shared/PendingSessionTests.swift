@@ -75,6 +75,31 @@ struct PendingSessionTests {
         #expect(try files() == [])
     }
 
+    @Test("a damaged file is removed, and one that cannot be written is an error of both")
+    func damaged() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let directory = "\(scratch.path)/pending"
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+            try Data("damaged".utf8).write(to: URL(fileURLWithPath: "\(directory)/\(name)"))
+        }
+        #expect(try machine().load(.example) == .example())
+        #expect(try files() == [])
+        try FileManager.default.removeItem(atPath: directory)
+        try "a file".write(toFile: directory, atomically: true, encoding: .utf8)
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.reserveSpace(for: .example)
+            engine.fail(.sharedStore("memory://test", "down"))
+            let error = #expect(throws: OIDCError.self) {
+                try store.replace(.example(), with: .example("at-2"))
+            }
+            #expect(error?.kind == .unreachable)
+            #expect(error?.message.contains("; it could not be kept on this machine either: ") == true)
+        }
+    }
+
     @Test("after a sign-out nothing is stored", arguments: [true, false])
     func signedOut(isHere: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)
