@@ -3,10 +3,11 @@ extension ResourceSearch {
     /// Returns the metadata of the first working server for which `hasClient` returns true, or else of the
     /// first working one. If none works, throws the first failure.
     ///
-    /// If `issuer` is given, it must be one of the resource's. `configured` are the endpoints that metadata need
-    /// not have. `forSignIn` means that a user will sign in at the server, which requires PKCE.
+    /// If `issuer` is given, it must be one of the resource's. `configured` returns the endpoints that the settings
+    /// name for a server, which its metadata may lack. `forSignIn` means that a user will sign in at the server, which requires PKCE.
     package func authorizationServer(
-        of resource: ProtectedResourceMetadata, issuer: String? = nil, configured: [ProviderEndpoint] = [],
+        of resource: ProtectedResourceMetadata, issuer: String? = nil,
+        configured: (_ issuer: String) -> [ProviderEndpoint] = { _ in [] },
         forSignIn: Bool = true, refetching: Bool = false,
         hasClient: (ProviderMetadata) throws(OIDCError) -> Bool = { _ in true }
     ) throws(OIDCError) -> ProviderMetadata {
@@ -30,7 +31,8 @@ extension ResourceSearch {
             let found: ProviderMetadata
             do throws(OIDCError) {
                 found = try authorizationServer(
-                    issuer: issuer, configured: configured, forSignIn: forSignIn, refetching: refetching)
+                    issuer: issuer, configured: configured(issuer), forSignIn: forSignIn,
+                    refetching: refetching)
             } catch {
                 guard ![.interrupted, .failed, .timedOut].contains(error.kind) else { throw error }
                 var error = error
@@ -111,7 +113,7 @@ extension ProviderMetadata {
         return paths.compactMap { url.replacingPath($0) }
     }
 
-    /// Checks that the endpoints for getting a token are present, besides the configured ones.
+    /// Checks that the metadata has the endpoints for getting a token, except those that the settings name.
     func checkEndpoints(besides configured: [ProviderEndpoint], forSignIn: Bool) throws(OIDCError) {
         func has(_ endpoint: ProviderEndpoint) -> Bool {
             configured.contains(endpoint) || endpoints[endpoint] != nil

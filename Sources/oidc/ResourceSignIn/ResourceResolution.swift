@@ -174,8 +174,13 @@ extension ResourceOperand {
             servers.contains { ExactText.isSame($0, issuer) }
         }
         return try search.authorizationServer(
-            of: resource, issuer: preferred, configured: settings.provider.endpoints,
-            forSignIn: grant.needsUser, refetching: refetching
+            of: resource, issuer: preferred,
+            configured: { issuer in
+                let own = ownership.entries(for: issuer)
+                return ProviderEndpoint.allCases.filter { endpoint in
+                    own.contains { $0.setting.name == endpoint.rawValue }
+                }
+            }, forSignIn: grant.needsUser, refetching: refetching
         ) { server throws(OIDCError) in
             try ResourceClient(
                 operand: self, environment: environment, resource: resource, server: server, scope: Scope("")

@@ -238,16 +238,17 @@ struct ResourceServerSearchTests {
         let search = try places.search(SearchedPlaces.url)
         let resource = try search.find().metadata
         func chosen(_ known: [String], issuer: String? = nil) throws -> String? {
-            try search.authorizationServer(of: resource, issuer: issuer) { known.contains($0.issuer ?? "") }
-                .issuer
+            try search.authorizationServer(
+                of: resource, issuer: issuer, hasClient: { known.contains($0.issuer ?? "") }
+            ).issuer
         }
         #expect(try chosen([issuers[1], issuers[2]]) == issuers[1])
         #expect(try chosen([]) == issuers[0])
         #expect(try chosen([], issuer: issuers[2]) == issuers[2])
         let error = Fixture.error {
-            try search.authorizationServer(of: resource) { _ throws(OIDCError) in
-                throw OIDCError(.usage, "a damaged profile")
-            }
+            try search.authorizationServer(
+                of: resource,
+                hasClient: { _ throws(OIDCError) in throw OIDCError(.usage, "a damaged profile") })
         }
         #expect(error?.kind == .usage)
     }
