@@ -18,7 +18,7 @@ struct ProviderSettingsTests {
             (["OIDC_METADATA_URL": "https://op.example/m", "OIDC_ISSUER": "https://op.example"], nil),
             (
                 ["OIDC_ISSUER": "https://op.example/{tenantid}/v2.0"],
-                "issuer: https://op.example/{tenantid}/v2.0 is a template, which has no well-known place"
+                "issuer: https://op.example/{tenantid}/v2.0 is a template, which has no well-known URL"
             ),
             (
                 [

@@ -68,7 +68,7 @@ extension DemoProvider {
             throw .invalidRequest("prompt has an unknown value")
         }
         guard !prompt.contains("none") || prompt.count == 1 else {
-            throw .invalidRequest("prompt=none goes with no other value")
+            throw .invalidRequest("prompt=none cannot be combined with other values")
         }
         return AuthorizationCall(
             client: client.id, redirect: redirect, scope: try allowedScope(parameters["scope"]),

@@ -80,7 +80,7 @@ extension Hint.Advice: CustomStringConvertible {
         case .checkIssuerOrSetEndpoints:
             "check the issuer, or name the URL of its metadata, or the authorization and token endpoints"
         case .checkMetadataURL: "check the URL of the metadata"
-        case .signInAtServer: "check the URL, or name the issuer and the client that it accepts tokens of"
+        case .signInAtServer: "check the URL, or name the issuer and the client whose tokens it accepts"
         case .removeAuthorizeParameter: "remove it from the extra parameters of the authorization request"
         case .removeTokenParameter: "remove it from the extra parameters of the token request"
         case .setMetadataURL: "name the URL of the metadata, or an issuer without the placeholder"

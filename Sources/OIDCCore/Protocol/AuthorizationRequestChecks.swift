@@ -10,7 +10,7 @@ extension AuthorizationRequest {
             let values = prompt.split(separator: " ")
             guard !values.contains("none") || values.count == 1 else {
                 throw .usage(
-                    "prompt: none goes with no other value, found \(DisplayText.clean(prompt))")
+                    "prompt: none cannot be combined with other values, found \(DisplayText.clean(prompt))")
             }
         }
         if let authorizationDetails, authorizationDetails.array == nil {

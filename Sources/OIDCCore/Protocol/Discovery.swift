@@ -41,7 +41,7 @@ extension ProviderMetadata {
         let url = try checkedIssuer(issuer, allowsInsecureHTTP: allowsInsecureHTTP)
         guard IssuerTemplate(issuer) == nil else {
             throw .usage(
-                "issuer: \(DisplayText.clean(issuer)) is a template, which has no well-known place",
+                "issuer: \(DisplayText.clean(issuer)) is a template, which has no well-known URL",
                 hint: .advice(.setMetadataURL))
         }
         let path = url.pathWithoutLastSlash

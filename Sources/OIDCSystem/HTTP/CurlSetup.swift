@@ -87,7 +87,7 @@ struct CurlSetup {
         options.set(OIDC_CURLOPT_FRESH_CONNECT, 1)
         options.set(OIDC_CURLOPT_POST, 1)
         options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: length ?? -1)
-        // Sent with the header in one piece, which the callback's bytes are not.
+        // libcurl sends these bytes in one piece with the header, and those of the read callback separately.
         if case .bytes(let bytes) = body, hasBody, bytes.count <= 16_384 {
             bytes.withUnsafeBytes { options.set(OIDC_CURLOPT_COPYPOSTFIELDS, pointer: $0.baseAddress) }
         }

@@ -16,7 +16,7 @@ struct Redirect {
         guard let target = from.resolving(location) else {
             throw refused("\(from.hostAndPort) redirects to an invalid URL", hint: nil)
         }
-        let hint: Hint = "if \(target.origin) is the right place, name it in the settings"
+        let hint: Hint = "if \(target.origin) is the right server, name it in the settings"
         guard request.method == .get else {
             throw refused(
                 "\(from.hostAndPort) answers the \(request.method) with a redirect to \(target.origin), "

@@ -117,12 +117,15 @@ struct ConfigInitCommand: RunnableCommand {
             try PresetProfile(
                 preset, words: words, options: given, secretFile: secret.file, line: commandLine)
         }
-        if let entries = made?.entries, secret.mayBeAnothers(entries, replacing: try writer.profiles()[name]),
-            made?.leaveOutSecretFile() == true, isChecked
+        if let entries = made?.entries,
+            secret.mayHoldAnother(entries, replacing: try writer.profiles()[name])
         {
-            context.console.warn(
-                "\(DisplayText.clean(secret.file)) exists already, maybe with the secret of another client: "
-                    + "the profile does not use it")
+            let isLeftOut = made?.leaveOutSecretFile() == true
+            if isLeftOut, isChecked {
+                context.console.warn(
+                    "\(DisplayText.clean(secret.file)) already exists and may hold another client's secret, "
+                        + "so the profile does not use it")
+            }
         }
         let entries = made?.entries ?? given
         let settings = context.settings(profile: nil, entries + (try around(context, path)))

@@ -15,7 +15,7 @@ struct StoreChecks {
             return [Finding("store", error)]
         }
         guard choice != .none else {
-            return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)] + machine
+            return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)] + tokenSource
         }
         if let store = store as? UnavailableStore {
             let needsUser = provider.settings.token.grant.needsUser
@@ -23,24 +23,24 @@ struct StoreChecks {
                 Finding(
                     "store", needsUser ? .problem : .warning, store.failure.message,
                     hint: store.failure.hint?.commandLine)
-            ] + machine
+            ] + tokenSource
         }
         let key: SessionKey? = try? provider.sessionKey()
         if let shared = store as? SharedSessionStore {
             let findings = self.shared(shared, key)
             // The same problem is not reported twice.
             guard !findings.contains(where: { $0.result == .problem }) else { return findings }
-            return findings + (key.map { [session(store, $0)] } ?? machine)
+            return findings + (key.map { [session(store, $0)] } ?? tokenSource)
         }
         let found = self.store(store, key)
         // The store's finding already reports a problem with the keychain.
         let keychain = choice == .keychain && found.result == .problem ? [] : [keychain(choice)]
-        return [found] + keychain + (key.map { [session(store, $0)] } ?? machine)
+        return [found] + keychain + (key.map { [session(store, $0)] } ?? tokenSource)
     }
 
-    /// What keeps a grant without a user from getting a token; nothing if the settings are incomplete, as other
-    /// checks report that.
-    private var machine: [Finding] {
+    /// The problem that keeps a grant without a user from getting a token; empty if the settings are incomplete,
+    /// which other checks report.
+    private var tokenSource: [Finding] {
         let settings = provider.settings
         guard !settings.token.grant.needsUser, provider.namesProvider, settings.client.id != nil else {
             return []

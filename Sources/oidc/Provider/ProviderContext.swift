@@ -109,7 +109,7 @@ final class ProviderContext: Sendable {
         settings.provider.issuer != nil || settings.provider.endpoint(.token) != nil
     }
 
-    /// The advice to choose a profile; nil if one is in use, or there is none.
+    /// The hint to choose a profile; nil if one is in use, or the file has none.
     var profileChoice: String? {
         let profiles = settings.profile == nil ? (try? context.settingsLoader.file())?.profiles ?? [] : []
         let names = DisplayText.clean(profiles.map(\.name).joined(separator: ", "), limit: 200)

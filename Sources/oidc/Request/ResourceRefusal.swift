@@ -8,7 +8,7 @@ struct ResourceRefusal {
     let answer: ResourceCall.Answer
     /// The demand that a sign-in could meet; nil if none would help.
     var demand: ResourceDemand?
-    /// The command that meets it, if the settings' sign-in would not.
+    /// The command that signs in at the resource's own server, if the demand is for that.
     var loginLine: String?
     /// The number of sign-ins for this request.
     var rounds = 0

@@ -32,8 +32,9 @@ struct ProfileSecret {
             hint: isAnothers ? "choose another name with -p" : "move it away, or replace it with --force")
     }
 
-    /// Returns whether the file exists, and no client at the same provider is replaced whose secret it is.
-    func mayBeAnothers(_ entries: [SettingLayers.Entry], replacing profile: JSONValue?) -> Bool {
+    /// Returns whether the file exists and may hold another client's secret: the profile is new, or the one that it
+    /// replaces names another provider or client.
+    func mayHoldAnother(_ entries: [SettingLayers.Entry], replacing profile: JSONValue?) -> Bool {
         guard UserFile.isThere(file) else { return false }
         let identity: [Setting] = [.issuer, .tokenEndpoint, .clientID]
         return profile == nil

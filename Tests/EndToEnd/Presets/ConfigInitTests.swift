@@ -57,7 +57,7 @@ struct ConfigInitTests {
         #expect(try Self.profile(program)["client_secret_file"] == .string(file))
         for words in [["github", "--client-id", "key"], ["bitbucket", "--client-id", "other"]] {
             let outcome = try program.start(["config", "init"] + words + ["--force"], [:]).finish()
-            #expect(outcome.status == 0 && outcome.errorOutput.contains("warning: \(file) exists already"))
+            #expect(outcome.status == 0 && outcome.errorOutput.contains("warning: \(file) already exists"))
             #expect(outcome.errorOutput.contains("\nSecret:       set client_secret_file, "), "\(outcome)")
             #expect(try Self.profile(program)["client_secret_file"] == nil)
         }

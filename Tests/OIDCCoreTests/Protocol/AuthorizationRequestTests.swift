@@ -218,7 +218,7 @@ struct AuthorizationRequestTests {
         "a setting that breaks a rule is named",
         arguments: [
             ("scope", "scope: "), ("resource", "resource: "), ("max_age", "max_age: "),
-            ("prompt", "prompt: none goes with no other value"), ("client_id", "client_id "),
+            ("prompt", "prompt: none cannot be combined with other values"), ("client_id", "client_id "),
             ("authorization_details", "authorization_details: expected an array, found an object"),
         ])
     func badSetting(_ name: String, _ prefix: String) {

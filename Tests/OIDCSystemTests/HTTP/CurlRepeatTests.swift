@@ -54,7 +54,7 @@ struct CurlRepeatTests {
             throws: OIDCError(
                 .refused,
                 "discovery: http://127.0.0.1:\(server.port) redirects to another origin, \(origin), which is not followed",
-                hint: "if \(origin) is the right place, name it in the settings", stage: .discovery)
+                hint: "if \(origin) is the right server, name it in the settings", stage: .discovery)
         ) { try CurlTransport().send(.json(server.url()), stage: .discovery) }
         #expect(other.connectionCount == 0)
     }
@@ -80,7 +80,7 @@ struct CurlRepeatTests {
             throws: OIDCError(
                 .refused,
                 "token: 127.0.0.1:\(server.port) answers the POST with a redirect to \(origin), which is not followed",
-                hint: "if \(origin) is the right place, name it in the settings", stage: .token)
+                hint: "if \(origin) is the right server, name it in the settings", stage: .token)
         ) { try CurlTransport().send(.form(server.url(), [.init("code", "x")]), stage: .token) }
         #expect(server.requests.count == 1)
     }

@@ -48,7 +48,7 @@ extension ClientAuthentication {
         guard let method else {
             // A certificate may only bind the tokens of a public client (RFC 8705 §4).
             if possible == ["tls_client_auth"] { return .none }
-            let listed = supported.isEmpty ? "no method at all" : supported.joined(separator: ", ")
+            let listed = supported.isEmpty ? "no method" : supported.joined(separator: ", ")
             throw .usage(
                 "client authentication: the provider takes \(DisplayText.clean(listed)), "
                     + "and the configuration has what \(possible.joined(separator: ", ")) needs",
