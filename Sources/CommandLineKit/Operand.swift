@@ -71,7 +71,7 @@ package struct OperandDescription: Sendable, Equatable {
         }
     }
 
-    /// The least number of arguments.
+    /// The minimum number of arguments.
     var least: Int {
         switch arity {
         case .required: 1

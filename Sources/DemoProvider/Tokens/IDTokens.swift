@@ -25,7 +25,7 @@ extension DemoProvider {
         return try signed(claims, for: client)
     }
 
-    /// Returns a token that is signed as the client expects its ID tokens.
+    /// Returns a JWT, signed with the algorithm of the client's ID tokens.
     func signed(_ claims: JSONObject, for client: DemoClient) throws(Refusal) -> String {
         let algorithm = idTokenAlgorithm(client)
         return try signed(

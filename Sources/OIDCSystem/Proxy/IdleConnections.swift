@@ -8,13 +8,15 @@ import CPlatform
 final class IdleConnections {
     private var sockets: Set<Int32> = []
 
-    /// Learns of each connection of a handle that libcurl closes. This object must outlive the connections.
+    /// Makes libcurl report each connection of a handle that it closes; returns false if it cannot. This
+    /// object must outlive the connections.
     func observe(_ easy: OpaquePointer) -> Bool {
         oidc_curl_set_close_socket(easy, IdleConnections.onClose, Unmanaged.passUnretained(self).toOpaque())
             == 0
     }
 
-    /// Adds the connection that an ended transfer left open. Streams keep the answers of HTTP/2 apart.
+    /// Adds the connection that an ended transfer left open. HTTP/2 connections are left out, as their
+    /// streams keep the answers apart.
     func add(of easy: OpaquePointer) {
         var (socket, version): (Int32, Int) = (-1, 0)
         guard oidc_curl_get_socket(easy, &socket) == 0, socket >= 0,

@@ -7,7 +7,8 @@ enum GoogleCredential {
     static let idTokenType = "urn:ietf:params:oauth:token-type:id_token"
     static let jwtType = "urn:ietf:params:oauth:token-type:jwt"
 
-    /// Returns the type in the caller's configuration, else in the setting, else the default for the token.
+    /// Returns the token type from the caller's configuration, or else from the setting, or else the
+    /// default.
     static func tokenType(
         _ environment: Variables, setting: String?, default standard: String
     ) throws(OIDCError) -> String {

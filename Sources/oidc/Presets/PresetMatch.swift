@@ -15,8 +15,8 @@ struct PresetMatch {
         }
     }
 
-    /// A special value that is in the issuer URL by mistake, as `NAME=VALUE`, and the issuer that belongs to
-    /// it.
+    /// A special value that the issuer URL contains by mistake, as `NAME=VALUE`, with the issuer to use
+    /// instead.
     var issuerOfSpecialValue: (word: String, issuer: String)? {
         for parameter in preset.parameters {
             guard let value = values[parameter.name], !parameter.check.accepts(value),

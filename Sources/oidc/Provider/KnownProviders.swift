@@ -132,7 +132,7 @@ struct KnownProviders {
         return settings.storeName == store.name ? settings.profile : nil
     }
 
-    /// Returns the error with a hint for the listed session, because the command line is about another one.
+    /// Returns the error with a hint that names this session, as the command line may be about another one.
     func naming(_ failure: OIDCError, of stored: Entry) -> OIDCError {
         let location = stored.session.location
         let owner = ([current] + profiles).first { provider in

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSystem
 import Synchronization
 
-/// A document cache that records whether a lookup succeeded, and logs each to the console if it has one.
+/// A document cache that records whether any lookup succeeded. With a console, it logs each lookup.
 final class CacheTrace: DocumentCache {
     private let cache: any DocumentCache
     private let console: Console?

@@ -5,7 +5,8 @@ import OIDCSystem
 struct ResourceRequest {
     let call: ResourceCall
     var mayLogIn = false
-    /// The resource as a URL operand; nil if the token is a profile's, whatever the URL.
+    /// The resource as a URL operand, at whose own server --login may sign in; nil if options name the
+    /// resource or the origin.
     var operand: ResourceOperand?
 
     /// The maximum number of sign-ins for one request.

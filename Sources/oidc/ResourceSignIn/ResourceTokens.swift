@@ -32,8 +32,8 @@ final class ResourceTokens: AccessTokenSource {
     /// Returns true: even without a refresh token, the reason for the refusal must be checked.
     func canRefresh(_ session: Session) -> Bool { true }
 
-    /// Fetches the resource's metadata again. If it names another server, or the URL belongs to another
-    /// resource now, the refresh token is not sent, and a new sign-in is needed.
+    /// Fetches the resource's metadata again. If it now names another server, or the URL now belongs to another
+    /// resource, throws before the refresh token is sent: a new sign-in is needed.
     func checkServer() throws(OIDCError) {
         let operand = target.operand
         let console = operand.context.console

@@ -22,8 +22,8 @@ extension Settings {
     /// The command line that signs in with these settings.
     var loginLine: String { line("oidc login") }
 
-    /// The command line that signs in with these settings. It adds an option's scope to the profile's,
-    /// because a sign-in for only one of them would not be enough.
+    /// The same command line, with the scope and resources of options. An option's scope is added to the
+    /// profile's, because a sign-in for only one of them would not be enough.
     var scopedLoginLine: String { scoped("oidc login") }
 
     /// Returns the command line of another command that can sign in, with the same scope and resources.

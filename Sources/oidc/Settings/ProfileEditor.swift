@@ -113,8 +113,8 @@ struct ProfileEditor {
         return (bytes, Outcome(profile: name, remaining: nil))
     }
 
-    /// Returns the valid members of a profile, so several mistakes can be fixed one by one and none can be
-    /// added. Some members are valid only together with others.
+    /// Returns the members of a profile that are valid together. A change is checked against these, so existing
+    /// mistakes can be fixed one by one and none can be added.
     private func valid(_ profile: (name: String, values: JSONObject)) -> JSONObject {
         guard problem(profile.values, of: profile.name) != nil else { return profile.values }
         var (kept, rest) = (JSONObject(), profile.values.members)

@@ -1,7 +1,8 @@
 import OIDCCore
 import OIDCSystem
 
-/// The effective settings as values, each read when it is needed. No other code looks one up by its name.
+/// The effective settings as values, each read when it is needed. Other code asks the layers only for origins
+/// and for what was given.
 ///
 /// The files and programs that settings name are read and run on demand.
 struct Settings: Sendable {

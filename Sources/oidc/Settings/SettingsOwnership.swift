@@ -2,8 +2,8 @@ import OIDCCore
 
 /// The choice of the settings that belong to the provider and client in use.
 ///
-/// The settings of a layer belong to the provider and client that the layer names, or else to those that the
-/// next weaker layer names. If neither names any, they belong to those of a stronger layer.
+/// A layer's settings belong to the provider and client that the layer names. If it names none, the next weaker
+/// layer that does decides, and without one a stronger layer.
 struct SettingsOwnership {
     /// The provider and client that a layer's settings belong to, as the layer or a weaker one names them.
     private struct Owner {

@@ -109,8 +109,7 @@ struct SignInOnDemand {
         return SessionAccess(access, in: memory)
     }
 
-    /// The key under which a sign-in that ended without a session is recorded, for the processes that wait
-    /// for it.
+    /// The key for recording a sign-in that ended without a session, which the waiting processes look up.
     private var attempt: SessionKey {
         var key = access.key
         if provider.target != nil { key.clientID = "" }

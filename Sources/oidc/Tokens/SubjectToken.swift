@@ -21,8 +21,8 @@ struct SubjectToken {
         settings.source ?? (settings.file != nil ? .file : settings.variable != nil ? .env : nil)
     }
 
-    /// Returns a string that identifies the subject, so no subject gets a token of another; nil if there is
-    /// no subject.
+    /// Returns a string that identifies the subject, so no subject gets another's token; nil if there is no
+    /// subject.
     func identity() throws(OIDCError) -> String? {
         guard provider.settings.token.grant != .clientCredentials else { return nil }
         var parts: [String] = []

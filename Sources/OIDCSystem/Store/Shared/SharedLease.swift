@@ -4,8 +4,8 @@ import Synchronization
 
 /// The durations of leases, by the server's clock.
 package struct LeaseTimes: Sendable {
-    /// The duration until a refresh token is presented. Nothing is lost yet if two processes continue, and a
-    /// holder that was killed delays the others by this time.
+    /// The lease until a refresh token is presented. It can be short: until then two processes may safely
+    /// continue, and it is how long a killed holder delays the others.
     package var acquired: Duration
     /// The duration once a single-use refresh token is presented. A holder that is stopped for less time
     /// keeps its session.
