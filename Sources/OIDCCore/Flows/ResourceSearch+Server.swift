@@ -3,8 +3,9 @@ extension ResourceSearch {
     /// Returns the metadata of the first working server for which `hasClient` returns true, or else of the
     /// first working one. If none works, throws the first failure.
     ///
-    /// If `issuer` is given, it must be one of the resource's. `configured` returns the endpoints that the settings
-    /// name for a server, which its metadata may lack. `forSignIn` means that a user will sign in at the server, which requires PKCE.
+    /// If `issuer` is given, it must be one of the resource's. `configured` returns the endpoints that the
+    /// settings name for a server, which its metadata may lack. `forSignIn` means that a user will sign in at
+    /// the server, which requires PKCE.
     package func authorizationServer(
         of resource: ProtectedResourceMetadata, issuer: String? = nil,
         configured: (_ issuer: String) -> [ProviderEndpoint] = { _ in [] },
