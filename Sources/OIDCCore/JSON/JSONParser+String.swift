@@ -1,14 +1,8 @@
 /// Strings (RFC 8259 §7).
 extension JSONParser {
     mutating func string() throws(JSONError) -> String {
-        index += 1
-        let start = index
-        var bits: UInt8 = 0
-        while index < bytes.count, bytes[index] != .quote, bytes[index] != .backslash, bytes[index] >= .space
-        {
-            bits |= bytes[index]
-            index += 1
-        }
+        let start = index + 1
+        let bits = plainBits(from: start)
         guard current == .quote else { return try stringWithEscapes(from: start) }
         // ASCII-only strings skip UTF-8 validation, which costs ten times as much as the rest of parsing.
         guard bits >= 0x80 else {
@@ -22,37 +16,53 @@ extension JSONParser {
         return text
     }
 
+    /// Moves to the next quote, backslash or control character, and returns the bits that are set in any byte
+    /// before it.
+    private mutating func plainBits(from start: Int) -> UInt8 {
+        var bits: UInt8 = 0
+        var end = start
+        while end < bytes.count, bytes[end] != .quote, bytes[end] != .backslash, bytes[end] >= .space {
+            bits |= bytes[end]
+            end += 1
+        }
+        index = end
+        return bits
+    }
+
     private mutating func stringWithEscapes(from start: Int) throws(JSONError) -> String {
         var decoded = Array(bytes[start..<index])
         while let character = current {
-            index += 1
             switch character {
             case .quote:
+                index += 1
                 guard let text = String(validating: decoded, as: UTF8.self) else {
                     throw error("a string that is not UTF-8")
                 }
                 return text
-            case .backslash: decoded += try escape()
-            case 0..<UInt8.space:
-                index -= 1
-                throw error("a control character in a string", expecting: .quote)
-            default: decoded.append(character)
+            case .backslash:
+                index += 1
+                try appendEscape(to: &decoded)
+            case 0..<UInt8.space: throw error("a control character in a string", expecting: .quote)
+            default:
+                let first = index
+                _ = plainBits(from: first)
+                decoded += bytes[first..<index]
             }
         }
         throw error("")
     }
 
-    private mutating func escape() throws(JSONError) -> [UInt8] {
+    private mutating func appendEscape(to decoded: inout [UInt8]) throws(JSONError) {
         guard let character = current else { throw error("") }
         index += 1
         switch character {
-        case .quote, .backslash, .slash: return [character]
-        case UInt8(ascii: "b"): return [.backspace]
-        case UInt8(ascii: "f"): return [.formFeed]
-        case UInt8(ascii: "n"): return [.lineFeed]
-        case UInt8(ascii: "r"): return [.carriageReturn]
-        case UInt8(ascii: "t"): return [.tab]
-        case UInt8(ascii: "u"): return Array(String(try escapedScalar()).utf8)
+        case .quote, .backslash, .slash: decoded.append(character)
+        case UInt8(ascii: "b"): decoded.append(.backspace)
+        case UInt8(ascii: "f"): decoded.append(.formFeed)
+        case UInt8(ascii: "n"): decoded.append(.lineFeed)
+        case UInt8(ascii: "r"): decoded.append(.carriageReturn)
+        case UInt8(ascii: "t"): decoded.append(.tab)
+        case UInt8(ascii: "u"): decoded += String(try escapedScalar()).utf8
         default:
             index -= 1
             throw error("an unknown escape", expecting: .escape)

@@ -43,29 +43,31 @@ public struct WebURL: Hashable, Sendable {
     /// Parses a URL; returns nil unless it is absolute, http or https, with a host and without user
     /// information, control characters, spaces, backslashes or non-ASCII characters.
     public init?(_ text: String) {
-        guard text.utf8.allSatisfy(WebURL.isPlain), text.utf8.count <= 65_536,
-            let colon = text.utf8.firstIndex(of: .colon)
+        var contiguous = text
+        guard let parts = contiguous.withUTF8({ WebURL.parts($0, of: text) }) else { return nil }
+        self.parts = parts
+    }
+
+    private static func parts(_ bytes: UnsafeBufferPointer<UInt8>, of text: String) -> Parts? {
+        guard bytes.count <= 65_536, bytes.allSatisfy(isPlain), let colon = bytes.firstIndex(of: .colon)
+        else {
+            return nil
+        }
+        let scheme = ASCII.lowercased(String(decoding: bytes[..<colon], as: UTF8.self))
+        let start = colon + 3
+        guard scheme == "https" || scheme == "http", start <= bytes.endIndex,
+            bytes[colon + 1] == .slash, bytes[colon + 2] == .slash
         else { return nil }
-        let scheme = ASCII.lowercased(text[..<colon])
-        let rest = text[text.utf8.index(after: colon)...]
-        guard scheme == "https" || scheme == "http", rest.hasPrefix("//") else { return nil }
-        let afterSlashes = rest[rest.utf8.index(rest.startIndex, offsetBy: 2)...]
-        let authorityEnd = afterSlashes.utf8.firstIndex(where: WebURL.endsAuthority) ?? afterSlashes.endIndex
-        guard let authority = Authority(afterSlashes[..<authorityEnd]) else { return nil }
-        var tail = afterSlashes[authorityEnd...]
-        var fragment: Substring?
-        if let hash = tail.utf8.firstIndex(of: .hash) {
-            fragment = tail[tail.utf8.index(after: hash)...]
-            tail = tail[..<hash]
-        }
-        var query: Substring?
-        if let mark = tail.utf8.firstIndex(of: .questionMark) {
-            query = tail[tail.utf8.index(after: mark)...]
-            tail = tail[..<mark]
-        }
-        parts = Parts(
-            text: text, scheme: scheme, authority: authority, path: String(tail),
-            query: query.map(String.init), fragment: fragment.map(String.init))
+        let authorityEnd = bytes[start...].firstIndex(where: endsAuthority) ?? bytes.endIndex
+        guard let authority = Authority(bytes[start..<authorityEnd]) else { return nil }
+        let hash = bytes[authorityEnd...].firstIndex(of: .hash)
+        let tailEnd = hash ?? bytes.endIndex
+        let mark = bytes[authorityEnd..<tailEnd].firstIndex(of: .questionMark)
+        func string(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
+        return Parts(
+            text: text, scheme: scheme, authority: authority, path: string(authorityEnd..<(mark ?? tailEnd)),
+            query: mark.map { string(($0 + 1)..<tailEnd) },
+            fragment: hash.map { string(($0 + 1)..<bytes.endIndex) })
     }
 
     private init(_ parts: Parts) {
@@ -149,7 +151,9 @@ public struct WebURL: Hashable, Sendable {
     /// Returns the URL of another path on the same origin, without query; nil unless the path starts with
     /// `/`.
     public func replacingPath(_ path: String) -> WebURL? {
-        guard path.hasPrefix("/"), !path.contains("?"), !path.contains("#") else { return nil }
+        guard path.hasPrefix("/"), !path.utf8.contains(.questionMark), !path.utf8.contains(.hash) else {
+            return nil
+        }
         return WebURL("\(scheme)://\(hostAndPort)\(path)")
     }
 }
@@ -164,33 +168,37 @@ private struct Authority: Sendable {
     var host: String
     var port: Int?
 
-    init?(_ text: Substring) {
-        guard !text.isEmpty, !text.utf8.contains(.at) else { return nil }
-        var portText: Substring?
-        if text.utf8.first == .leftBracket {
-            guard let end = text.utf8.firstIndex(of: .rightBracket) else { return nil }
-            let address = text[text.index(after: text.startIndex)..<end]
+    init?(_ text: Slice<UnsafeBufferPointer<UInt8>>) {
+        guard !text.isEmpty, !text.contains(.at) else { return nil }
+        let port: Slice<UnsafeBufferPointer<UInt8>>
+        if text.first == .leftBracket {
+            guard let end = text.firstIndex(of: .rightBracket) else { return nil }
+            let address = text[(text.startIndex + 1)..<end]
             guard !address.isEmpty,
-                address.utf8.allSatisfy({ $0 == .colon || $0 == .period || ASCII.isHexDigit($0) })
+                address.allSatisfy({ $0 == .colon || $0 == .period || ASCII.isHexDigit($0) })
             else { return nil }
-            host = ASCII.lowercased(address)
-            let after = text[text.index(after: end)...]
-            if !after.isEmpty {
-                guard after.first == ":" else { return nil }
-                portText = after.dropFirst()
-            }
+            host = ASCII.lowercased(String(decoding: address, as: UTF8.self))
+            let after = text[(end + 1)...]
+            guard after.isEmpty || after.first == .colon else { return nil }
+            port = after.dropFirst()
         } else {
-            let colon = text.utf8.firstIndex(of: .colon)
-            let name = text[..<(colon ?? text.endIndex)]
-            let isName = name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-._~".utf8.contains($0) }
-            guard !name.isEmpty, isName else { return nil }
-            host = ASCII.lowercased(name)
-            portText = colon.map { text[text.utf8.index(after: $0)...] }
+            let end = text.firstIndex(of: .colon) ?? text.endIndex
+            let name = text[..<end]
+            guard !name.isEmpty, name.allSatisfy(Authority.isOfName) else { return nil }
+            host = ASCII.lowercased(String(decoding: name, as: UTF8.self))
+            port = text[end...].dropFirst()
         }
-        guard let portText, !portText.isEmpty else { return }
-        guard portText.utf8.allSatisfy({ ASCII.isDigit($0) }), let number = Int(portText),
+        guard !port.isEmpty else { return }
+        guard port.allSatisfy(ASCII.isDigit), let number = Int(String(decoding: port, as: UTF8.self)),
             (1...65_535).contains(number)
         else { return nil }
-        port = number
+        self.port = number
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case .hyphen, .period, .underscore, .tilde: true
+        default: ASCII.isAlphanumeric(byte)
+        }
     }
 }
