@@ -97,7 +97,7 @@ struct SharedStoreSettingsTests {
         let key = [0xFF] + [UInt8](repeating: 7, count: 30) + [0x0A]
         let settings = try settings(["OIDC_STORE_KEY_COMMAND": #"["cat","\#(file.path)"]"#]).sharedStore
         let secrets = SecretReader(
-            environment: Variables(ProcessInfo.processInfo.environment), deadline: nil, warn: { _ in })
+            environment: { Variables(ProcessInfo.processInfo.environment) }, deadline: nil, warn: { _ in })
         let expected = try SealingKeys(key, source: "raw").ids
         for bytes in [key, Array("\(Base64.encode(key))\n".utf8)] {
             try Data(bytes).write(to: file)

@@ -3,11 +3,12 @@ import OIDCCore
 /// Environment variables, as the list that the system passes. A dictionary would take longer to build than
 /// all the lookups for a fresh token take.
 package struct Variables: Hashable, Sendable, ExpressibleByDictionaryLiteral {
-    /// The entries, `NAME=value`. If a name is repeated, the first entry counts, as with `getenv`.
+    /// The entries, `NAME=value`. If a name is repeated, the first entry counts, as with `getenv`. An entry
+    /// without a sign has no name.
     let entries: [String]
 
     init(entries: [String]) {
-        self.entries = entries.filter { $0.utf8.contains(.equals) }
+        self.entries = entries
     }
 
     package init(dictionaryLiteral variables: (String, String)...) {
@@ -35,22 +36,24 @@ package struct Variables: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     package func names(startingWith start: String = "") -> [String] {
         var names: [String] = []
         for entry in entries where entry.hasPrefix(start) {
-            let name = Variables.name(entry)
-            if !names.contains(name) { names.append(name) }
+            guard let name = Variables.name(entry), !names.contains(name) else { continue }
+            names.append(name)
         }
         return names
     }
 
     package func filter(_ isKept: (_ name: String) -> Bool) -> Variables {
-        Variables(entries: entries.filter { isKept(Variables.name($0)) })
+        Variables(entries: entries.filter { Variables.name($0).map(isKept) ?? false })
     }
 
-    private static func name(_ entry: String) -> String {
-        String(entry[..<(entry.utf8.firstIndex(of: .equals) ?? entry.endIndex)])
+    private static func name(_ entry: String) -> String? {
+        entry.utf8.firstIndex(of: .equals).map { String(entry[..<$0]) }
     }
 
     private static func `is`(_ entry: String, named name: String) -> Bool {
-        entry.utf8.count > name.utf8.count && entry.hasPrefix(name)
+        // Few entries have the sign in the right place, so few are compared.
+        entry.utf8.count > name.utf8.count
             && entry.utf8[entry.utf8.index(entry.startIndex, offsetBy: name.utf8.count)] == .equals
+            && entry.hasPrefix(name)
     }
 }

@@ -31,7 +31,8 @@ final class ProviderContext: Sendable {
 
     var secrets: SecretReader {
         SecretReader(
-            environment: childEnvironment, deadline: deadline,
+            environment: { [settings, context] in settings.childEnvironment(context.environment) },
+            deadline: deadline,
             warn: { [console = context.console] in console.warn($0) })
     }
 

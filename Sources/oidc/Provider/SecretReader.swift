@@ -4,7 +4,7 @@ import OIDCSystem
 /// Access to the secrets that settings name. Each is read when it is needed.
 struct SecretReader {
     /// The environment of the programs that print a secret.
-    let environment: Variables
+    let environment: @Sendable () -> Variables
     let deadline: MonotonicTime?
     let warn: @Sendable (String) -> Void
 
@@ -52,7 +52,7 @@ struct SecretReader {
 
     /// Runs a program and returns its output, unchanged.
     func bytes(of command: [String], named name: String) throws(OIDCError) -> Redacted<[UInt8]> {
-        var process = ChildProcess(command, environment: environment)
+        var process = ChildProcess(command, environment: environment())
         process.errorOutput = .inherited
         process.deadline = deadline
         let outcome: ChildProcess.Outcome

@@ -131,12 +131,15 @@ struct SubjectToken {
     /// Runs Buildkite's agent, the only program that can request the job's token (Buildkite, `buildkite-agent
     /// oidc`, read 2026-11).
     private func buildkite(_ audience: String?) throws(OIDCError) -> Redacted<String> {
-        var variables = provider.childEnvironment
         let access = ProcessEnvironment.buildkiteAccess
-        variables[access] = context.environment[access]
+        let environment = { @Sendable [provider, context] in
+            var variables = provider.childEnvironment
+            variables[access] = context.environment[access]
+            return variables
+        }
         let command =
             ["buildkite-agent", "oidc", "request-token"] + (audience.map { ["--audience", $0] } ?? [])
-        return try SecretReader(environment: variables, deadline: provider.deadline, warn: { _ in })
+        return try SecretReader(environment: environment, deadline: provider.deadline, warn: { _ in })
             .output(of: command, named: Setting.subjectTokenSource.name)
     }
 
