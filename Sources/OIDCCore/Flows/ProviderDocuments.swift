@@ -28,17 +28,17 @@ package struct ProviderDocuments: Sendable {
     /// Returns the first valid metadata. The cache is searched for all URLs before any is requested, so a
     /// first URL without metadata is not requested each time.
     package func metadata(
-        issuer: String, at urls: [WebURL], notFound: OIDCError
+        issuer: String, at urls: [WebURL], notFound: @autoclosure () -> OIDCError
     ) throws(OIDCError) -> ProviderMetadata {
         let calls = urls.map {
             ProviderMetadata.call($0, expectedIssuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
         }
-        return try document(calls, search: MetadataSearch(), notFound: notFound).document
+        return try document(calls, search: MetadataSearch(), notFound: notFound()).document
     }
 
     /// Returns the first valid document and its URL. `refetching` ignores cached documents.
     func document<Document>(
-        _ calls: [EndpointCall<Document?>], search: MetadataSearch, notFound: OIDCError,
+        _ calls: [EndpointCall<Document?>], search: MetadataSearch, notFound: @autoclosure () -> OIDCError,
         refetching: Bool = false
     ) throws(OIDCError) -> (document: Document, url: WebURL) {
         for call in calls where !refetching {
@@ -54,7 +54,7 @@ package struct ProviderDocuments: Sendable {
             environment.cache.keep(found.response, from: call.request.url, at: environment.now())
             return (found.document, call.request.url)
         }
-        throw search.failure ?? notFound
+        throw search.failure ?? notFound()
     }
 
     package func keys(_ url: WebURL) -> PublishedKeys {

@@ -18,12 +18,14 @@ enum ExtraMembers {
     ]
 
     /// Returns the other members of a token answer, without its tokens and the secrets of its request.
-    static func tokenAnswer(_ members: JSONObject, withholding secrets: WithheldSecrets) -> JSONObject {
+    static func tokenAnswer(
+        _ members: JSONObject, withholding secrets: () -> WithheldSecrets
+    ) -> JSONObject {
         let others = members.members.filter { !ofTokenAnswer.contains($0.name) }
         guard !others.isEmpty else { return JSONObject() }
         let tokens = ["access_token", "refresh_token", "id_token"].compactMap { members[$0]?.string }
         let nested = members.members.flatMap { ExtraMembers.tokens(in: $0.value, named: $0.name) }
-        return bounded(others, withholding: tokens, secrets.adding(tokens + nested))
+        return bounded(others, withholding: tokens, secrets().adding(tokens + nested))
     }
 
     /// Returns the long strings, at any depth, that have the name of a secret.

@@ -61,9 +61,8 @@ public struct TokenEndpoint: Sendable {
         }
         let message = draft
         let (isBound, client, assumedTokenType) = (dpop != nil, client, assumedTokenType)
-        return EndpointCall(
-            message, stage: .token, withholding: { client.secrets(in: message) }
-        ) { response throws(OIDCError) in
+        let secrets = { client.secrets(in: message) }
+        return EndpointCall(message, stage: .token, withholding: secrets) { response throws(OIDCError) in
             if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
                 let nonce = DPoP.nonce(in: response)
             {
@@ -72,7 +71,7 @@ public struct TokenEndpoint: Sendable {
             do throws(OIDCError) {
                 if let failure = response.failure { throw failure }
                 guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                    var error = request.failure(response, withholding: client.secrets(in: message))
+                    var error = request.failure(response, withholding: secrets())
                     if isBound, error.oauthError == "use_dpop_nonce" {
                         error.hint = DPoP.missingNonceHint
                     }
@@ -81,13 +80,13 @@ public struct TokenEndpoint: Sendable {
                 return .tokens(
                     try TokenResponse.tokens(
                         response, for: request, isBound: isBound, assuming: assumedTokenType, now: now,
-                        withholding: client.secrets(in: message)))
+                        withholding: secrets))
             } catch {
                 let refreshToken = TokenResponse.token("refresh_token", in: response)
                 let accessToken = TokenResponse.token("access_token", in: response)
                 guard refreshToken != nil || accessToken != nil else { throw error }
                 let issued = WithheldSecrets([refreshToken, accessToken].compactMap { $0?.revealed })
-                let shown = error.withholding(client.secrets(in: message)).withholding(issued)
+                let shown = error.withholding(secrets()).withholding(issued)
                 return .faulty(shown, refreshToken: refreshToken, accessToken: accessToken)
             }
         }

@@ -4,7 +4,7 @@ enum TokenResponse {
 
     static func tokens(
         _ response: HTTPResponse, for request: TokenRequest, isBound: Bool, assuming assumed: TokenType?,
-        now: Instant, withholding secrets: WithheldSecrets = WithheldSecrets()
+        now: Instant, withholding secrets: () -> WithheldSecrets = { WithheldSecrets() }
     ) throws(OIDCError) -> TokenSet {
         let answer = try members(response)
         let token = try answer.requiredString("access_token")
