@@ -77,7 +77,7 @@ private func isBelow(_ path: [[UInt8]], _ resource: [[UInt8]]) -> Bool { path.st
     require(resource.metadata.authorizationServers.contains(metadata.issuer ?? ""), "another issuer")
     require(metadata.codeChallengeMethodsSupported?.contains("S256") == true, "a sign-in without S256")
     require(choice.scope.isWellFormed && choice.scope.text.utf8.count <= 4_096, "a scope that is none")
-    for (endpoint, place) in metadata.endpoints {
+    for (endpoint, place) in metadata.endpoints.all {
         require(place.isSecure && !place.leadsToThisMachine, "\(endpoint.rawValue) on this machine, or plain")
     }
 }

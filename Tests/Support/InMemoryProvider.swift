@@ -100,7 +100,7 @@ package final class InMemoryProvider: HTTPTransport {
     /// A sign-in of the public demo client that has not started.
     package func login(
         _ scope: String = "openid profile email offline_access", client: Client = Client(id: "demo"),
-        dpop: DPoPKey? = nil, explicit: [ProviderEndpoint: WebURL] = [:],
+        dpop: DPoPKey? = nil, explicit: ProviderEndpoints = [:],
         endpoint change: (inout TokenEndpoint) -> Void = { _ in }
     ) throws -> SignInFlow {
         let metadata = try ProviderDocuments(environment: environment).metadata(

@@ -132,8 +132,8 @@ extension ProviderMetadata {
             throw .untrusted(.discovery, "issuer", expected: sides.expected, found: sides.found)
         }
         let urls =
-            endpoints.map { ($0.key.rawValue, $0.value) }
-            + mtlsEndpointAliases.map { ("mtls_endpoint_aliases.\($0.key.rawValue)", $0.value) }
+            endpoints.all.map { ($0.endpoint.rawValue, $0.url) }
+            + mtlsEndpointAliases.all.map { ("mtls_endpoint_aliases.\($0.endpoint.rawValue)", $0.url) }
         for (member, url) in urls.sorted(by: { $0.0 < $1.0 }) {
             try ProtectedResourceMetadata.checkReach(of: url, named: member, from: resource)
         }

@@ -56,3 +56,32 @@ public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
         return allowsInsecureHTTP && !issuer.isSecure && !url.isLoopback
     }
 }
+
+/// The URLs of a provider's endpoints.
+public struct ProviderEndpoints: Equatable, Sendable, ExpressibleByDictionaryLiteral {
+    /// The endpoints that have a URL. A list, because a provider has few, and the first dictionary of a process
+    /// takes longer to create than the rest of the metadata takes to read.
+    public private(set) var all: [(endpoint: ProviderEndpoint, url: WebURL)] = []
+
+    /// Creates the list from a literal such as `[.token: url]`.
+    public init(dictionaryLiteral endpoints: (ProviderEndpoint, WebURL)...) {
+        for (endpoint, url) in endpoints { self[endpoint] = url }
+    }
+
+    /// Whether no endpoint has a URL.
+    public var isEmpty: Bool { all.isEmpty }
+
+    /// The URL of an endpoint; nil if it has none.
+    public subscript(endpoint: ProviderEndpoint) -> WebURL? {
+        get { all.first { $0.endpoint == endpoint }?.url }
+        set {
+            all.removeAll { $0.endpoint == endpoint }
+            if let newValue { all.append((endpoint, newValue)) }
+        }
+    }
+
+    /// Returns whether both have the same URLs, in any order.
+    public static func == (one: ProviderEndpoints, other: ProviderEndpoints) -> Bool {
+        one.all.count == other.all.count && one.all.allSatisfy { other[$0.endpoint] == $0.url }
+    }
+}

@@ -1,12 +1,12 @@
 /// The metadata of a provider (OpenID Connect Discovery §3, RFC 8414 §2), discovered or configured. Members
 /// that we don't use are kept in `raw`, unchecked.
-public struct ProviderMetadata: Hashable, Sendable {
+public struct ProviderMetadata: Equatable, Sendable {
     /// `issuer`; nil if the endpoints were configured one by one.
     public var issuer: String?
     /// The endpoints by name.
-    public var endpoints: [ProviderEndpoint: WebURL]
+    public var endpoints: ProviderEndpoints
     /// The endpoints for clients with a certificate (RFC 8705 §5).
-    public var mtlsEndpointAliases: [ProviderEndpoint: WebURL] = [:]
+    public var mtlsEndpointAliases: ProviderEndpoints = [:]
 
     /// `scopes_supported`.
     public var scopesSupported: [String]?
@@ -47,7 +47,7 @@ public struct ProviderMetadata: Hashable, Sendable {
 
     /// Creates metadata from the configuration alone.
     public init(
-        issuer: String?, endpoints: [ProviderEndpoint: WebURL] = [:], allowsInsecureHTTP: Bool = false
+        issuer: String?, endpoints: ProviderEndpoints = [:], allowsInsecureHTTP: Bool = false
     ) {
         self.issuer = issuer
         self.endpoints = endpoints
@@ -66,9 +66,9 @@ public struct ProviderMetadata: Hashable, Sendable {
     }
 
     /// Returns the metadata with the configured endpoints, which override discovered ones and their aliases.
-    public func merging(explicit: [ProviderEndpoint: WebURL]) -> ProviderMetadata {
+    public func merging(explicit: ProviderEndpoints) -> ProviderMetadata {
         var merged = self
-        for (endpoint, url) in explicit {
+        for (endpoint, url) in explicit.all {
             merged.endpoints[endpoint] = url
             merged.mtlsEndpointAliases[endpoint] = nil
         }

@@ -83,8 +83,8 @@ extension ProviderMetadata {
     /// value.
     private static func endpoints(
         _ answer: JSONAnswer, within prefix: String = "", issuer: WebURL?, allowsInsecureHTTP: Bool
-    ) throws(OIDCError) -> [ProviderEndpoint: WebURL] {
-        var endpoints: [ProviderEndpoint: WebURL] = [:]
+    ) throws(OIDCError) -> ProviderEndpoints {
+        var endpoints: ProviderEndpoints = [:]
         for endpoint in ProviderEndpoint.discovered {
             guard let text = try answer.string(endpoint.rawValue), !text.isEmpty else { continue }
             endpoints[endpoint] = try ProviderEndpoint.named(

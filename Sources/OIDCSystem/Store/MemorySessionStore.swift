@@ -4,6 +4,7 @@ import Synchronization
 /// A store in memory, for sessions that end with the process (`store=none`).
 public final class MemorySessionStore: SessionStoring {
     private struct Entry {
+        let key: SessionKey
         var session: Session?
         var failure: SharedFailure?
         var locked: [LockPurpose] = []
@@ -11,7 +12,9 @@ public final class MemorySessionStore: SessionStoring {
         var isEmpty: Bool { session == nil && failure == nil && locked.isEmpty }
     }
 
-    private let entries = Mutex<[SessionKey: Entry]>([:])
+    /// The entries, none of them empty. A process has few; building a dictionary takes longer than searching
+    /// them.
+    private let entries = Mutex<[Entry]>([])
 
     /// Creates an empty store.
     public init() {}
@@ -24,19 +27,19 @@ public final class MemorySessionStore: SessionStoring {
 
     /// Loads the session; returns nil if there is none.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        entries.withLock { $0[key]?.session }
+        entry(key).session
     }
 
     /// Saves the session.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
-        entries.withLock { $0[session.key, default: Entry()].session = session }
+        change(session.key) { $0.session = session }
     }
 
     /// Saves the session if `current` is still the stored one. Returns whether it did.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
-        entries.withLock { entries in
-            guard entries[session.key]?.session == current else { return false }
-            entries[session.key, default: Entry()].session = session
+        change(session.key) { entry in
+            guard entry.session == current else { return false }
+            entry.session = session
             return true
         }
     }
@@ -51,7 +54,7 @@ public final class MemorySessionStore: SessionStoring {
 
     /// Lists all entries, sorted by name.
     public func all() throws(OIDCError) -> [StoredSession] {
-        entries.withLock { $0.values.compactMap(\.session) }
+        entries.withLock { $0.compactMap(\.session) }
             .map { StoredSession(name: $0.key.fileStem, location: description, content: .success($0)) }
             .sorted { $0.name < $1.name }
     }
@@ -78,30 +81,37 @@ public final class MemorySessionStore: SessionStoring {
         return try body()
     }
 
-    private func change(_ key: SessionKey, _ body: (inout Entry) -> Void) {
+    private func entry(_ key: SessionKey) -> Entry {
+        entries.withLock { $0.first { $0.key == key } } ?? Entry(key: key)
+    }
+
+    /// Changes the entry of a key, and returns what `body` does.
+    private func change<Value: Sendable>(_ key: SessionKey, _ body: (inout Entry) -> Value) -> Value {
         entries.withLock { entries in
-            guard var entry = entries[key] else { return }
-            body(&entry)
-            entries[key] = entry.isEmpty ? nil : entry
+            let index = entries.firstIndex { $0.key == key } ?? entries.endIndex
+            if index == entries.endIndex { entries.append(Entry(key: key)) }
+            let value = body(&entries[index])
+            if entries[index].isEmpty { entries.remove(at: index) }
+            return value
         }
     }
 
     private func lock(_ key: SessionKey, _ purpose: LockPurpose) -> Bool {
-        entries.withLock { entries in
-            guard entries[key]?.locked.contains(purpose) != true else { return false }
-            entries[key, default: Entry()].locked.append(purpose)
+        change(key) { entry in
+            guard !entry.locked.contains(purpose) else { return false }
+            entry.locked.append(purpose)
             return true
         }
     }
 
     /// Returns the last failure that was stored for the key.
-    public func failure(of key: SessionKey) -> SharedFailure? { entries.withLock { $0[key]?.failure } }
+    public func failure(of key: SessionKey) -> SharedFailure? { entry(key).failure }
 
     /// Stores a failure for other threads, or removes the stored one.
     public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
-        entries.withLock { entries in
-            guard id == nil || entries[key]?.failure?.id == id else { return }
-            entries[key, default: Entry()].failure = failure
+        change(key) { entry in
+            guard id == nil || entry.failure?.id == id else { return }
+            entry.failure = failure
         }
     }
 

@@ -80,8 +80,8 @@ struct ProviderSettings: Sendable {
     }
 
     /// Checks and returns the endpoints that are set, which override discovered ones.
-    func checkedEndpoints() throws(OIDCError) -> [ProviderEndpoint: WebURL] {
-        var checked: [ProviderEndpoint: WebURL] = [:]
+    func checkedEndpoints() throws(OIDCError) -> ProviderEndpoints {
+        var checked: ProviderEndpoints = [:]
         for endpoint in ProviderEndpoint.allCases {
             guard let text = self.endpoint(endpoint), let setting = Setting.named(endpoint.rawValue) else {
                 continue

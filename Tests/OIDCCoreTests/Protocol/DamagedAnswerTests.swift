@@ -61,7 +61,7 @@ struct DamagedAnswerTests {
             let answer = read { () throws(OIDCError) in try call.read(response) }
             guard let metadata = answer else { continue }
             let isRight =
-                metadata.issuer == Fixture.issuer && metadata.endpoints.values.allSatisfy { $0.isSecure }
+                metadata.issuer == Fixture.issuer && metadata.endpoints.all.allSatisfy { $0.url.isSecure }
             #expect(isRight)
         }
     }
