@@ -40,104 +40,77 @@ extension ResourceOperand {
     func resolved(
         _ evidence: Evidence = Evidence(), mayLogIn: Bool = true
     ) throws(OIDCError) -> ProviderContext {
-        let console = context.console
-        let reach = reach
+        try ResourceResolution(self, evidence).provider(mayLogIn: mayLogIn)
+    }
+}
+
+/// One search for the server and client of a URL.
+struct ResourceResolution {
+    typealias Found = ResourceSearch.Found
+    /// The scope to request, and whether it is that of the last sign-in, which the resource did not name again.
+    typealias RequestedScope = (scope: Scope, isRemembered: Bool)
+
+    let operand: ResourceOperand
+    let evidence: ResourceOperand.Evidence
+    /// The link of the last sign-in.
+    let earlier: ResourceLink?
+    let environment: ProviderEnvironment
+    let cache: CacheTrace
+    let search: ResourceSearch
+
+    private var context: CommandContext { operand.context }
+    private var ownership: ResourceOwnership { operand.ownership }
+
+    init(_ operand: ResourceOperand, _ evidence: ResourceOperand.Evidence) throws(OIDCError) {
+        self.operand = operand
+        self.evidence = evidence
+        earlier = try? operand.link()
+        let reach = operand.reach
         var environment = try reach.environment()
-        let cache = CacheTrace(environment.cache)
+        cache = CacheTrace(environment.cache)
         environment.cache = cache
-        let search = try ResourceSearch(
-            url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
-        let link = try? link()
-        var found = try find(search, environment, evidence, link)
-        console.trace(
+        self.environment = environment
+        search = try ResourceSearch(
+            operand.url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
+    }
+
+    /// Returns the provider of the server and client that were found.
+    func provider(mayLogIn: Bool) throws(OIDCError) -> ProviderContext {
+        var found = try find()
+        trace(
             "resource: \(found.metadata.resource), from \(found.metadataURL.withoutQuery)"
                 + (found.isNamedByChallenge ? ", which its challenge names" : ""))
         let grant = try grant(of: found.metadata)
-        guard mayLogIn || !grant.needsUser else { throw notSignedIn }
-        let server: ProviderMetadata
-        do throws(OIDCError) {
-            server = try self.server(
-                of: found.metadata, search, environment, grant, refetching: evidence.isRefetching)
-        } catch {
-            // The documents that led to this server may be outdated.
-            guard evidence.response == nil, !evidence.isRefetching, cache.isUsed,
-                error.kind != .interrupted, error.kind != .timedOut
-            else { throw error }
-            console.trace("\(error.message); fetching the resource's metadata again")
-            let earlier = found.metadata.authorizationServers
-            found = try search.find(after: try search.probe(), refetching: true)
-            // An unreachable server is not tried twice.
-            guard error.kind != .unreachable || found.metadata.authorizationServers != earlier else {
-                throw error
-            }
-            server = try self.server(of: found.metadata, search, environment, grant, refetching: true)
-        }
-        let issuer = server.issuer ?? ""
-        console.trace("authorization server: \(issuer)")
-        let (scope, isScopeRemembered) = try scope(found, server, evidence, link, grant)
+        guard mayLogIn || !grant.needsUser else { throw operand.notSignedIn }
+        let server = try server(of: &found, grant)
+        trace("authorization server: \(server.issuer ?? "")")
+        let requested = try scope(found, server, grant)
         let client = try ResourceClient(
-            operand: self, environment: environment, resource: found.metadata, server: server, scope: scope,
-            mayKeepNothing: evidence.mayKeepNothing
+            operand: operand, environment: environment, resource: found.metadata, server: server,
+            scope: requested.scope, mayKeepNothing: evidence.mayKeepNothing
         ).choice(for: grant)
-        console.trace("client: \(DisplayText.clean(client.clientID)) (\(client.reason))")
-        let given = ResourceOwnership(entries: try entries(of: client.profile))
-        let own = ResourceOwnership(entries: given.entries(for: issuer))
-        var target = ResourceLink(
-            resource: found.metadata.resource, metadataURL: found.metadataURL.text, issuer: issuer,
-            clientID: client.clientID, grant: grant,
-            account: own.text(.account, in: [.options, .variables, .profile]))
-        target.prefix = found.prefix?.text
-        if let prefix = found.prefix {
-            console.trace(
-                "\(prefix.text) names this resource, so the token is used only for that URL and those below it"
-            )
-        }
-        let isNamed = found.challenge.scope != nil || evidence.scope != nil
-        let earlier = link?.resource == target.resource && !evidence.forgetsScope ? link?.scope : nil
-        target.scope = isNamed || !grant.needsUser ? scope : earlier
-        target.profile = client.profile
-        target.isIssuerNamed =
-            given.names(issuer: issuer)
-            || link?.isIssuerNamed == true && link?.issuer == issuer && link?.clientID == client.clientID
-        target.registration = client.registration
-        if let link, ExactText.isSame(link.issuer, issuer) {
-            target.settings = link.settings
-            if link.clientID != client.clientID {
-                for redirect in Setting.redirects { target.settings[redirect.name] = nil }
-            }
-        }
-        let isChallenged = found.challenge != ResourceChallenge()
-        target.bindsTokens =
-            found.metadata.requiresDPoP || found.challenge.requiresDPoP
-            || !isChallenged && link?.resource == target.resource && link?.bindsTokens == true
-        let refusesBinding = settings.layers.given.contains {
-            $0.setting == .dpop && $0.origin.layer == .options && $0.value == false
-        }
-        if target.bindsTokens, refusesBinding {
-            throw .usage(
-                "\(DisplayText.clean(target.resource)) requires tokens that are bound to a key (DPoP)",
-                hint: "leave --set dpop=false out")
-        }
-        return provider(
+        trace("client: \(DisplayText.clean(client.clientID)) (\(client.reason))")
+        let entries = try operand.entries(of: client.profile)
+        let link = try link(found, server, requested.scope, client, grant, entries)
+        return operand.provider(
             ResourceTarget(
-                operand: self, link: target, earlierLink: link, isNewlyRegistered: client.isNew,
-                isScopeRemembered: isScopeRemembered),
-            client.registered,
-            try entries(of: client.profile), scope: scope.isEmpty ? nil : scope)
+                operand: operand, link: link, earlierLink: earlier, isNewlyRegistered: client.isNew,
+                isScopeRemembered: requested.isRemembered),
+            client.registered, entries, scope: requested.scope.isEmpty ? nil : requested.scope)
     }
 
-    private func find(
-        _ search: ResourceSearch, _ environment: ProviderEnvironment, _ evidence: Evidence,
-        _ link: ResourceLink?
-    ) throws(OIDCError) -> ResourceSearch.Found {
+    func trace(_ text: @autoclosure () -> String) { context.console.trace(text()) }
+
+    private func find() throws(OIDCError) -> Found {
         if let response = evidence.response {
             // A challenge may omit the metadata URL that an earlier one named.
-            let earlier = link.flatMap { $0.isFor(url) ? $0.metadataURL : nil }.flatMap { WebURL($0) }
-            return try search.find(after: response, or: earlier, refetching: evidence.isRefetching)
+            let known = earlier.flatMap { $0.isFor(operand.url) ? $0.metadataURL : nil }
+            return try search.find(
+                after: response, or: known.flatMap { WebURL($0) }, refetching: evidence.isRefetching)
         }
         // A link for a URL above this one does not say which server protects this one.
-        if !evidence.isRefetching, !evidence.asksResource, let link, link.isFor(url),
-            let url = link.metadataURL.flatMap({ WebURL($0) }),
+        if !evidence.isRefetching, !evidence.asksResource, let earlier, earlier.isFor(operand.url),
+            let url = earlier.metadataURL.flatMap({ WebURL($0) }),
             environment.cache.lookup(url, at: environment.now()) != nil,
             let found = try? search.find(at: url)
         {
@@ -155,11 +128,30 @@ extension ResourceOperand {
         return text.map { GrantType(rawValue: $0) } ?? .authorizationCode
     }
 
+    /// Returns the metadata of the server. If cached documents lead to one that does not work, they may be
+    /// outdated: the resource's metadata is fetched again.
+    private func server(of found: inout Found, _ grant: GrantType) throws(OIDCError) -> ProviderMetadata {
+        do throws(OIDCError) {
+            return try server(of: found.metadata, grant, refetching: evidence.isRefetching)
+        } catch {
+            guard evidence.response == nil, !evidence.isRefetching, cache.isUsed,
+                error.kind != .interrupted, error.kind != .timedOut
+            else { throw error }
+            trace("\(error.message); fetching the resource's metadata again")
+            let outdated = found.metadata.authorizationServers
+            found = try search.find(after: try search.probe(), refetching: true)
+            // An unreachable server is not tried twice.
+            guard error.kind != .unreachable || found.metadata.authorizationServers != outdated else {
+                throw error
+            }
+            return try server(of: found.metadata, grant, refetching: true)
+        }
+    }
+
     /// Returns the metadata of the server: the one that the settings name if the resource lists it, or else
     /// the first that works and has a client for us.
     private func server(
-        of resource: ProtectedResourceMetadata, _ search: ResourceSearch,
-        _ environment: ProviderEnvironment, _ grant: GrantType, refetching: Bool
+        of resource: ProtectedResourceMetadata, _ grant: GrantType, refetching: Bool
     ) throws(OIDCError) -> ProviderMetadata {
         let servers = resource.authorizationServers
         if let issuer = ownership.optionIssuer, grant != .idJAG,
@@ -183,26 +175,22 @@ extension ResourceOperand {
             }, forSignIn: grant.needsUser, refetching: refetching
         ) { server throws(OIDCError) in
             try ResourceClient(
-                operand: self, environment: environment, resource: resource, server: server, scope: Scope("")
+                operand: operand, environment: environment, resource: resource, server: server,
+                scope: Scope("")
             ).isPossible(for: grant)
         }
     }
 
     private func scope(
-        _ found: ResourceSearch.Found, _ server: ProviderMetadata, _ evidence: Evidence,
-        _ link: ResourceLink?, _ grant: GrantType
-    ) throws(OIDCError) -> (Scope, isRemembered: Bool) {
+        _ found: Found, _ server: ProviderMetadata, _ grant: GrantType
+    ) throws(OIDCError) -> RequestedScope {
         if let scope = evidence.scope {
-            context.console.trace(
-                "scope: \(DisplayText.quoted(scope.text)), of the session and the challenge")
+            trace("scope: \(DisplayText.quoted(scope.text)), of the session and the challenge")
             return (scope, false)
         }
         let own = ResourceOwnership(entries: ownership.entries(for: server.issuer ?? ""))
         let caller = own.text(.scope, in: [.options, .variables, .profile]).map { Scope($0) }
-        let remembered =
-            found.challenge.scope == nil && link?.resource == found.metadata.resource
-                && !evidence.forgetsScope
-            ? link?.scope : nil
+        let remembered = found.challenge.scope == nil ? rememberedScope(of: found) : nil
         let choice = try ScopeChoice(
             caller: caller,
             challenge: remembered.map { ResourceChallenge(scope: $0) } ?? found.challenge,
@@ -215,7 +203,12 @@ extension ResourceOperand {
             case .server: "as the resource names none"
             }
         let offline = choice.addsOfflineAccess ? ", and offline_access, which the server lists" : ""
-        context.console.trace("scope: \(DisplayText.quoted(choice.scope.text)), \(reason)\(offline)")
+        trace("scope: \(DisplayText.quoted(choice.scope.text)), \(reason)\(offline)")
         return (choice.scope, choice.source == .challenge && remembered != nil)
+    }
+
+    /// Returns the scope of the last sign-in to the same resource, unless the server refused it.
+    func rememberedScope(of found: Found) -> Scope? {
+        earlier?.resource == found.metadata.resource && !evidence.forgetsScope ? earlier?.scope : nil
     }
 }
