@@ -33,7 +33,11 @@ extension SessionTokens {
                 warnings.append(unstored())
             }
         } catch {
-            warnings.append(SessionTokens.unkept(error))
+            // The same fault needs one warning.
+            let earlier = SessionTokens.successorNotStored(error)
+            if !warnings.contains(earlier) {
+                warnings.append(SessionTokens.unkept(error))
+            }
         }
         if failure != nil { store.leave(nil, for: key, replacing: nil) }
         if wait.isCancelled() {
@@ -102,9 +106,13 @@ extension SessionTokens {
         } catch {
             // The file may have been replaced before the failure.
             if (try? store.load(key)) == successor { return successor }
-            warnings.append("the new refresh token could not be stored: \(error.message)")
+            warnings.append(SessionTokens.successorNotStored(error))
             return current
         }
+    }
+
+    private static func successorNotStored(_ error: OIDCError) -> Warning {
+        "the new refresh token could not be stored: \(error.message)"
     }
 
     /// Returns the warning about a token whose session changed during the request.

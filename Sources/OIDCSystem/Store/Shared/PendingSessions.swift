@@ -1,7 +1,7 @@
 import OIDCCore
 
-/// The sessions that could not be written to a shared store, because its server was unreachable for too long. They
-/// are kept on this machine, sealed like the records, until a later command writes them.
+/// The sessions that wait for a shared store. Each is kept on this machine, sealed like the records, until the server
+/// has it; if the server is unreachable for too long or the process is killed, a later command writes it.
 package struct PendingSessions: Sendable {
     private let directory: SessionDirectory
 
@@ -56,22 +56,47 @@ extension SharedSessionStore {
         "\(key.fileStem)-\(FNV1a.digits(engine.description))"
     }
 
-    func isPending(_ key: SessionKey) -> Bool { pending?.content(pendingName(key)) != nil }
+    /// Whether a session is kept on this machine.
+    enum Keeping {
+        case kept
+        case failed(OIDCError)
+        /// This machine has no directory for it.
+        case impossible
 
-    /// Keeps a session on this machine after its write failed. Returns the write's error, which then says so.
-    func keepPending(
-        _ session: Session, replacing current: Session?, after error: OIDCError
-    ) -> OIDCError {
-        guard let pending else { return error }
-        var error = error
-        do throws(OIDCError) {
-            try pending.keep(try records.pending(session, replacing: current), pendingName(session.key))
-        } catch let failure {
-            error.message += "; it could not be kept on this machine either: \(failure.message)"
+        var isKept: Bool {
+            if case .kept = self { return true }
+            return false
+        }
+
+        /// Returns the error of the server, with a note about the session.
+        func noted(in error: OIDCError) -> OIDCError {
+            var error = error
+            switch self {
+            case .kept: error.message += "; it is kept on this machine, and the next command stores it"
+            case .failed(let failure):
+                error.message += "; it could not be kept on this machine either: \(failure.message)"
+            case .impossible: break
+            }
             return error
         }
-        error.message += "; it is kept on this machine, and the next command stores it"
-        return error
+    }
+
+    /// Keeps a session on this machine until the server has it.
+    func keepPending(_ session: Session, replacing current: Session?) -> Keeping {
+        guard let pending else { return .impossible }
+        do throws(OIDCError) {
+            try pending.keep(try records.pending(session, replacing: current), pendingName(session.key))
+            return .kept
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    /// Returns the session that waits for the server; nil if there is none.
+    func pendingSession(_ key: SessionKey) throws(OIDCError) -> Session? {
+        try pending?.content(pendingName(key)).map { bytes throws(OIDCError) in
+            try records.pending(bytes, key).session
+        }
     }
 
     /// Writes a pending session, unless the stored one has changed meanwhile.

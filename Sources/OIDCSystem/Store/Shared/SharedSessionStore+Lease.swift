@@ -36,8 +36,11 @@ extension SharedSessionStore {
             let stop = runtime.renew(lease.period) { lease.renew() }
             defer {
                 stop()
-                memory.withLock { $0.leases[lock] = nil }
-                lease.release()
+                let isReachable = memory.withLock { memory in
+                    memory.leases[lock] = nil
+                    return memory.outages.removeValue(forKey: key) == nil
+                }
+                if isReachable { lease.release() }
             }
             do throws(OIDCError) {
                 return try body()

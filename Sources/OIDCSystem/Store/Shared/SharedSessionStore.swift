@@ -24,6 +24,9 @@ package final class SharedSessionStore: SessionStoring {
         var copies: [SessionKey: Session] = [:]
         /// The number of threads of this process that wait for a session's lease or hold it.
         var refreshing: [SessionKey: Int] = [:]
+        /// The errors of servers that did not take a new refresh token. They are not asked again in the same
+        /// refresh, as each wait holds up its token.
+        var outages: [SessionKey: OIDCError] = [:]
     }
     let memory = Mutex(Memory())
 
@@ -49,7 +52,11 @@ package final class SharedSessionStore: SessionStoring {
 
     package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         if let copy = copy(of: key) { return copy }
-        try writePending(key)
+        if let outage = outage(key) { throw outage }
+        do throws(OIDCError) { try writePending(key) } catch {
+            guard error.kind == .unreachable, let waiting = try pendingSession(key) else { throw error }
+            return waiting
+        }
         // A damaged record of a grant without a user counts as missing; the next token replaces it.
         let session = try records.session(key, orDamaged: !key.grant.needsUser)?.session
         remember(session, key)
@@ -66,22 +73,34 @@ package final class SharedSessionStore: SessionStoring {
     }
 
     package func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
-        remember(nil, session.key)
-        // A rotated refresh token exists nowhere else, so a short failure of the server must not lose it.
-        let isPrecious = lease(session.key)?.isPresenting ?? false
-        let end = runtime.now().adding(milliseconds: times.presenting.milliseconds / 3)
+        let key = session.key
+        remember(nil, key)
+        guard lease(key)?.isPresenting == true else { return try replaced(current, with: session) }
+        // A rotated refresh token exists nowhere else. It is kept here first, as the server may not answer
+        // before this process is killed.
+        let keeping = keepPending(session, replacing: current)
+        if let outage = outage(key) { throw keeping.noted(in: outage) }
+        let patience = keeping.isKept ? SharedSessionStore.patience : times.presenting.milliseconds / 3
+        let end = runtime.now().adding(milliseconds: patience)
         while true {
             do throws(OIDCError) {
-                return try replaced(current, with: session)
+                let isReplaced = try replaced(current, with: session)
+                removePending(key)
+                return isReplaced
             } catch {
-                guard isPrecious else { throw error }
-                guard error.kind == .unreachable, runtime.now() < end, !isPending(session.key) else {
-                    throw keepPending(session, replacing: current, after: error)
+                guard error.kind == .unreachable, runtime.now() < end else {
+                    memory.withLock { $0.outages[key] = error }
+                    throw keeping.noted(in: error)
                 }
                 runtime.sleep(500)
             }
         }
     }
+
+    /// The milliseconds for which a write is repeated if the server is unreachable, as while it fails over.
+    private static let patience: Int64 = 5_000
+
+    func outage(_ key: SessionKey) -> OIDCError? { memory.withLock { $0.outages[key] } }
 
     func replaced(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         for _ in 0..<SharedSessionStore.writeLimit {

@@ -21,6 +21,8 @@ final class MemoryEngine: SharedEngine {
         /// The failure of writes of names that start so.
         var writeFailure: (prefix: String, error: OIDCError)?
         var calls = 0
+        /// Runs before each read.
+        var onRead: @Sendable () -> Void = {}
     }
     let state = Mutex(State())
     let description = "memory://test"
@@ -51,6 +53,7 @@ final class MemoryEngine: SharedEngine {
     }
 
     func read(_ name: String) throws(OIDCError) -> SharedValue? {
+        state.withLock { $0.onRead }()
         if let (failing, error) = state.withLock({ $0.readFailure }), failing == name { throw error }
         return try run { Self.found(name, $0)?.value }
     }
