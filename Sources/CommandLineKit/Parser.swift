@@ -20,7 +20,9 @@ extension Program {
                 return try isAlone ? help(at: route) : answer(route, or: missingCommand(route))
             }
             guard let type = find(word, below: route.type) else {
-                return try answer(route, or: unknownCommand(ahead.operands, route))
+                let unknown = unknownCommand(ahead.operands, route)
+                if route.fault == nil { route.fault = unknown }
+                return try answer(route, or: unknown)
             }
             route.enter(type, rest: ahead.operands.dropFirst())
             if type == HelpCommand.self, route.request == nil {
@@ -95,7 +97,7 @@ extension Program {
 
     private func answer(_ route: Route, or fault: UsageError) throws(UsageError) -> Invocation {
         switch route.request {
-        case .version: return .version
+        case .version where route.fault == nil: return .version
         case .help: return help(at: route)
         default:
             var fault = route.fault ?? fault
@@ -204,11 +206,24 @@ private struct Route {
 extension OptionGroup {
     /// Reads only this group's options and ignores everything else, to honor `-o json` on a command line that
     /// cannot be parsed.
-    package static func lenient(_ arguments: [String]) -> Self {
-        let entries = entries
-        let scan = Scan(arguments[...], table: table)
-        var group = Self()
-        for setting in scan.settings { try? entries[setting.index].store(&group, setting.argument) }
+    package static func lenient(_ arguments: [String]) -> Self { read(arguments).group }
+
+    /// Reads only this group's options, and throws if one has an invalid value.
+    package static func checked(_ arguments: [String]) throws(UsageError) -> Self {
+        let (group, fault) = read(arguments)
+        if let fault { throw fault }
         return group
+    }
+
+    private static func read(_ arguments: [String]) -> (group: Self, fault: UsageError?) {
+        let entries = entries
+        var group = Self()
+        var fault: UsageError?
+        for setting in Scan(arguments[...], table: table).settings {
+            do throws(UsageError) { try entries[setting.index].store(&group, setting.argument) } catch {
+                if fault == nil { fault = error }
+            }
+        }
+        return (group, fault)
     }
 }

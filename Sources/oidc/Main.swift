@@ -45,7 +45,10 @@ struct Main {
                     : Terminal.text(text, environment: ProcessEnvironment.current))
             return 0
         case .version:
-            let isJSON = CommonOptions.lenient(words).output == .json
+            let common: CommonOptions
+            do { common = try CommonOptions.checked(words) } catch { throw OIDCError(error) }
+            try common.validate()
+            let isJSON = common.output == .json
             try StandardOutput.write(Array(((isJSON ? Version.json.compact : Version.text) + "\n").utf8))
             return 0
         case .run(let command, let path):

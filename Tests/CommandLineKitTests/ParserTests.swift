@@ -187,13 +187,26 @@ struct ParserTests {
     @Test(
         "a request for the version is answered anywhere",
         arguments: [
-            ["--version"], ["send", "--version"], ["--version", "send"], ["send", "--bogus", "--version"],
+            ["--version"], ["send", "--version"], ["--version", "send"], ["-v", "--version"],
         ])
     func version(arguments: [String]) throws {
         guard case .version = try Toy.program.parse(arguments) else {
             Issue.record("no version")
             return
         }
+    }
+
+    @Test(
+        "a mistake beside a request for the version is refused",
+        arguments: [["send", "--bogus", "--version"], ["--version", "nonsense"], ["--version", "--bogus"]])
+    func versionAndMistake(arguments: [String]) {
+        #expect(throws: UsageError.self) { try Toy.program.parse(arguments) }
+    }
+
+    @Test("a group of options can be checked for invalid values alone")
+    func checked() throws {
+        #expect(try CommonOptions.checked(["send", "--bogus", "-ojson"]).output == .json)
+        #expect(throws: UsageError.self) { try CommonOptions.checked(["-o", "bad", "--version"]) }
     }
 
     @Test(
