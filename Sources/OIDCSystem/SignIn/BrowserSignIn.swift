@@ -91,6 +91,8 @@ package struct BrowserSignIn {
     }
 
     private func announce(_ url: WebURL, _ server: LoopbackServer?) -> Browser? {
+        // Nothing here would receive the code, and on this machine it would go to the program at that port.
+        guard server != nil || readsInput else { return nil }
         notice(.url(url))
         var opened: Browser?
         if let browser {

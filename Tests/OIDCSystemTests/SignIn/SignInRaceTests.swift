@@ -121,6 +121,8 @@ struct SignInRaceTests {
         let session = try race.run().get()
         #expect(race.kept == [session] && race.warnings.count == 1)
         #expect(race.warnings.first?.contains("port \(other.port) on 127.0.0.1 is in use") == true)
+        // Another program has the port, and a code would go to it.
+        #expect(race.url == nil && !race.steps.contains("url"), "\(race.steps)")
         race.offersDeviceCode = false
         let error = #expect(throws: OIDCError.self) { try race.run().get() }
         #expect(error?.message.contains("in use") == true && race.warnings.count == 1)
@@ -141,9 +143,6 @@ struct SignInRaceTests {
         let session = try race.run().get()
         #expect(race.kept == [session])
         #expect(race.warnings == ["\(missing.message); the sign-in goes on without a listener"])
-        let port = race.url?.text.parts(around: "redirect_uri=http%3A%2F%2F127.0.0.1%3A")?.after
-            .prefix { $0.isNumber }
-        #expect(port.flatMap { UInt16($0) }.map { $0 >= 49_152 } == true, "\(race.url?.text ?? "")")
         race.offersDeviceCode = false
         #expect(throws: missing) { try race.run().get() }
     }
