@@ -40,7 +40,7 @@ struct JSONTextTests {
         let text = "{\n  \"profiles\": {\n    \"a\": {},\n    \"b\": {\"x\": 1}\n  }\n}\n"
         #expect(
             Self.edited(text) { $0.set("p", to: ["k": "v"], in: ["profiles", "a"]) }
-                == "{\n  \"profiles\": {\n    \"a\": {\n      \"p\": {\n        \"k\": \"v\"\n      }\n    },\n"
+                == "{\n  \"profiles\": {\n    \"a\": {\n      \"p\": {\"k\": \"v\"}\n    },\n"
                 + "    \"b\": {\"x\": 1}\n  }\n}\n")
         #expect(
             Self.edited(text) { $0.set("y", to: ["z"], in: ["profiles", "b"]) }

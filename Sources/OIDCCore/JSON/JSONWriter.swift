@@ -3,13 +3,16 @@ extension JSONValue {
     public var compact: String { written(indented: false) }
 
     /// The JSON text indented by two spaces.
-    public var indented: String { written(indented: true) }
+    public var indented: String { indented(within: 0) }
+
+    /// Returns the indented JSON text of a value that is inside `level` objects.
+    package func indented(within level: Int) -> String { written(indented: true, level: level) }
 
     /// The compact JSON text in UTF-8.
     public var bytes: [UInt8] { Array(compact.utf8) }
 
-    private func written(indented: Bool) -> String {
-        var writer = JSONWriter(isIndented: indented)
+    private func written(indented: Bool, level: Int = 0) -> String {
+        var writer = JSONWriter(isIndented: indented, level: level)
         writer.write(self, depth: 0)
         return String(decoding: writer.output, as: UTF8.self)
     }
@@ -17,10 +20,13 @@ extension JSONValue {
 
 private struct JSONWriter {
     let isIndented: Bool
+    /// The number of objects around the value.
+    let level: Int
     var output: [UInt8] = []
 
-    init(isIndented: Bool) {
+    init(isIndented: Bool, level: Int) {
         self.isIndented = isIndented
+        self.level = level
     }
 
     mutating func write(_ value: JSONValue, depth: Int) {
@@ -30,11 +36,15 @@ private struct JSONWriter {
         case .number(let number): output += number.text.utf8
         case .string(let text): write(text)
         case .array(let items):
-            write(items, between: .leftBracket, and: .rightBracket, depth: depth) { writer, item in
+            let isLine = isLine(items, depth: depth)
+            write(items, between: .leftBracket, and: .rightBracket, depth: depth, isLine: isLine) {
+                writer, item in
                 writer.write(item, depth: depth + 1)
             }
         case .object(let object):
-            write(object.members, between: .leftBrace, and: .rightBrace, depth: depth) { writer, member in
+            let isLine = isLine(object.members.map(\.value), depth: depth)
+            write(object.members, between: .leftBrace, and: .rightBrace, depth: depth, isLine: isLine) {
+                writer, member in
                 writer.write(member.name)
                 writer.output += (writer.isIndented ? ": " : ":").utf8
                 writer.write(member.value, depth: depth + 1)
@@ -43,17 +53,24 @@ private struct JSONWriter {
     }
 
     private mutating func write<Item>(
-        _ items: [Item], between open: UInt8, and close: UInt8, depth: Int,
+        _ items: [Item], between open: UInt8, and close: UInt8, depth: Int, isLine: Bool,
         each: (inout JSONWriter, Item) -> Void
     ) {
         output.append(open)
         for (position, item) in items.enumerated() {
-            if position > 0 { output.append(.comma) }
-            startLine(depth: depth + 1)
+            if position > 0 { output += (isLine ? ", " : ",").utf8 }
+            if !isLine { startLine(depth: depth + 1) }
             each(&self, item)
         }
-        if !items.isEmpty { startLine(depth: depth) }
+        if !items.isEmpty, !isLine { startLine(depth: depth) }
         output.append(close)
+    }
+
+    /// Returns whether items stay on one line: a few simple values deep inside, such as a setting of a profile
+    /// in a configuration.
+    private func isLine(_ items: [JSONValue], depth: Int) -> Bool {
+        isIndented && level + depth >= 3 && items.count <= 4
+            && items.allSatisfy { $0.object == nil && $0.array == nil }
     }
 
     private mutating func startLine(depth: Int) {

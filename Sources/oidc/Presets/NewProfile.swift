@@ -14,7 +14,10 @@ struct NewProfile {
     var obstacles: [OIDCError] = []
 
     var guide: PresetGuide? {
-        made.map { PresetGuide(made: $0, settings: settings, profile: name, signIn: signIn) }
+        made.map { made in
+            let change = common.completing(settings.line("oidc config set", profile: name, of: writer))
+            return PresetGuide(made: made, settings: settings, profile: name, signIn: signIn, change: change)
+        }
     }
 
     /// The command to run next: a sign-in, a token request, or, if there are obstacles, `oidc doctor`.

@@ -9,6 +9,8 @@ struct PresetGuide {
     let profile: String
     /// The command that signs in with it.
     let signIn: String
+    /// The command that changes it, without the settings.
+    let change: String
 
     private var preset: Preset { made.preset }
 
@@ -38,7 +40,8 @@ struct PresetGuide {
         return switch preset.secret {
         case .none: ["Secret:       none"]
         case .optional:
-            ["Secret:       none if the client is public; or else add --set client_secret_file=FILE"]
+            ["Secret:       none if the client is public; or else: \(change) client_secret_file=FILE"]
+        case .required where settings.client.method == "none": ["Secret:       none"]
         case .required: ["Secret:       set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"]
         }
     }

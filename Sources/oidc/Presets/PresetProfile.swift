@@ -10,7 +10,7 @@ struct PresetProfile {
 
     /// Creates the profile from `NAME=VALUE` words and the options of the command line.
     ///
-    /// If the client needs a secret and no option names one, it is in `secretFile`. `line` formats a command
+    /// If the client needs a secret and no option names one or `client_auth=none`, it is in `secretFile`. `line` formats a command
     /// line from its arguments.
     init(
         _ preset: Preset, words: [String], options: [SettingLayers.Entry], secretFile: String,
@@ -21,7 +21,8 @@ struct PresetProfile {
         registrationPage = preset.registrationPage(values)
         values["client_id"] = try preset.clientID(of: options)
         var templates = Array(preset.settings(values))
-        if preset.secret == .required { templates.append((.clientSecretFile, secretFile)) }
+        let isPublic = options.contains { $0.setting == .clientAuth && $0.value == "none" }
+        if preset.secret == .required, !isPublic { templates.append((.clientSecretFile, secretFile)) }
         var entries: [SettingLayers.Entry] = []
         for (setting, template) in templates {
             guard !options.contains(where: { setting.isReplaced(by: $0.setting) }) else { continue }

@@ -13,7 +13,9 @@ extension Preset {
             application: "an OAuth app",
             registrationPage: "https://github.com/settings/applications/new",
             secret: .required, flows: [.browser, .device, .paste],
-            note: "the device flow needs \"Enable Device Flow\" and no secret; tokens do not expire",
+            note:
+                "the device flow needs \"Enable Device Flow\" and, with --set client_auth=none, no secret; "
+                + "tokens do not expire",
             source: "GitHub: Authorizing OAuth apps"),
         Preset(
             name: "github-app", title: "GitHub App",

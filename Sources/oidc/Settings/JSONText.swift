@@ -85,7 +85,8 @@ struct JSONText {
     /// Returns the value as text: an object on several lines, anything else on one.
     private func text(_ value: JSONValue, below indentation: [UInt8]) -> [UInt8] {
         guard value.object?.isEmpty == false, bytes.contains(.lineFeed) else { return value.bytes }
-        return value.indented.utf8.flatMap { $0 == .lineFeed ? newline + indentation : [$0] }
+        let level = indentation.count / unit.count
+        return value.indented(within: level).utf8.flatMap { $0 == .lineFeed ? newline + indentation : [$0] }
     }
 
     private var newline: [UInt8] {

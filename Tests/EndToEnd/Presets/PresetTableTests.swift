@@ -42,7 +42,12 @@ struct PresetTableTests {
     func settings(name: String) throws {
         let preset = try #require(Preset.named(name))
         let entries = try Self.profile(preset)
-        #expect(entries.count <= 10)
+        var profile = JSONObject()
+        for entry in entries { profile[entry.setting.name] = entry.value }
+        var profiles = JSONObject()
+        profiles[name] = .object(profile)
+        let file = String(decoding: ProfileWriter.file(profiles, default: name), as: UTF8.self)
+        #expect(file.split(separator: "\n").count == entries.count + 7, "one line each: \(file)")
         #expect(Set(entries.map(\.setting)).count == entries.count)
         let settings = Self.settings(entries)
         #expect(throws: Never.self) { try settings.check() }

@@ -1,4 +1,4 @@
-import OIDCCore
+@testable import OIDCCore
 import Testing
 
 @Suite("JSON, writing")
@@ -20,6 +20,18 @@ struct JSONWriterTests {
                   }
                 }
                 """)
+    }
+
+    @Test("a few simple values deep inside stay on one line, as a setting of a profile does")
+    func lines() {
+        let setting: JSONValue = ["audience": "api", "prompt": "consent"]
+        let line = #"{"audience": "api", "prompt": "consent"}"#
+        #expect(setting.indented(within: 3) == line && setting.indented(within: 2) != line)
+        #expect((["a": ["b": ["c": setting]]] as JSONValue).indented.includes(line))
+        #expect((["a": [1, 2]] as JSONValue).indented(within: 2) == "{\n  \"a\": [1, 2]\n}")
+        for others in [["x": setting], [1, 2, 3, 4, 5]] as [JSONValue] {
+            #expect(others.indented(within: 3).includes("\n"))
+        }
     }
 
     static let strings: [(String, String)] = [
