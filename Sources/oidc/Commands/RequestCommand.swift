@@ -82,11 +82,16 @@ struct RequestCommand: RunnableCommand {
             return try request.runWithoutSession(operand)
         }
         let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
-        let allowed = try AllowedOrigins(provider, try access.load(), naming: allowedOrigins)
+        let session = try access.load()
+        let allowed = try AllowedOrigins(provider, session, naming: allowedOrigins)
         if let operand, mayLogIn || operand.isForMachine, !allowed.contains(url) {
             return try request.runWithoutSession(operand)
         }
         try allowed.check(url)
+        // Without a session, a sign-in must be for the server that the URL names, not for the profile's.
+        if session == nil, access.key.grant.needsUser, let operand, operand.isProtectedResource() {
+            return try request.runWithoutSession(operand)
+        }
         return try request.run(access)
     }
 }

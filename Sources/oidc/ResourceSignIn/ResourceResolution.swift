@@ -42,6 +42,9 @@ extension ResourceOperand {
     ) throws(OIDCError) -> ProviderContext {
         try ResourceResolution(self, evidence).provider(mayLogIn: mayLogIn)
     }
+
+    /// Returns whether the URL's server says which server protects it (RFC 9728).
+    func isProtectedResource() -> Bool { (try? ResourceResolution(self, Evidence()).find()) != nil }
 }
 
 /// One search for the server and client of a URL.
@@ -101,7 +104,7 @@ struct ResourceResolution {
 
     func trace(_ text: @autoclosure () -> String) { context.console.trace(text()) }
 
-    private func find() throws(OIDCError) -> Found {
+    func find() throws(OIDCError) -> Found {
         if let response = evidence.response {
             // A challenge may omit the metadata URL that an earlier one named.
             let known = earlier.flatMap { $0.isFor(operand.url) ? $0.metadataURL : nil }

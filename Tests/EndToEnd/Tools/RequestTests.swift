@@ -143,6 +143,17 @@ struct RequestTests {
         #expect(refused.code == 4 && refused.output == "no" && api.requests.count == 4, "\(refused)")
     }
 
+    @Test("without a session, the hint is for the server that the URL names, else for the profile's")
+    func hintOfResource() throws {
+        let world = try ToolWorld()
+        for (path, line) in [
+            ("/mcp", "oidc login \(world.issuer)/mcp"), ("/userinfo", "oidc login\n"),
+        ] {
+            let result = try world.run(["request", world.issuer + path], world.person)
+            #expect(result.code == 3 && result.errors.contains("try: \(line)"), "\(result)")
+        }
+    }
+
     @Test("a redirect is followed within the origin, and never to another one")
     func redirects() throws {
         let elsewhere = Mutex("")
