@@ -20,6 +20,7 @@ extension ProviderContext {
             credentials.secret = registered.clientSecret
             configured = configured ?? registered.settings[Setting.clientAuth.name]?.string
         }
+        if credentials.isEmpty { warnOfWithheldSecret(configured ?? method) }
         let authentication = try ClientAuthentication.choose(
             method: configured ?? method, credentials, metadata)
         switch authentication {
@@ -111,6 +112,8 @@ extension ProviderContext {
     func tokenEndpoint(
         of session: Session, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> TokenEndpoint {
+        warnOfOther(.token, than: session.endpoints.token)
+        warnOfOther(.refresh, than: session.endpoints.refresh)
         // Signing needs the algorithms that the provider accepts; the metadata is usually cached.
         let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
         let metadata = signs ? try? metadata(environment, for: [.token]) : nil
@@ -118,6 +121,33 @@ extension ProviderContext {
             at: session.endpoints.refresh ?? session.endpoints.token,
             client: try client(metadata, method: session.clientAuthentication, environment),
             dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
+    }
+}
+
+extension ProviderContext {
+    /// Warns if an option or a variable names another endpoint than the session's, which is used: the tokens
+    /// are for the provider that issued them.
+    func warnOfOther(_ endpoint: ProviderEndpoint, than url: WebURL?) {
+        guard let setting = Setting.named(endpoint.rawValue), let entry = settings.layers.entry(setting),
+            entry.origin.layer == .options || entry.origin.layer == .variables,
+            entry.value.string != url?.text
+        else { return }
+        context.console.warn(
+            "\(setting.name) (\(entry.origin.text)) is not used: the session has its own endpoints; "
+                + "sign in again to use another")
+    }
+
+    /// Warns that a variable's secret is for another client, if this client needs one.
+    private func warnOfWithheldSecret(_ method: String?) {
+        guard settings.token.grant == .clientCredentials || method?.hasPrefix("client_secret") == true else {
+            return
+        }
+        for entry in settings.layers.withheld where Setting.clientSecrets.contains(entry.setting) {
+            guard case .variable(let name) = entry.origin else { continue }
+            context.console.warn(
+                "\(name) is not used: it is for another client; name this client's secret with "
+                    + "--set client_secret_file=FILE")
+        }
     }
 }
 
@@ -135,6 +165,7 @@ struct AuthenticatedEndpoint {
         environment = try provider.environment()
         let kept = endpoint == .revocation ? session?.endpoints.revocation : session?.endpoints.introspection
         if let session, let kept {
+            provider.warnOfOther(endpoint, than: kept)
             url = kept
             client = try provider.client(nil, method: session.clientAuthentication, environment)
             return

@@ -18,6 +18,7 @@ struct SignOut {
             if !isSilent { console.note("The provider offers no revocation.") }
             return []
         }
+        provider.warnOfOther(.revocation, than: endpoint)
         do throws(OIDCError) {
             let environment = try provider.environment()
             let client = try provider.tokenEndpoint(of: session, environment).client
@@ -41,6 +42,7 @@ struct SignOut {
             console.note("The provider offers no end_session_endpoint.")
             return []
         }
+        provider.warnOfOther(.endSession, than: endpoint)
         do throws(OIDCError) {
             try SignOutInBrowser(provider: provider, session: session, endpoint: endpoint).run()
             return []

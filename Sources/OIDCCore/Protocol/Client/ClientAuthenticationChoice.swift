@@ -8,6 +8,10 @@ package struct ClientCredentials: Sendable {
     /// An assertion that another system issues.
     package var assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)?
     package var hasCertificate: Bool
+    /// Whether the client has nothing to authenticate with.
+    package var isEmpty: Bool {
+        secret == nil && privateKey == nil && assertion == nil && !hasCertificate
+    }
 
     package init(
         secret: Redacted<String>? = nil, privateKey: PrivateKey? = nil, privateKeyID: String? = nil,
