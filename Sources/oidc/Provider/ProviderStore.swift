@@ -27,14 +27,14 @@ extension ProviderContext {
                 keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
                 deadline: deadline)
         case (.shared(let url), let directory):
-            return try sharedStore(url, directory.map { PendingSessions(state: $0) })
+            return try sharedStore(url, state: directory)
         case (_, nil): return UnavailableStore(context.environment)
         }
     }
 
     /// Returns the store on a server. The key is read only when a session is.
     private func sharedStore(
-        _ url: SharedStoreURL, _ pending: PendingSessions?
+        _ url: SharedStoreURL, state directory: String?
     ) throws(OIDCError) -> SharedSessionStore {
         try settings.sharedStore.check(.shared(url))
         if url.isOpen, url.password != nil {
@@ -52,7 +52,7 @@ extension ProviderContext {
         // Longer than a request takes, shorter than other machines wait for the lease.
         let presenting = settings.network.httpTimeout + 30
         return SharedSessionStore(
-            url.connect(configuration), keepsCopies: shared.keepsCopies, pending: pending,
+            url.connect(configuration), keepsCopies: shared.keepsCopies, state: directory,
             times: LeaseTimes(presenting: .seconds(presenting)), versions: .ofProcess
         ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
     }

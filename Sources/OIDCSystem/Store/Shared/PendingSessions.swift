@@ -2,11 +2,11 @@ import OIDCCore
 
 /// The sessions that wait for a shared store. Each is kept on this machine, sealed like the records, until the server
 /// has it; if the server is unreachable for too long or the process is killed, a later command writes it.
-package struct PendingSessions: Sendable {
+struct PendingSessions: Sendable {
     private let directory: SessionDirectory
 
     /// Creates access to the files in `pending` below a state directory.
-    package init(state path: String) {
+    init(state path: String) {
         directory = SessionDirectory(
             path: "\(StateDirectories.trimmed(path))/pending", ending: ".sealed", noun: "pending session")
     }
@@ -52,9 +52,7 @@ extension SharedRecords {
 }
 
 extension SharedSessionStore {
-    private func pendingName(_ key: SessionKey) -> String {
-        "\(key.fileStem)-\(FNV1a.digits(engine.description))"
-    }
+    private func pendingName(_ key: SessionKey) -> String { records.fileName(key.fileStem) }
 
     /// Whether a session is kept on this machine.
     enum Keeping {

@@ -2,23 +2,7 @@ import OIDCCore
 import OIDCCrypto
 import Synchronization
 
-/// The newest versions of records that a process has seen, in any of its stores.
-package final class SharedVersions: Sendable {
-    /// The versions that this process has seen.
-    package static let ofProcess = SharedVersions()
-    private let newest = Mutex<[String: Int64]>([:])
-
-    package init() {}
-
-    /// The newest version of a record; 0 if none was seen.
-    fileprivate subscript(_ record: String) -> Int64 { newest.withLock { $0[record] } ?? 0 }
-
-    fileprivate func note(_ version: Int64, of record: String) {
-        newest.withLock { $0[record] = max($0[record] ?? 0, version) }
-    }
-}
-
-/// Access to the records of a shared store, which are sealed and opened here. The versions that this process
+/// Access to the records of a shared store, which are sealed and opened here. The versions that this machine
 /// has seen are remembered.
 final class SharedRecords: Sendable {
     let engine: any SharedEngine
@@ -26,13 +10,17 @@ final class SharedRecords: Sendable {
     private let load: @Sendable () throws(OIDCError) -> SealingKeys
     private let loaded = Mutex<SealingKeys?>(nil)
     private let versions: SharedVersions
+    /// Nil if this machine has no directory for them.
+    private let files: VersionFiles?
 
     init(
-        _ engine: any SharedEngine, versions: SharedVersions, now: @escaping @Sendable () -> Instant,
+        _ engine: any SharedEngine, versions: SharedVersions, files: VersionFiles?,
+        now: @escaping @Sendable () -> Instant,
         keys load: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
         self.engine = engine
         self.versions = versions
+        self.files = files
         self.now = now
         self.load = load
     }
@@ -79,8 +67,7 @@ final class SharedRecords: Sendable {
             let (record, plain) = try opened(value.bytes, .session, key.fileStem)
             guard ExactText.isSame(record.key, key.text) else { throw fault(.otherKey, key.fileStem) }
             let session = try parsed(plain, record, key.fileStem)
-            // A sign-in also replaces a record that is too old.
-            if !orDamaged { try checkVersion(record.version, key.fileStem) }
+            try checkVersion(record.version, key.fileStem)
             return Stored(value: value, version: record.version, session: session)
         } catch {
             guard orDamaged, error.kind == .untrusted || error.hint == .signIn else { throw error }
@@ -101,7 +88,7 @@ final class SharedRecords: Sendable {
     func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool
     {
         let stem = session.key.fileStem
-        let before = max(current?.version ?? 0, versions[location(stem)])
+        let before = max(current?.version ?? 0, newest(stem))
         // The version is at least the current time, so it also grows across a sign-out.
         let version = max(before + 1, now().secondsSinceEpoch)
         let record = try SealedRecord(
@@ -171,22 +158,39 @@ final class SharedRecords: Sendable {
         return session
     }
 
-    /// Throws if a record is older than one that this process has seen: the server lost data, an outdated
-    /// replica took over, or somebody restored an old record.
+    /// Throws if a record is older than one that this machine has seen: the server lost data, an outdated
+    /// replica took over, or somebody restored an old record. A sign-in replaces it.
     private func checkVersion(_ version: Int64, _ stem: String) throws(OIDCError) {
-        let newest = versions[location(stem)]
+        let newest = newest(stem)
         guard version >= newest else {
-            throw .sharedStore(
+            var error = OIDCError.sharedStore(
                 engine.description,
                 "returned version \(version) of the session, after version \(newest): it lost data or was set back"
             )
+            error.hint = .signIn
+            throw error
         }
         note(version, stem)
     }
 
-    private func note(_ version: Int64, _ stem: String) {
-        versions.note(version, of: location(stem))
+    private func newest(_ stem: String) -> Int64 {
+        let known = versions[location(stem)]
+        guard known == 0, let seen = files?[fileName(stem)], seen > 0 else { return known }
+        versions.note(seen, of: location(stem))
+        return seen
     }
+
+    private func note(_ version: Int64, _ stem: String) {
+        guard version > newest(stem) else { return }
+        versions.note(version, of: location(stem))
+        files?.note(version, of: fileName(stem))
+    }
+
+    /// Removes the file about a session that was removed.
+    func forgetVersion(of stem: String) { files?.remove(fileName(stem)) }
+
+    /// Returns the name of a file about a session, which says on which server it is.
+    func fileName(_ stem: String) -> String { "\(stem)-\(FNV1a.digits(engine.description))" }
 
     private func fault(_ fault: SessionFault, _ stem: String) -> OIDCError {
         fault.recordError(location(stem))

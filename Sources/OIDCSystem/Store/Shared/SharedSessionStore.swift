@@ -10,7 +10,7 @@ package final class SharedSessionStore: SessionStoring {
     let times: LeaseTimes
     let runtime: LeaseRuntime
     /// Whether this process keeps a copy of a session in memory, and uses it until its token expires.
-    private let keepsCopies: Bool
+    let keepsCopies: Bool
     /// The sessions that wait for the server on this machine; nil if there is no directory for them.
     let pending: PendingSessions?
 
@@ -31,15 +31,16 @@ package final class SharedSessionStore: SessionStoring {
     let memory = Mutex(Memory())
 
     package init(
-        _ engine: any SharedEngine, keepsCopies: Bool = false, pending: PendingSessions? = nil,
+        _ engine: any SharedEngine, keepsCopies: Bool = false, state path: String? = nil,
         times: LeaseTimes = LeaseTimes(), runtime: LeaseRuntime = LeaseRuntime(),
         versions: SharedVersions = SharedVersions(),
         now: @escaping @Sendable () -> Instant = { Clock.now() },
         keys: @escaping @Sendable () throws(OIDCError) -> SealingKeys
     ) {
-        records = SharedRecords(engine, versions: versions, now: now, keys: keys)
+        records = SharedRecords(
+            engine, versions: versions, files: path.map { VersionFiles(state: $0) }, now: now, keys: keys)
         self.keepsCopies = keepsCopies
-        self.pending = pending
+        pending = path.map { PendingSessions(state: $0) }
         self.times = times
         self.runtime = runtime
     }
@@ -121,6 +122,7 @@ package final class SharedSessionStore: SessionStoring {
     package func remove(_ key: SessionKey) throws(OIDCError) {
         remember(nil, key)
         removePending(key)
+        records.forgetVersion(of: key.fileStem)
         try engine.remove(SharedRecords.name(.session, key.fileStem))
         try engine.remove(SharedRecords.name(.failure, key.fileStem))
     }
@@ -148,6 +150,7 @@ package final class SharedSessionStore: SessionStoring {
         let key = try stored.content.get().key
         remember(nil, key)
         removePending(key)
+        records.forgetVersion(of: stored.name)
         try engine.remove(SharedRecords.name(.session, stored.name))
         try engine.remove(SharedRecords.name(.failure, stored.name))
     }
@@ -221,23 +224,5 @@ package final class SharedSessionStore: SessionStoring {
         }
         guard let last else { return nil }
         return .seconds(min(max(1, last.seconds(since: records.now())), 31_536_000))
-    }
-}
-
-/// Copies in memory (`store_cache`).
-extension SharedSessionStore {
-    /// Returns the copy of a session whose token has not expired, unless this process is refreshing it.
-    private func copy(of key: SessionKey) -> Session? {
-        guard keepsCopies else { return nil }
-        let copy = memory.withLock { memory in
-            memory.refreshing[key, default: 0] == 0 ? memory.copies[key] : nil
-        }
-        guard let copy, copy.tokens.access.expiresAt.map({ records.now() < $0 }) ?? false else { return nil }
-        return copy
-    }
-
-    func remember(_ session: Session?, _ key: SessionKey) {
-        guard keepsCopies else { return }
-        memory.withLock { $0.copies[key] = session }
     }
 }

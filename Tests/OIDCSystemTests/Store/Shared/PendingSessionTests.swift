@@ -21,7 +21,7 @@ struct PendingSessionTests {
         runtime.renew = { _, _ in {} }
         runtime.now = { MonotonicTime(nanoseconds: milliseconds.passed.withLock { $0 } * 1_000_000) }
         runtime.sleep = { count in milliseconds.passed.withLock { $0 += count } }
-        return SharedSessionStore(engine, pending: PendingSessions(state: scratch.path), runtime: runtime) {
+        return SharedSessionStore(engine, state: scratch.path, runtime: runtime) {
             () throws(OIDCError) in keys
         }
     }

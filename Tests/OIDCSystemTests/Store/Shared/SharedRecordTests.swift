@@ -65,8 +65,32 @@ extension SharedStoreTests {
         #expect(
             refusal.message.contains("returned version 1700000000 of the session, after version 1700000001"))
         #expect(throws: OIDCError.self) { try store.replace(.example(), with: .example("at-3")) }
-        // A process that has not seen the newer one does not notice.
+        // A machine that has not seen the newer one does not notice.
         #expect(try machine().load(.example) == .example())
+    }
+
+    @Test("a later process of a machine that has seen a newer record refuses it too, until the next sign-in")
+    func seenOnMachine() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SharedSessionStore {
+            SharedSessionStore(engine, state: scratch.path, now: { self.time.withLock { $0 } }) {
+                () throws(OIDCError) in
+                keys
+            }
+        }
+        try process().save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        #expect(try process().replace(.example(), with: .example("at-2")))
+        engine[record] = old
+        let refusal = try #require(failure { () throws(OIDCError) in try process().load(.example) })
+        #expect(refusal.kind == .unreachable && refusal.hint == .signIn)
+        try process().save(.example("at-3"), replacingDamaged: true)
+        #expect(try process().load(.example) == .example("at-3"))
+        try process().remove(.example)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/seen") == [])
+        // Another machine's session is a new one, whatever its version.
+        engine[record] = old
+        #expect(try process().load(.example) == .example())
     }
 
     @Test("a version that one store of a process has seen is known to its others")

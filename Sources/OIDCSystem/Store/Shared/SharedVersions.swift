@@ -1,0 +1,47 @@
+import OIDCCore
+import Synchronization
+
+/// The newest versions of records that a process has seen, in any of its stores.
+package final class SharedVersions: Sendable {
+    /// The versions that this process has seen.
+    package static let ofProcess = SharedVersions()
+    private let newest = Mutex<[String: Int64]>([:])
+
+    package init() {}
+
+    /// The newest version of a record; 0 if none was seen.
+    subscript(_ record: String) -> Int64 { newest.withLock { $0[record] } ?? 0 }
+
+    func note(_ version: Int64, of record: String) {
+        newest.withLock { $0[record] = max($0[record] ?? 0, version) }
+    }
+}
+
+/// The newest versions of records that this machine has seen, for processes that start later.
+struct VersionFiles: Sendable {
+    private let directory: SessionDirectory
+
+    /// Creates access to the files in `seen` below a state directory.
+    init(state path: String) {
+        directory = SessionDirectory(
+            path: "\(StateDirectories.trimmed(path))/seen", ending: ".version", noun: "version of a session")
+    }
+
+    /// The newest version of a record; 0 if none was seen or the file cannot be read.
+    subscript(_ name: String) -> Int64 {
+        (try? directory.read(name)).flatMap(VersionFiles.version) ?? 0
+    }
+
+    /// Stores a version if it is newer. A failure is harmless: the next version is stored.
+    func note(_ version: Int64, of name: String) {
+        try? directory.replace(name) { earlier in
+            VersionFiles.version(earlier) ?? 0 < version ? Array(String(version).utf8) : nil
+        }
+    }
+
+    func remove(_ name: String) { _ = try? directory.remove(name) { _ in } }
+
+    private static func version(_ bytes: [UInt8]?) -> Int64? {
+        bytes.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+    }
+}
