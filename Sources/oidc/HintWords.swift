@@ -113,6 +113,7 @@ extension Hint.Advice {
         case .setIssuerOrKeys: "set issuer, or jwks_uri beside it"
         case .setUserInfoEndpoint: "set userinfo_endpoint and sign in again"
         case .useHTTPS: "use https, or set allow_insecure_http"
+        case .nameScopes: "add --scope, with the scopes that you need"
         case .allowUnboundTokens: "if tokens need not be bound to a key: oidc config set dpop=false"
         case .sendPendingUnchanged: "use what authorize-url printed, unchanged"
         case .pasteAddress:

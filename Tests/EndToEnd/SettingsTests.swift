@@ -233,6 +233,16 @@ struct SettingsTests {
         #expect(outcome.errorOutput.isEmpty == (status == 0 && !isTold), "\(outcome.errorOutput)")
     }
 
+    @Test(
+        "text with a control character is refused, as a list or hint that repeats it would be wrong",
+        arguments: [("work", 3), ("a\nb", 2), ("a\u{1B}[2J", 2)] as [(String, Int32)])
+    func controlCharacters(account: String, status: Int32) throws {
+        let program = try Program(ProviderServer())
+        defer { program.remove() }
+        #expect(try program.run("token", "--account", account).status == status)
+        #expect(try program.run("token", "--set", "account=\(account)").status == status)
+    }
+
     @Test("a profile's secret does not follow another issuer or client that an option names")
     func secretStays() throws {
         let program = try Program()

@@ -92,6 +92,7 @@ extension Hint.Advice: CustomStringConvertible {
         case .setIssuerOrKeys: "name the issuer, or the URL of its keys"
         case .setUserInfoEndpoint: "name the UserInfo endpoint and sign in again"
         case .useHTTPS: "use https"
+        case .nameScopes: "name the scopes that you need"
         case .allowUnboundTokens: "turn DPoP off, if tokens need not be bound to a key"
         case .sendPendingUnchanged: "use the pending authorization as it was written"
         case .pasteAddress: "run it on a terminal, or give it the URL that the browser was redirected to"

@@ -45,9 +45,12 @@ package struct ScopeChoice: Hashable, Sendable {
         }
         let addsOffline = isOfflineListed && !chosen.scope.contains(ScopeChoice.offlineAccess)
         if addsOffline { chosen.scope = chosen.scope.union(Scope(ScopeChoice.offlineAccess)) }
-        self.init(
-            scope: try ResourceChallenge.checked(chosen.scope), source: chosen.source,
-            addsOfflineAccess: addsOffline)
+        do throws(OIDCError) { chosen.scope = try ResourceChallenge.checked(chosen.scope) } catch {
+            var error = error
+            error.hint = .advice(.nameScopes)
+            throw error
+        }
+        self.init(scope: chosen.scope, source: chosen.source, addsOfflineAccess: addsOffline)
     }
 
     private init(scope: Scope, source: Source, addsOfflineAccess: Bool) {

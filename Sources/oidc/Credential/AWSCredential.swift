@@ -91,10 +91,11 @@ struct AWSCredential {
     }
 
     private static func unreadable(_ response: HTTPResponse, _ reason: String) -> OIDCError {
-        OIDCError(
-            response.status >= 500 || response.status == 429 ? .unreachable : .refused,
+        let isTemporary = response.status >= 500 || response.status == 429
+        return OIDCError(
+            isTemporary ? .unreachable : .refused,
             "sts: expected a response in XML, found status \(response.status) (\(reason))",
-            hint: "check aws_sts_endpoint", stage: stage)
+            hint: isTemporary ? .tryAgain(seconds: nil) : "check aws_sts_endpoint", stage: stage)
     }
 
     private static func refusal(

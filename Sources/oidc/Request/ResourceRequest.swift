@@ -27,7 +27,12 @@ struct ResourceRequest {
         guard mayLogIn else { throw operand.notSignedIn }
         let reach = operand.reach
         var rules = ResourceCall.Rules()
-        rules.isHeld = { $0.head.status == 401 && call.body.isRepeatable }
+        rules.isHeld = { answer in
+            // Some resources answer a request without a token as one whose token lacks scope.
+            let challenge = answer.head.status == 403 ? try? ResourceChallenge(answer.head) : nil
+            let isDemand = answer.head.status == 401 || challenge?.isScopeInsufficient == true
+            return isDemand && call.body.isRepeatable
+        }
         let answer = try call.runWithoutToken(rules, try reach.transport())
         guard answer.isHeld else {
             guard answer.head.isSuccess else {

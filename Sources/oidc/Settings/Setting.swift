@@ -94,7 +94,13 @@ enum SettingKind: Sendable {
     /// Returns the value in its canonical form, or nil if the setting does not accept it.
     func normalized(_ value: JSONValue) -> JSONValue? {
         switch self {
-        case .text, .secret, .path: return value.string.flatMap { $0.isEmpty ? nil : value }
+        case .text:
+            // A line break would make the hints and lists that repeat the value wrong.
+            guard let text = value.string, !text.isEmpty, !text.utf8.contains(where: ASCII.isControl) else {
+                return nil
+            }
+            return value
+        case .secret, .path: return value.string.flatMap { $0.isEmpty ? nil : value }
         case .choice(let words): return value.string.flatMap { words.contains($0) ? value : nil }
         case .url: return value.string.flatMap(WebURL.init).map { .string($0.text) }
         case .integer(let range): return value.integer.flatMap { range.contains($0) ? value : nil }

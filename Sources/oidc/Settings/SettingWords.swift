@@ -89,7 +89,9 @@ extension SettingsLoader {
     }
 
     static func mismatch(_ value: JSONValue, of setting: Setting) -> String {
-        let expected = "expected \(setting.kind.expectation)"
+        let isUnclean = value.string?.utf8.contains(where: ASCII.isControl) == true
+        let condition = isUnclean ? " without control characters" : ""
+        let expected = "expected \(setting.kind.expectation)\(condition)"
         guard let stray = setting.kind.strayMember(of: value) else {
             let nearest = value.string.flatMap { Nearest.match($0, among: setting.kind.choices) }
             return "\(expected), found \(shown(value, of: setting))"

@@ -47,6 +47,25 @@ struct ResourceStepUpTests {
         #expect(world.tabs.count == 2 && world.program.sessionFiles.count == 1)
     }
 
+    @Test("a resource that answers 403 without a token asks for a sign-in with the scope that it names")
+    func anonymous() throws {
+        let world = try world()
+        let rules = world.resource.rules
+        world.resource.change {
+            $0.anyAnswer = { request in
+                guard request.url.path == rules.path, request.headers["Authorization"] == nil else {
+                    return nil
+                }
+                let parameters = [("error", "insufficient_scope"), ("scope", "mcp:write")]
+                return rules.challenge(403, at: request.url.origin, parameters)
+            }
+        }
+        expectSuccess(try world.call())
+        let token = try #require(world.resource.credentials.last?.dropFirst("Bearer ".count))
+        #expect(world.tabs.count == 1)
+        #expect(world.server.scope(of: String(token))?.contains("mcp:write") == true)
+    }
+
     @Test("an answer that asks for a stronger sign-in need not say again where the metadata is")
     func metadataNotNamedAgain() throws {
         let world = try world()

@@ -87,6 +87,17 @@ struct AWSTests {
     }
 
     @Test(
+        "an answer that is not XML is a fault of the endpoint, unless it is down",
+        arguments: [(404, 4), (503, 5)])
+    func page(status: Int, exit: Int32) throws {
+        let (world, _) = try world { _ in HTTPResponse(status: status, body: Array("<!-- busy".utf8)) }
+        try world.signIn()
+        let result = try world.run(["credential", "aws"])
+        let hint = exit == 5 ? "try: try again later" : "try: check aws_sts_endpoint"
+        #expect(result.code == exit && result.errors.contains(hint), "\(result)")
+    }
+
+    @Test(
         "a refusal by STS is reported with its code",
         arguments: [("AccessDenied", 403, 4), ("InternalFailure", 500, 5), ("Throttling", 400, 5)])
     func refusal(code: String, status: Int, exit: Int32) throws {

@@ -81,6 +81,7 @@ struct ScopeChoiceTests {
         let error = Fixture.error { try choice(resource: scopes) }
         #expect(error?.kind == .refused && error?.member == "scope")
         #expect(error?.message.unicodeScalars.contains { DisplayText.isInvisible($0) } == false)
+        #expect(error?.hint == .advice(.nameScopes))
         // They harm nobody who names the scope.
         #expect(try choice(caller: "u", resource: scopes).scope.text == "u")
     }

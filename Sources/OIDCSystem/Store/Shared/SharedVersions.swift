@@ -34,7 +34,7 @@ struct VersionFiles: Sendable {
 
     /// Stores a version if it is newer. A failure is harmless: the next version is stored.
     func note(_ version: Int64, of name: String) {
-        try? directory.replace(name) { earlier in
+        _ = try? directory.replace(name) { earlier in
             VersionFiles.version(earlier) ?? 0 < version ? Array(String(version).utf8) : nil
         }
     }
