@@ -33,11 +33,9 @@ extension SessionTokens {
                 warnings.append(unstored())
             }
         } catch {
-            // The same fault needs one warning.
-            let earlier = SessionTokens.successorNotStored(error)
-            if !warnings.contains(earlier) {
-                warnings.append(SessionTokens.unkept(error))
-            }
+            // The same error is reported once.
+            let isReported = warnings.contains(SessionTokens.successorNotStored(error))
+            if !isReported { warnings.append(SessionTokens.unkept(error)) }
         }
         if failure != nil { store.leave(nil, for: key, replacing: nil) }
         if wait.isCancelled() {

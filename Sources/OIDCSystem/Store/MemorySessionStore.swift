@@ -12,8 +12,8 @@ public final class MemorySessionStore: SessionStoring {
         var isEmpty: Bool { session == nil && failure == nil && locked.isEmpty }
     }
 
-    /// The entries, none of them empty. A process has few; building a dictionary takes longer than searching
-    /// them.
+    /// The entries, none of them empty. A list, because a process has few, and its first dictionary takes longer to
+    /// create.
     private let entries = Mutex<[Entry]>([])
 
     /// Creates an empty store.

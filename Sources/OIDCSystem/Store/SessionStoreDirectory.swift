@@ -36,11 +36,14 @@ struct SessionDirectory: Sendable {
     /// file unchanged.
     @discardableResult
     func replace(
-        _ name: String, with content: ([UInt8]?) throws(OIDCError) -> [UInt8]?
+        _ name: String, survivesPowerFailure: Bool = true,
+        with content: ([UInt8]?) throws(OIDCError) -> [UInt8]?
     ) throws(OIDCError) -> Bool {
         let directory = try PrivateDirectory.create(path)
-        return try AtomicFile.write(to: name + ending, temporary: name + ".tmp", in: directory) {
-            () throws(OIDCError) in
+        return try AtomicFile.write(
+            to: name + ending, temporary: name + ".tmp", in: directory,
+            survivesPowerFailure: survivesPowerFailure
+        ) { () throws(OIDCError) in
             try content(try existing(name, in: directory))
         }
     }

@@ -20,6 +20,11 @@ struct PendingSessions: Sendable {
     func remove(_ name: String) {
         _ = try? directory.remove(name) { _ in }
     }
+
+    /// Removes a file unless another process has written it again.
+    func remove(_ name: String, ifStill bytes: [UInt8]) {
+        if content(name) == bytes { remove(name) }
+    }
 }
 
 extension SharedRecords {
@@ -54,37 +59,75 @@ extension SharedRecords {
 extension SharedSessionStore {
     private func pendingName(_ key: SessionKey) -> String { records.fileName(key.fileStem) }
 
-    /// Whether a session is kept on this machine.
-    enum Keeping {
-        case kept
+    /// The result of saving a session on this machine.
+    private enum LocalCopy {
+        case stored(_ bytes: [UInt8])
         case failed(OIDCError)
         /// This machine has no directory for it.
-        case impossible
+        case unavailable
 
-        var isKept: Bool {
-            if case .kept = self { return true }
-            return false
+        var bytes: [UInt8]? {
+            if case .stored(let bytes) = self { return bytes }
+            return nil
         }
 
-        /// Returns the error of the server, with a note about the session.
+        /// Returns the error of the server, with a note about the copy.
         func noted(in error: OIDCError) -> OIDCError {
             var error = error
             switch self {
-            case .kept: error.message += "; it is kept on this machine, and the next command stores it"
+            case .stored:
+                error.message += "; the new session is kept on this machine, and the next command stores it"
             case .failed(let failure):
                 error.message += "; it could not be kept on this machine either: \(failure.message)"
-            case .impossible: break
+            case .unavailable: break
             }
             return error
         }
     }
 
-    /// Keeps a session on this machine until the server has it.
-    func keepPending(_ session: Session, replacing current: Session?) -> Keeping {
-        guard let pending else { return .impossible }
+    /// Replaces a session after its refresh token was presented. The new one exists nowhere else, so it is saved
+    /// on this machine first: the server may not answer before this process is killed.
+    func replaceRefreshed(
+        _ current: Session?, with session: Session, under lease: SharedLease
+    ) throws(OIDCError) -> Bool {
+        let known = onServer(current, session.key)
+        let copy = saveCopy(session, replacing: known)
+        if let outage = lease.outage { throw copy.noted(in: outage) }
+        let retries = copy.bytes == nil ? times.presenting.milliseconds / 3 : SharedSessionStore.retries
+        let end = runtime.now().adding(milliseconds: retries)
+        while true {
+            do throws(OIDCError) {
+                var isReplaced = try replaced(current, with: session)
+                if !isReplaced, known != current { isReplaced = try replaced(known, with: session) }
+                if let bytes = copy.bytes { pending?.remove(pendingName(session.key), ifStill: bytes) }
+                return isReplaced
+            } catch {
+                guard error.kind == .unreachable, runtime.now() < end else {
+                    if error.kind == .unreachable { lease.note(outage: error) }
+                    throw copy.noted(in: error)
+                }
+                runtime.sleep(500)
+            }
+        }
+    }
+
+    /// How long a failed write is retried, in milliseconds. A failover takes a few seconds.
+    private static let retries: Int64 = 5_000
+
+    /// Returns the session that the server has: another one than `current` if that is still waiting for it.
+    private func onServer(_ current: Session?, _ key: SessionKey) -> Session? {
+        guard let bytes = pending?.content(pendingName(key)),
+            let waiting = try? records.pending(bytes, key), waiting.session == current
+        else { return current }
+        return waiting.current
+    }
+
+    private func saveCopy(_ session: Session, replacing current: Session?) -> LocalCopy {
+        guard let pending else { return .unavailable }
         do throws(OIDCError) {
-            try pending.keep(try records.pending(session, replacing: current), pendingName(session.key))
-            return .kept
+            let bytes = try records.pending(session, replacing: current)
+            try pending.keep(bytes, pendingName(session.key))
+            return .stored(bytes)
         } catch {
             return .failed(error)
         }
@@ -111,7 +154,7 @@ extension SharedSessionStore {
         if try !replaced(found.current, with: found.session), let current = found.current {
             _ = try replaced(current.withoutRefreshToken, with: found.session)
         }
-        pending.remove(name)
+        pending.remove(name, ifStill: bytes)
     }
 
     func removePending(_ key: SessionKey) {

@@ -44,6 +44,7 @@ final class SharedLease: Sendable {
     private struct State {
         var isPresenting = false
         var isLost = false
+        var outage: OIDCError?
     }
     private let state = Mutex(State())
 
@@ -58,6 +59,9 @@ final class SharedLease: Sendable {
     var isLost: Bool { state.withLock { $0.isLost } }
     /// Whether a refresh token may have been presented.
     var isPresenting: Bool { state.withLock { $0.isPresenting } }
+    /// The error of a server that did not take the new refresh token. It is not contacted again under this lease,
+    /// because each timeout delays the token.
+    var outage: OIDCError? { state.withLock { $0.outage } }
     /// The time between extensions of the lease, in milliseconds.
     var period: Int64 { times.acquired.milliseconds / 3 }
 
@@ -80,6 +84,9 @@ final class SharedLease: Sendable {
     }
 
     private static let presentLimit = 3
+
+    /// Records that the server is unreachable.
+    func note(outage: OIDCError) { state.withLock { $0.outage = outage } }
 
     /// Records that another process took over, and returns the error.
     func lost() -> OIDCError {

@@ -186,10 +186,10 @@ final class SharedRecords: Sendable {
         files?.note(version, of: fileName(stem))
     }
 
-    /// Removes the file about a session that was removed.
-    func forgetVersion(of stem: String) { files?.remove(fileName(stem)) }
+    /// Removes the version file of a removed session.
+    func removeVersionFile(of stem: String) { files?.remove(fileName(stem)) }
 
-    /// Returns the name of a file about a session, which says on which server it is.
+    /// Returns the name of a session's local files. It includes a hash of the server's description.
     func fileName(_ stem: String) -> String { "\(stem)-\(FNV1a.digits(engine.description))" }
 
     private func fault(_ fault: SessionFault, _ stem: String) -> OIDCError {

@@ -36,11 +36,8 @@ extension SharedSessionStore {
             let stop = runtime.renew(lease.period) { lease.renew() }
             defer {
                 stop()
-                let isReachable = memory.withLock { memory in
-                    memory.leases[lock] = nil
-                    return memory.outages.removeValue(forKey: key) == nil
-                }
-                if isReachable { lease.release() }
+                memory.withLock { $0.leases[lock] = nil }
+                if lease.outage == nil { lease.release() }
             }
             do throws(OIDCError) {
                 return try body()

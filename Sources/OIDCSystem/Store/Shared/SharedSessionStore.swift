@@ -24,9 +24,6 @@ package final class SharedSessionStore: SessionStoring {
         var copies: [SessionKey: Session] = [:]
         /// The number of threads of this process that wait for a session's lease or hold it.
         var refreshing: [SessionKey: Int] = [:]
-        /// The errors of servers that did not take a new refresh token. They are not asked again in the same
-        /// refresh, as each wait holds up its token.
-        var outages: [SessionKey: OIDCError] = [:]
     }
     let memory = Mutex(Memory())
 
@@ -53,10 +50,14 @@ package final class SharedSessionStore: SessionStoring {
 
     package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         if let copy = copy(of: key) { return copy }
-        if let outage = outage(key) { throw outage }
+        let lease = lease(key)
+        if let outage = lease?.outage { throw outage }
         do throws(OIDCError) { try writePending(key) } catch {
-            guard error.kind == .unreachable, let waiting = try pendingSession(key) else { throw error }
-            return waiting
+            // A refresh starts from the record on the server, so it does not use the local copy.
+            guard error.kind == .unreachable, lease == nil, let copy = try pendingSession(key) else {
+                throw error
+            }
+            return copy
         }
         // A damaged record of a grant without a user counts as missing; the next token replaces it.
         let session = try records.session(key, orDamaged: !key.grant.needsUser)?.session
@@ -68,40 +69,21 @@ package final class SharedSessionStore: SessionStoring {
         remember(nil, session.key)
         for _ in 0..<SharedSessionStore.writeLimit {
             let stored = try records.session(session.key, orDamaged: replacingDamaged)
-            if try records.write(session, replacing: stored, lifetime: lifetime(of: session)) { return }
+            guard try records.write(session, replacing: stored, lifetime: lifetime(of: session)) else {
+                continue
+            }
+            return removePending(session.key)
         }
         throw .sharedStore(description, "the session keeps changing while it is saved")
     }
 
     package func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
-        let key = session.key
-        remember(nil, key)
-        guard lease(key)?.isPresenting == true else { return try replaced(current, with: session) }
-        // A rotated refresh token exists nowhere else. It is kept here first, as the server may not answer
-        // before this process is killed.
-        let keeping = keepPending(session, replacing: current)
-        if let outage = outage(key) { throw keeping.noted(in: outage) }
-        let patience = keeping.isKept ? SharedSessionStore.patience : times.presenting.milliseconds / 3
-        let end = runtime.now().adding(milliseconds: patience)
-        while true {
-            do throws(OIDCError) {
-                let isReplaced = try replaced(current, with: session)
-                removePending(key)
-                return isReplaced
-            } catch {
-                guard error.kind == .unreachable, runtime.now() < end else {
-                    memory.withLock { $0.outages[key] = error }
-                    throw keeping.noted(in: error)
-                }
-                runtime.sleep(500)
-            }
+        remember(nil, session.key)
+        guard let lease = lease(session.key), lease.isPresenting else {
+            return try replaced(current, with: session)
         }
+        return try replaceRefreshed(current, with: session, under: lease)
     }
-
-    /// The milliseconds for which a write is repeated if the server is unreachable, as while it fails over.
-    private static let patience: Int64 = 5_000
-
-    func outage(_ key: SessionKey) -> OIDCError? { memory.withLock { $0.outages[key] } }
 
     func replaced(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
         for _ in 0..<SharedSessionStore.writeLimit {
@@ -121,10 +103,10 @@ package final class SharedSessionStore: SessionStoring {
 
     package func remove(_ key: SessionKey) throws(OIDCError) {
         remember(nil, key)
-        removePending(key)
-        records.forgetVersion(of: key.fileStem)
         try engine.remove(SharedRecords.name(.session, key.fileStem))
         try engine.remove(SharedRecords.name(.failure, key.fileStem))
+        removePending(key)
+        records.removeVersionFile(of: key.fileStem)
     }
 
     package func all() throws(OIDCError) -> [StoredSession] {
@@ -149,10 +131,10 @@ package final class SharedSessionStore: SessionStoring {
         // Throws for a record that cannot be opened: machines with another key may have written it.
         let key = try stored.content.get().key
         remember(nil, key)
-        removePending(key)
-        records.forgetVersion(of: stored.name)
         try engine.remove(SharedRecords.name(.session, stored.name))
         try engine.remove(SharedRecords.name(.failure, stored.name))
+        removePending(key)
+        records.removeVersionFile(of: stored.name)
     }
 
     package func failure(of key: SessionKey) -> SharedFailure? {

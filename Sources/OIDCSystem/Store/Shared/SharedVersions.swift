@@ -21,10 +21,11 @@ package final class SharedVersions: Sendable {
 struct VersionFiles: Sendable {
     private let directory: SessionDirectory
 
-    /// Creates access to the files in `seen` below a state directory.
+    /// Creates access to the files in `versions` below a state directory.
     init(state path: String) {
         directory = SessionDirectory(
-            path: "\(StateDirectories.trimmed(path))/seen", ending: ".version", noun: "version of a session")
+            path: "\(StateDirectories.trimmed(path))/versions", ending: ".version",
+            noun: "version of a session")
     }
 
     /// The newest version of a record; 0 if none was seen or the file cannot be read.
@@ -34,14 +35,18 @@ struct VersionFiles: Sendable {
 
     /// Stores a version if it is newer. A failure is harmless: the next version is stored.
     func note(_ version: Int64, of name: String) {
-        _ = try? directory.replace(name) { earlier in
+        _ = try? directory.replace(name, survivesPowerFailure: false) { earlier in
             VersionFiles.version(earlier) ?? 0 < version ? Array(String(version).utf8) : nil
         }
     }
 
     func remove(_ name: String) { _ = try? directory.remove(name) { _ in } }
 
+    /// The greatest version that is believed, far beyond any clock. A later one must still be possible.
+    private static let greatest: Int64 = 1 << 53
+
     private static func version(_ bytes: [UInt8]?) -> Int64? {
-        bytes.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+        let number = bytes.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+        return number.flatMap { (1...VersionFiles.greatest).contains($0) ? $0 : nil }
     }
 }

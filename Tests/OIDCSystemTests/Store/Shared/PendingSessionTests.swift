@@ -101,6 +101,42 @@ struct PendingSessionTests {
         #expect(try machine().load(.example) == .example("at-2"))
     }
 
+    @Test("a refresh does not start from the local copy; a copy that follows it replaces what the server has")
+    func chain() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            engine.fail(.sharedStore("memory://test", "down"))
+            #expect(throws: OIDCError.self) { try store.load(.example) }
+            engine.fail(nil)
+            _ = try store.reserveSpace(for: .example)
+            #expect(try store.replace(.example("at-2"), with: .example("at-3")))
+        }
+        #expect(try files() == [])
+        #expect(try machine().load(.example) == .example("at-3"))
+    }
+
+    @Test("a copy that another process has written meanwhile stays")
+    func writtenMeanwhile() throws {
+        let pending = PendingSessions(state: scratch.path)
+        try pending.keep([1], "name")
+        pending.remove("name", ifStill: [2])
+        #expect(pending.content("name") == [1])
+        pending.remove("name", ifStill: [1])
+        #expect(pending.content("name") == nil)
+    }
+
+    @Test("a sign-in removes the copy of an earlier session")
+    func signedIn() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        try machine().save(.example("at-9"), replacingDamaged: true)
+        #expect(try files() == [])
+    }
+
     @Test("a damaged file is removed, and one that cannot be written is an error of both")
     func damaged() throws {
         try machine().save(.example(), replacingDamaged: false)

@@ -87,7 +87,7 @@ extension SharedStoreTests {
         try process().save(.example("at-3"), replacingDamaged: true)
         #expect(try process().load(.example) == .example("at-3"))
         try process().remove(.example)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/seen") == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/versions") == [])
         // Another machine's session is a new one, whatever its version.
         engine[record] = old
         #expect(try process().load(.example) == .example())
