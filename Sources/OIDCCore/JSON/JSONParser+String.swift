@@ -2,7 +2,7 @@
 extension JSONParser {
     mutating func string() throws(JSONError) -> String {
         let start = index + 1
-        let bits = plainBits(from: start)
+        let bits = skipPlain(from: start)
         guard current == .quote else { return try stringWithEscapes(from: start) }
         // ASCII-only strings skip UTF-8 validation, which costs ten times as much as the rest of parsing.
         guard bits >= 0x80 else {
@@ -18,7 +18,7 @@ extension JSONParser {
 
     /// Moves to the next quote, backslash or control character, and returns the bits that are set in any byte
     /// before it.
-    private mutating func plainBits(from start: Int) -> UInt8 {
+    private mutating func skipPlain(from start: Int) -> UInt8 {
         var bits: UInt8 = 0
         var end = start
         while end < bytes.count, bytes[end] != .quote, bytes[end] != .backslash, bytes[end] >= .space {
@@ -45,7 +45,7 @@ extension JSONParser {
             case 0..<UInt8.space: throw error("a control character in a string", expecting: .quote)
             default:
                 let first = index
-                _ = plainBits(from: first)
+                _ = skipPlain(from: first)
                 decoded += bytes[first..<index]
             }
         }

@@ -3,15 +3,16 @@ extension JSONValue {
     public var compact: String { written(indented: false) }
 
     /// The JSON text indented by two spaces.
-    public var indented: String { indented(within: 0) }
+    public var indented: String { written(indented: true) }
 
-    /// Returns the indented JSON text of a value that is inside `level` objects.
-    package func indented(within level: Int) -> String { written(indented: true, level: level) }
+    /// Returns the indented text of a part of a configuration that is inside `level` objects. A list or object that
+    /// is a profile's setting stays on one line if it is short and simple.
+    package func configuration(within level: Int) -> String { written(indented: true, level: level) }
 
     /// The compact JSON text in UTF-8.
     public var bytes: [UInt8] { Array(compact.utf8) }
 
-    private func written(indented: Bool, level: Int = 0) -> String {
+    private func written(indented: Bool, level: Int? = nil) -> String {
         var writer = JSONWriter(isIndented: indented, level: level)
         writer.write(self, depth: 0)
         return String(decoding: writer.output, as: UTF8.self)
@@ -20,11 +21,11 @@ extension JSONValue {
 
 private struct JSONWriter {
     let isIndented: Bool
-    /// The number of objects around the value.
-    let level: Int
+    /// The number of objects around the value, in a configuration.
+    let level: Int?
     var output: [UInt8] = []
 
-    init(isIndented: Bool, level: Int) {
+    init(isIndented: Bool, level: Int?) {
         self.isIndented = isIndented
         self.level = level
     }
@@ -66,11 +67,11 @@ private struct JSONWriter {
         output.append(close)
     }
 
-    /// Returns whether items stay on one line: a few simple values deep inside, such as a setting of a profile
-    /// in a configuration.
+    /// Returns whether items stay on one line: a few simple values in a profile's setting, which is the third level
+    /// of a configuration.
     private func isLine(_ items: [JSONValue], depth: Int) -> Bool {
-        isIndented && level + depth >= 3 && items.count <= 4
-            && items.allSatisfy { $0.object == nil && $0.array == nil }
+        guard let level, level + depth >= 3, items.count <= 4 else { return false }
+        return items.allSatisfy { $0.object == nil && $0.array == nil && $0.compact.utf8.count <= 40 }
     }
 
     private mutating func startLine(depth: Int) {

@@ -86,7 +86,8 @@ struct JSONText {
     private func text(_ value: JSONValue, below indentation: [UInt8]) -> [UInt8] {
         guard value.object?.isEmpty == false, bytes.contains(.lineFeed) else { return value.bytes }
         let level = indentation.count / unit.count
-        return value.indented(within: level).utf8.flatMap { $0 == .lineFeed ? newline + indentation : [$0] }
+        return value.configuration(within: level).utf8
+            .flatMap { $0 == .lineFeed ? newline + indentation : [$0] }
     }
 
     private var newline: [UInt8] {

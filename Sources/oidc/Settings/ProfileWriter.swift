@@ -45,7 +45,7 @@ struct ProfileWriter {
     /// Returns a new file with these profiles.
     static func file(_ profiles: JSONObject, default name: String) -> [UInt8] {
         let document: JSONValue = ["default_profile": .string(name), "profiles": .object(profiles)]
-        return Array((document.indented + "\n").utf8)
+        return Array((document.configuration(within: 0) + "\n").utf8)
     }
 
     private func file() throws(OIDCError) -> UserFile? {

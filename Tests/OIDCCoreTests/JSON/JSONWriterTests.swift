@@ -26,12 +26,15 @@ struct JSONWriterTests {
     func lines() {
         let setting: JSONValue = ["audience": "api", "prompt": "consent"]
         let line = #"{"audience": "api", "prompt": "consent"}"#
-        #expect(setting.indented(within: 3) == line && setting.indented(within: 2) != line)
-        #expect((["a": ["b": ["c": setting]]] as JSONValue).indented.includes(line))
-        #expect((["a": [1, 2]] as JSONValue).indented(within: 2) == "{\n  \"a\": [1, 2]\n}")
-        for others in [["x": setting], [1, 2, 3, 4, 5]] as [JSONValue] {
-            #expect(others.indented(within: 3).includes("\n"))
+        #expect(setting.configuration(within: 3) == line && setting.configuration(within: 2) != line)
+        #expect((["a": ["b": ["c": setting]]] as JSONValue).configuration(within: 0).includes(line))
+        #expect((["a": [1, 2]] as JSONValue).configuration(within: 2) == "{\n  \"a\": [1, 2]\n}")
+        for others in [["x": setting], [1, 2, 3, 4, 5], [.string(String(repeating: "x", count: 50))]]
+            as [JSONValue]
+        {
+            #expect(others.configuration(within: 3).includes("\n"))
         }
+        #expect(!(["a": ["b": ["c": setting]]] as JSONValue).indented.includes(line))
     }
 
     static let strings: [(String, String)] = [
