@@ -91,7 +91,7 @@ package struct BrowserSignIn {
     }
 
     private func announce(_ url: WebURL, _ server: LoopbackServer?) -> Browser? {
-        // Nothing here would receive the code, and on this machine it would go to the program at that port.
+        // Without a listener or a prompt nothing receives the code, and another program may own the port.
         guard server != nil || readsInput else { return nil }
         notice(.url(url))
         var opened: Browser?

@@ -88,8 +88,12 @@ struct RequestCommand: RunnableCommand {
             return try request.runWithoutSession(operand)
         }
         try allowed.check(url)
-        // Without a session, a sign-in must be for the server that the URL names, not for the profile's.
-        if session == nil, access.key.grant.needsUser, let operand, operand.isProtectedResource() {
+        // Without a session, a sign-in must be for the server that the URL names, not for the profile's, unless the
+        // profile lists the URL as one of its APIs.
+        let isListed = provider.settings.tools.resources.contains { $0.url.origin == url.origin }
+        if session == nil, !isListed, access.key.grant.needsUser, let operand,
+            try operand.isProtectedResource()
+        {
             return try request.runWithoutSession(operand)
         }
         return try request.run(access)

@@ -54,9 +54,7 @@ struct UserinfoCommand: RunnableCommand {
     private func fetch(_ access: SessionAccess) throws(OIDCError) -> JSONObject {
         let provider = access.provider
         let environment = try provider.environment()
-        if let session = try? access.load() {
-            provider.warnOfOther(.userInfo, than: session.endpoints.userInfo)
-        }
+        provider.warnOfOther(.userInfo, than: (try? access.load())?.endpoints.userInfo)
         return try ProtectedRequest(access, environment: environment).userInfo(
             leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
             stepUpHint: { .text(provider.settings.loginLine(for: $0)) }

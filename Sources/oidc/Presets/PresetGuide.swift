@@ -40,7 +40,7 @@ struct PresetGuide {
         return switch preset.secret {
         case .none: ["Secret:       none"]
         case .optional:
-            ["Secret:       none if the client is public; or else: \(change) client_secret_file=FILE"]
+            ["Secret:       none for a public client; otherwise: \(change) client_secret_file=FILE"]
         case .required where settings.client.method == "none": ["Secret:       none"]
         case .required: ["Secret:       set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"]
         }

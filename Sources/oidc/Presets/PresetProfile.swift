@@ -10,7 +10,8 @@ struct PresetProfile {
 
     /// Creates the profile from `NAME=VALUE` words and the options of the command line.
     ///
-    /// If the client needs a secret and no option names one or `client_auth=none`, it is in `secretFile`. `line` formats a command
+    /// A secret that the client needs is read from `secretFile`, unless an option names another one or sets
+    /// `client_auth=none`. `line` formats a command
     /// line from its arguments.
     init(
         _ preset: Preset, words: [String], options: [SettingLayers.Entry], secretFile: String,

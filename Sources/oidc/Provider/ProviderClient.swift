@@ -112,8 +112,6 @@ extension ProviderContext {
     func tokenEndpoint(
         of session: Session, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> TokenEndpoint {
-        warnOfOther(.token, than: session.endpoints.token)
-        warnOfOther(.refresh, than: session.endpoints.refresh)
         // Signing needs the algorithms that the provider accepts; the metadata is usually cached.
         let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
         let metadata = signs ? try? metadata(environment, for: [.token]) : nil
@@ -125,16 +123,16 @@ extension ProviderContext {
 }
 
 extension ProviderContext {
-    /// Warns if an option or a variable names another endpoint than the session's, which is used: the tokens
-    /// are for the provider that issued them.
-    func warnOfOther(_ endpoint: ProviderEndpoint, than url: WebURL?) {
+    /// Warns if an option or a variable sets another endpoint than the session's. The session's is used, because
+    /// its provider issued the tokens.
+    func warnOfOther(_ endpoint: ProviderEndpoint, than url: @autoclosure () -> WebURL?) {
         guard let setting = Setting.named(endpoint.rawValue), let entry = settings.layers.entry(setting),
             entry.origin.layer == .options || entry.origin.layer == .variables,
-            entry.value.string != url?.text
+            entry.value.string != url()?.text
         else { return }
         context.console.warn(
-            "\(setting.name) (\(entry.origin.text)) is not used: the session has its own endpoints; "
-                + "sign in again to use another")
+            "\(setting.name) (\(entry.origin.text)) is not used: the session keeps the endpoints of its sign-in; "
+                + "sign in again to change them")
     }
 
     /// Warns that a variable's secret is for another client, if this client needs one.
@@ -145,7 +143,7 @@ extension ProviderContext {
         for entry in settings.layers.withheld where Setting.clientSecrets.contains(entry.setting) {
             guard case .variable(let name) = entry.origin else { continue }
             context.console.warn(
-                "\(name) is not used: it is for another client; name this client's secret with "
+                "\(name) is not used: it belongs to another client; set this client's secret with "
                     + "--set client_secret_file=FILE")
         }
     }

@@ -30,8 +30,8 @@ struct ResourceRequest {
         rules.isHeld = { answer in
             // Some resources answer a request without a token as one whose token lacks scope.
             let challenge = answer.head.status == 403 ? try? ResourceChallenge(answer.head) : nil
-            let isDemand = answer.head.status == 401 || challenge?.isScopeInsufficient == true
-            return isDemand && call.body.isRepeatable
+            let isScopeDemanded = challenge?.isScopeInsufficient == true && challenge?.metadataURL != nil
+            return (answer.head.status == 401 || isScopeDemanded) && call.body.isRepeatable
         }
         let answer = try call.runWithoutToken(rules, try reach.transport())
         guard answer.isHeld else {

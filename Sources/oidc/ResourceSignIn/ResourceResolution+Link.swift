@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSystem
 
-/// The link of a search's findings.
+/// The link that a search produces.
 extension ResourceResolution {
     /// Returns the link to store after a sign-in.
     func link(

@@ -44,13 +44,19 @@ extension ResourceOperand {
     }
 
     /// Returns whether the URL's server says which server protects it (RFC 9728).
-    func isProtectedResource() -> Bool { (try? ResourceResolution(self, Evidence()).find()) != nil }
+    func isProtectedResource() throws(OIDCError) -> Bool {
+        do throws(OIDCError) { _ = try ResourceResolution(self, Evidence()).find() } catch {
+            guard error.kind != .interrupted else { throw error }
+            return false
+        }
+        return true
+    }
 }
 
 /// One search for the server and client of a URL.
 struct ResourceResolution {
     typealias Found = ResourceSearch.Found
-    /// The scope to request, and whether it is that of the last sign-in, which the resource did not name again.
+    /// The scope to request, and whether it is remembered from the last sign-in.
     typealias RequestedScope = (scope: Scope, isRemembered: Bool)
 
     let operand: ResourceOperand

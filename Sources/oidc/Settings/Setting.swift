@@ -95,7 +95,7 @@ enum SettingKind: Sendable {
     func normalized(_ value: JSONValue) -> JSONValue? {
         switch self {
         case .text:
-            // A line break would make the hints and lists that repeat the value wrong.
+            // Hints and lists repeat the value, and a line break would corrupt them.
             guard let text = value.string, !text.isEmpty, !text.utf8.contains(where: ASCII.isControl) else {
                 return nil
             }

@@ -125,6 +125,8 @@ struct SessionAccess {
             return SessionTokens.Answer { () throws(OIDCError) in outcome }
         }
         guard let current else { throw noSession }
+        provider.warnOfOther(.token, than: current.endpoints.token)
+        provider.warnOfOther(.refresh, than: current.endpoints.refresh)
         let environment = try provider.environment()
         let refresh = TokenRefresh(
             environment: environment, tokenEndpoint: try provider.tokenEndpoint(of: current, environment),

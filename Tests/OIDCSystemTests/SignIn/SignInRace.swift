@@ -22,6 +22,7 @@ final class SignInRace {
     var milliseconds: Int64 = 20_000
     var silence: Int64 = 20_000
     var offersDeviceCode = true
+    var readsInput = false
     var unanswered: [(String, String)] = []
     var warnings: [String] = []
     /// What binding the listener fails with.
@@ -99,7 +100,7 @@ final class SignInRace {
                     client: client, redirectURI: RedirectAddress.standard, scope: Scope("openid")),
                 key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))
             var signIn = BrowserSignIn(
-                flow: login, redirect: try RedirectAddress(redirect), readsInput: false, browser: nil,
+                flow: login, redirect: try RedirectAddress(redirect), readsInput: readsInput, browser: nil,
                 environment: [:], deadline: .now().adding(milliseconds: milliseconds),
                 notice: { [self] in note($0) })
             signIn.offersDeviceCode = offersDeviceCode

@@ -143,6 +143,13 @@ struct SignInRaceTests {
         let session = try race.run().get()
         #expect(race.kept == [session])
         #expect(race.warnings == ["\(missing.message); the sign-in goes on without a listener"])
+        // With a prompt, the URL is shown, with a port that no program is likely to have.
+        race.readsInput = true
+        _ = race.run()
+        let port = race.url?.text.parts(around: "redirect_uri=http%3A%2F%2F127.0.0.1%3A")?.after
+            .prefix { $0.isNumber }
+        #expect(port.flatMap { UInt16($0) }.map { $0 >= 49_152 } == true, "\(race.url?.text ?? "")")
+        race.readsInput = false
         race.offersDeviceCode = false
         #expect(throws: missing) { try race.run().get() }
     }
