@@ -52,6 +52,8 @@ final class SharedRecords: Sendable {
     /// Reads a session; returns nil if there is none. If `orDamaged` is true, a damaged record is returned
     /// without its session.
     func session(_ key: SessionKey, orDamaged: Bool = false) throws(OIDCError) -> Stored? {
+        // Noted before the read: afterwards, another process may have written a newer record.
+        let newest = newest(key.fileStem)
         let value: SharedValue?
         do throws(OIDCError) {
             value = try engine.read(SharedRecords.name(.session, key.fileStem))
@@ -59,15 +61,19 @@ final class SharedRecords: Sendable {
             guard orDamaged, error.hint == .signIn else { throw error }
             return Stored(value: nil, version: 0, session: nil)
         }
-        return try value.map { value throws(OIDCError) in try session(value, key, orDamaged: orDamaged) }
+        return try value.map { value throws(OIDCError) in
+            try session(value, key, after: newest, orDamaged: orDamaged)
+        }
     }
 
-    func session(_ value: SharedValue, _ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Stored {
+    private func session(
+        _ value: SharedValue, _ key: SessionKey, after newest: Int64, orDamaged: Bool
+    ) throws(OIDCError) -> Stored {
         do throws(OIDCError) {
             let (record, plain) = try opened(value.bytes, .session, key.fileStem)
             guard ExactText.isSame(record.key, key.text) else { throw fault(.otherKey, key.fileStem) }
             let session = try parsed(plain, record, key.fileStem)
-            try checkVersion(record.version, key.fileStem)
+            try check(record.version, after: newest, key.fileStem)
             return Stored(value: value, version: record.version, session: session)
         } catch {
             guard orDamaged, error.kind == .untrusted || error.hint == .signIn else { throw error }
@@ -158,10 +164,9 @@ final class SharedRecords: Sendable {
         return session
     }
 
-    /// Throws if a record is older than one that this machine has seen: the server lost data, an outdated
+    /// Throws if a record is older than one that this machine had seen before: the server lost data, an outdated
     /// replica took over, or somebody restored an old record. A sign-in replaces it.
-    private func checkVersion(_ version: Int64, _ stem: String) throws(OIDCError) {
-        let newest = newest(stem)
+    private func check(_ version: Int64, after newest: Int64, _ stem: String) throws(OIDCError) {
         guard version >= newest else {
             var error = OIDCError.sharedStore(
                 engine.description,

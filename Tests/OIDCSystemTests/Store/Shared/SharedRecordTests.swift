@@ -93,6 +93,31 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example())
     }
 
+    @Test("a record that another process replaces while it is read is not taken for an old one")
+    func replacedMeanwhile() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SharedSessionStore {
+            SharedSessionStore(engine, state: scratch.path, now: { self.time.withLock { $0 } }) {
+                () throws(OIDCError) in
+                keys
+            }
+        }
+        let (reading, writing) = (process(), process())
+        try writing.save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        engine.state.withLock {
+            $0.onRead = { [engine, record] in
+                engine.state.withLock { $0.onRead = {} }
+                // The answer to the read is on its way when the other process writes.
+                do {
+                    #expect(try writing.replace(.example(), with: .example("at-2")))
+                } catch { Issue.record(error) }
+                engine[record] = old
+            }
+        }
+        #expect(try reading.load(.example) == .example())
+    }
+
     @Test("a version that one store of a process has seen is known to its others")
     func processVersions() throws {
         let (seen, keys) = (SharedVersions(), try SealingKeys.example())
