@@ -8,6 +8,14 @@ import Testing
 
 /// Records that are not used: foreign, damaged, older, or sealed with another key.
 extension SharedStoreTests {
+    /// A process of a machine with this state directory.
+    private func process(state: String, _ keys: SealingKeys) -> SharedSessionStore {
+        SharedSessionStore(engine, state: state, now: { self.time.withLock { $0 } }) {
+            () throws(OIDCError) in
+            keys
+        }
+    }
+
     @Test("a record of another session, changed by the server or by hand, is not used; a sign-in replaces it")
     func foreign() throws {
         let store = try machine()
@@ -72,12 +80,7 @@ extension SharedStoreTests {
     @Test("a later process of a machine that has seen a newer record refuses it too, until the next sign-in")
     func seenOnMachine() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
-        func process() -> SharedSessionStore {
-            SharedSessionStore(engine, state: scratch.path, now: { self.time.withLock { $0 } }) {
-                () throws(OIDCError) in
-                keys
-            }
-        }
+        func process() -> SharedSessionStore { self.process(state: scratch.path, keys) }
         try process().save(.example(), replacingDamaged: false)
         let old = try #require(engine[record])
         #expect(try process().replace(.example(), with: .example("at-2")))
@@ -96,12 +99,7 @@ extension SharedStoreTests {
     @Test("a record that another process replaces while it is read is not taken for an old one")
     func replacedMeanwhile() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
-        func process() -> SharedSessionStore {
-            SharedSessionStore(engine, state: scratch.path, now: { self.time.withLock { $0 } }) {
-                () throws(OIDCError) in
-                keys
-            }
-        }
+        func process() -> SharedSessionStore { self.process(state: scratch.path, keys) }
         let (reading, writing) = (process(), process())
         try writing.save(.example(), replacingDamaged: false)
         let old = try #require(engine[record])
