@@ -105,7 +105,7 @@ struct ResourceClient {
         let ports = redirect.loopback.map { $0.ports.candidates.map { String($0) } } ?? []
         let name = Registrations.name(issuer: issuer, redirects: [redirect.text] + ports)
         guard let records = ResourceRecords(context) else {
-            return choice(try register(), name: nil, isNew: true)
+            return choice(try register(replacing: nil), name: nil, isNew: true)
         }
         if let known = try known(name, records) { return choice(known, name: name) }
         let wait = LockWait(
@@ -118,7 +118,7 @@ struct ResourceClient {
             return try records.registrations.withLock(name, wait) { () throws(OIDCError) in
                 hasLock = true
                 if let known = try known(name, records) { return choice(known, name: name) }
-                let client = try register()
+                let client = try register(replacing: try newest(name, records))
                 do throws(OIDCError) {
                     try records.registrations.keep(client, as: name, issuer: issuer)
                 } catch {
@@ -128,8 +128,12 @@ struct ResourceClient {
             }
         } catch {
             guard mayKeepNothing, !hasLock, error.isOfStore else { throw error }
-            return choice(try register(), name: nil, isNew: true)
+            return choice(try register(replacing: nil), name: nil, isNew: true)
         }
+    }
+
+    private func newest(_ name: String, _ records: ResourceRecords) throws(OIDCError) -> RegisteredRecord? {
+        try records.registrations.clients(name, issuer: issuer).first
     }
 
     private func known(_ name: String, _ records: ResourceRecords) throws(OIDCError) -> RegisteredRecord? {
@@ -145,8 +149,10 @@ struct ResourceClient {
     }
 
     /// Registers a client for all scopes that the resource supports, or for fewer if the server refuses them.
-    private func register() throws(OIDCError) -> RegisteredRecord {
-        let all = resource.scopesSupported.map { scope.union($0) } ?? scope
+    /// It also gets the scope of the client that it replaces: sign-ins for different scopes, or to different
+    /// resources, would otherwise replace each other's client.
+    private func register(replacing earlier: RegisteredRecord?) throws(OIDCError) -> RegisteredRecord {
+        let all = [resource.scopesSupported, earlier?.scope].compactMap(\.self).reduce(scope) { $0.union($1) }
         do throws(OIDCError) { return try register(settings(scope: all)) } catch {
             guard ["invalid_client_metadata", "invalid_scope"].contains(error.oauthError), all != scope else {
                 throw error

@@ -259,4 +259,13 @@ struct ResourceClientTests {
         #expect(try world.run(["login", world.url, "--scope", "a b"]).status == 4)
         #expect(world.server.registrations.count == 2)
     }
+
+    @Test("a new registration has the scope of the client it replaces, so sign-ins do not replace it in turn")
+    func widenedRegistration() throws {
+        let world = try ResourceWorld { $0.checksRegisteredScope = true }
+        for scope in ["a", "b", "a", "b"] {
+            expectSuccess(try world.run(["login", world.url, "--scope", scope]))
+        }
+        #expect(world.server.registrations.map { $0["scope"] } == ["a", "b a"])
+    }
 }
