@@ -4,60 +4,77 @@ import OIDCSystem
 extension LogoutCommand {
     /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
     func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let linked: ProviderContext?
-        do throws(OIDCError) { linked = try operand.linkedExactly() } catch {
-            // A session may be left from before the URL became part of a larger resource.
-            let known = try KnownProviders(ProviderContext(operand.settings, context))
-            guard error.kind == .usage, try !operand.sessions(known, of: nil).isEmpty else { throw error }
-            linked = nil
-        }
+        let linked = try linkedProvider(operand, context)
         let known = try KnownProviders(linked ?? ProviderContext(operand.settings, context))
-        var key: SessionKey?
-        if let linked { key = try SessionAccess(linked).key }
-        var others: [(key: SessionKey, entry: KnownProviders.Entry)] = []
-        do throws(OIDCError) {
-            others = try operand.sessions(known, of: linked?.target?.link).filter { $0.key != key }
-        } catch {
-            guard error.kind != .interrupted else { throw error }
-            context.console.warn(error.commandLine)
-        }
-        var documents: [JSONValue] = []
-        var failures: [OIDCError] = []
-        func note(_ key: SessionKey?, _ provider: ProviderContext?, _ end: () throws(OIDCError) -> Outcome)
-            throws(OIDCError)
-        {
-            do throws(OIDCError) {
-                let outcome = try end()
-                documents.append(outcome.json(of: key?.provider, provider?.settings.profile))
-                if let failure = outcome.failure { failures.append(failure) }
-            } catch {
-                guard error.kind != .interrupted else { throw error }
-                failures.append(error)
-            }
-        }
-        if let linked, let key {
+        let linkedKey = try linked.map { provider throws(OIDCError) in try SessionAccess(provider).key }
+        let results = Results(context.console)
+        let others = try otherSessions(known, operand, linked, except: linkedKey, context)
+        if let linked, let key = linkedKey {
             if !others.isEmpty, try isGone(key, linked) {
                 linked.target?.forget(context)
             } else {
-                try note(key, linked) { () throws(OIDCError) in try end(key, linked, context) }
+                try results.collect { () throws(OIDCError) in
+                    results.add(
+                        try end(key, linked, context), of: key, profile: linked.settings.profile)
+                }
             }
         }
-        for other in others {
-            let provider = known.provider(of: other.key, in: other.entry.store)
-            ResourceRecords(context)?.forget(other.key)
-            try note(other.key, provider) { () throws(OIDCError) in
-                try forget(
-                    try take(other.entry.session, from: other.entry.store.store, provider), provider, context)
+        func finish(_ removal: Removal, of key: SessionKey, in store: KnownProviders.Store) throws(OIDCError) {
+            let provider = known.provider(of: key, in: store)
+            results.add(
+                try forget(removal, provider, context), of: key, profile: provider.settings.profile)
+        }
+        for (key, other) in others {
+            try results.collect { () throws(OIDCError) in
+                ResourceRecords(context)?.forget(key)
+                try finish(
+                    try take(
+                        other.session, from: other.store.store, known.provider(of: key, in: other.store)),
+                    of: key, in: other.store)
             }
         }
-        let leftovers = try operand.takeLeftovers(known, of: linked?.target?.link) { failures.append($0) }
-        for leftover in leftovers {
-            let provider = known.provider(of: leftover.session.key, in: leftover.store)
-            try note(leftover.session.key, provider) { () throws(OIDCError) in
-                try forget(Removal(content: .success(leftover.session)), provider, context)
+        for leftover in try operand.takeLeftovers(known, of: linked?.target?.link, orNote: results.add) {
+            try results.collect { () throws(OIDCError) in
+                try finish(
+                    Removal(content: .success(leftover.session)), of: leftover.session.key,
+                    in: leftover.store)
             }
         }
-        if documents.isEmpty, failures.isEmpty {
+        return try report(results, operand, context)
+    }
+
+    /// Returns the provider of the resource's link; nil if there is none.
+    private func linkedProvider(
+        _ operand: ResourceOperand, _ context: CommandContext
+    ) throws(OIDCError) -> ProviderContext? {
+        do { return try operand.linkedExactly() } catch {
+            // A session may be left from before the URL became part of a larger resource.
+            let known = try KnownProviders(ProviderContext(operand.settings, context))
+            guard error.kind == .usage, try !operand.sessions(known, of: nil).isEmpty else { throw error }
+            return nil
+        }
+    }
+
+    /// Returns the sessions of earlier clients and servers. If they cannot be listed, that is a warning.
+    private func otherSessions(
+        _ known: KnownProviders, _ operand: ResourceOperand, _ linked: ProviderContext?,
+        except key: SessionKey?, _ context: CommandContext
+    ) throws(OIDCError) -> [(key: SessionKey, entry: KnownProviders.Entry)] {
+        do {
+            return try operand.sessions(known, of: linked?.target?.link).filter { $0.key != key }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            context.console.warn(error.commandLine)
+            return []
+        }
+    }
+
+    /// Prints the results as one document, and returns the exit code.
+    private func report(
+        _ results: Results, _ operand: ResourceOperand, _ context: CommandContext
+    ) throws(OIDCError) -> Int32 {
+        var documents = results.documents
+        if documents.isEmpty, results.failure == nil {
             if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil {
                 throw operand.notSignedIn
             }
@@ -68,8 +85,7 @@ extension LogoutCommand {
             if documents.count > 1 { document["others"] = .array(Array(documents.dropFirst())) }
             try context.console.output(.object(document))
         }
-        for failure in failures.dropFirst() { context.console.warn(failure.commandLine) }
-        if let failure = failures.first { throw failure }
+        if let failure = results.failure { throw failure }
         return 0
     }
 

@@ -82,59 +82,6 @@ struct LogoutCommand: RunnableCommand {
         return try forget(removal, provider, context)
     }
 
-    private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let known = try KnownProviders(provider)
-        var documents: [JSONValue] = []
-        // The worst failure becomes the error of the command; the others are warnings before it.
-        var worst: OIDCError?
-        let note = { (error: OIDCError) in
-            guard let held = worst else { return worst = error }
-            let isWorse = Diagnostics.exitCode(error) > Diagnostics.exitCode(held)
-            context.console.warn((isWorse ? held : error).commandLine)
-            if isWorse { worst = error }
-        }
-        let sessions = try known.sessions(orNote: note)
-        let leftovers = try known.takeLeftovers(orNote: note) { _ in true }
-        func end(
-            in store: KnownProviders.Store, _ take: () throws(OIDCError) -> Removal
-        ) throws(OIDCError) {
-            do {
-                let removal = try take()
-                let own = removal.session.map { known.provider(of: $0.key, in: store) } ?? provider
-                if let key = removal.session?.key { ResourceRecords(context)?.forget(key) }
-                let outcome = try forget(removal, own, context)
-                documents.append(
-                    outcome.json(
-                        of: removal.session?.key.provider,
-                        removal.session.flatMap { known.profile(of: $0.key, in: store) }))
-                guard var failure = outcome.failure else { return }
-                if let key = removal.session?.key {
-                    failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"
-                }
-                note(failure)
-            } catch {
-                guard error.kind != .interrupted else {
-                    if let worst { context.console.warn(worst.commandLine) }
-                    throw error
-                }
-                note(error)
-            }
-        }
-        for stored in sessions {
-            try end(in: stored.store) { () throws(OIDCError) in
-                try take(stored.session, from: stored.store.store, provider)
-            }
-        }
-        for leftover in leftovers {
-            try end(in: leftover.store) { () throws(OIDCError) in
-                Removal(content: .success(leftover.session))
-            }
-        }
-        if context.console.isJSON { try context.console.output(.array(documents)) }
-        if let worst { throw worst }
-        return 0
-    }
-
     /// The result of a logout.
     struct Outcome {
         /// The provider's answer to the revocation; nil if none was requested.
