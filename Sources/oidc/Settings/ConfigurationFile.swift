@@ -16,68 +16,17 @@ struct ConfigurationFile: Sendable {
     init(parsing bytes: [UInt8], path: String, option: String = "") throws(OIDCError) {
         self.path = path
         self.option = option
-        let fix = "fix it, then: oidc config check\(option)"
-        let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch {
-            throw ConfigurationFile.error(
-                path, "is not valid JSON (\(error.inFile))", hint: fix)
-        }
-        guard let object = json.object else {
-            throw ConfigurationFile.error(
-                path, "must hold a JSON object, not \(json.typeName)",
-                hint: fix)
-        }
+        let reader = Reader(path: path, option: option)
+        let object = try reader.document(bytes)
         isFlat = object["profiles"] == nil
         guard let listed = object["profiles"] else {
             defaultProfile = nil
             profiles = object.isEmpty ? [] : [("default", object)]
             return
         }
-        let known = ["profiles", "default_profile"]
-        if let stray = object.names.first(where: { !known.contains($0) }) {
-            let nearest = Nearest.match(stray, among: known)
-            let problem =
-                "has an unknown member \"\(DisplayText.distinct(stray, from: known))\" beside \"profiles\""
-            throw ConfigurationFile.error(
-                path, problem + (nearest.map { ", did you mean \($0)?" } ?? ""),
-                hint: nearest != nil || Setting.named(stray) == nil
-                    ? "correct it, then: oidc config check\(option)"
-                    : "move it into a profile, then: oidc config check\(option)")
-        }
-        guard let members = listed.object?.members else {
-            throw ConfigurationFile.error(
-                path, "profiles: expected an object, found \(listed.typeName)",
-                hint: fix)
-        }
-        var profiles: [(String, JSONObject)] = []
-        for member in members {
-            guard let values = member.value.object else {
-                throw ConfigurationFile.error(
-                    path,
-                    "profile \(DisplayText.quoted(member.name)): expected an object, found "
-                        + member.value.typeName, hint: fix)
-            }
-            profiles.append((member.name, values))
-        }
-        self.profiles = profiles
-        switch object["default_profile"] {
-        case nil: defaultProfile = nil
-        case .string(let name)? where profiles.contains { $0.0 == name }: defaultProfile = name
-        case .string(let name)?:
-            let nearest = Nearest.match(name, among: profiles.map(\.0)) ?? profiles.first?.0
-            throw ConfigurationFile.error(
-                path,
-                "default_profile: there is no profile "
-                    + "\"\(DisplayText.distinct(name, from: profiles.map(\.0)))\""
-                    + ConfigurationFile.listed(profiles.map(\.0), beside: name),
-                hint: nearest.map { "oidc config use \(ShellWord.quoted($0))\(option)" }
-                    ?? "remove default_profile")
-        case let other?:
-            throw ConfigurationFile.error(
-                path, "default_profile: expected the name of a profile, found \(other.typeName)",
-                hint: profiles.first.map { "oidc config use \(ShellWord.quoted($0.0))\(option)" }
-                    ?? "remove default_profile")
-        }
+        try reader.checkMembers(object)
+        profiles = try reader.profiles(listed)
+        defaultProfile = try reader.defaultProfile(object["default_profile"], among: profiles.map(\.name))
     }
 
     /// Returns the profile that `profile(named:)` finds, without parsing the others. Returns nil if anything
@@ -147,7 +96,7 @@ struct ConfigurationFile: Sendable {
     }
 
     /// Lists the first profiles, for an error about an unknown name.
-    private static func listed(_ names: [String], beside name: String) -> String {
+    fileprivate static func listed(_ names: [String], beside name: String) -> String {
         guard !names.isEmpty else { return "; it has no profiles" }
         let shown = names.prefix(5).map { DisplayText.distinct($0, from: [name]) }.joined(separator: ", ")
         return " (profiles: \(shown)\(names.count > 5 ? ", …" : ""))"
@@ -155,5 +104,72 @@ struct ConfigurationFile: Sendable {
 
     static func error(_ path: String, _ problem: String, hint: String? = nil) -> OIDCError {
         OIDCError(.usage, "configuration \(DisplayText.clean(path)) \(problem)", hint: hint, stage: .settings)
+    }
+}
+
+/// The checks of a file's outer form. Their hints use the same file.
+private struct Reader {
+    let path: String
+    let option: String
+
+    func document(_ bytes: [UInt8]) throws(OIDCError) -> JSONObject {
+        let json: JSONValue
+        do { json = try JSONValue(parsing: bytes) } catch {
+            throw fault("is not valid JSON (\(error.inFile))")
+        }
+        guard let object = json.object else { throw fault("must hold a JSON object, not \(json.typeName)") }
+        return object
+    }
+
+    /// Refuses members beside `profiles` and `default_profile`.
+    func checkMembers(_ object: JSONObject) throws(OIDCError) {
+        let known = ["profiles", "default_profile"]
+        guard let stray = object.names.first(where: { !known.contains($0) }) else { return }
+        let nearest = Nearest.match(stray, among: known)
+        let fix =
+            nearest != nil || Setting.named(stray) == nil ? "correct it" : "move it into a profile"
+        throw fault(
+            "has an unknown member \"\(DisplayText.distinct(stray, from: known))\" beside \"profiles\""
+                + (nearest.map { ", did you mean \($0)?" } ?? ""), fix: fix)
+    }
+
+    func profiles(_ listed: JSONValue) throws(OIDCError) -> [(name: String, values: JSONObject)] {
+        guard let members = listed.object?.members else {
+            throw fault("profiles: expected an object, found \(listed.typeName)")
+        }
+        return try members.map { member throws(OIDCError) in
+            guard let values = member.value.object else {
+                throw fault(
+                    "profile \(DisplayText.quoted(member.name)): expected an object, found "
+                        + member.value.typeName)
+            }
+            return (member.name, values)
+        }
+    }
+
+    func defaultProfile(_ value: JSONValue?, among names: [String]) throws(OIDCError) -> String? {
+        guard let value else { return nil }
+        guard let name = value.string else {
+            throw fault(
+                "default_profile: expected the name of a profile, found \(value.typeName)", using: names.first
+            )
+        }
+        guard !names.contains(name) else { return name }
+        throw fault(
+            "default_profile: there is no profile \"\(DisplayText.distinct(name, from: names))\""
+                + ConfigurationFile.listed(names, beside: name),
+            using: Nearest.match(name, among: names) ?? names.first)
+    }
+
+    private func fault(_ problem: String, fix: String = "fix it") -> OIDCError {
+        ConfigurationFile.error(path, problem, hint: "\(fix), then: oidc config check\(option)")
+    }
+
+    /// Returns an error about the default profile; the hint chooses another one.
+    private func fault(_ problem: String, using profile: String?) -> OIDCError {
+        ConfigurationFile.error(
+            path, problem,
+            hint: profile.map { "oidc config use \(ShellWord.quoted($0))\(option)" }
+                ?? "remove default_profile")
     }
 }
