@@ -19,6 +19,10 @@ struct XMLAnswer {
 
     private static let elementLimit = 100
     private(set) var elements: [Element] = []
+    /// The names of the elements that are not closed yet.
+    private var open: [String] = []
+    /// The index of the element whose text follows; nil after its end.
+    private var last: Int?
 
     /// Returns the text of an element.
     subscript(path: String) -> String? { elements.first { $0.path == path }?.text }
@@ -35,33 +39,9 @@ struct XMLAnswer {
             guard ASCII.trimmed(first).hasSuffix("?>") else { throw Malformed("a tag is malformed") }
             tags.removeFirst()
         }
-        var open: [String] = []
-        // The element whose text follows; nil after its end.
-        var last: Int?
         for tag in tags {
             guard let (tag, text) = tag.parts(around: ">") else { throw Malformed("a tag is not closed") }
-            if tag.hasPrefix("/") {
-                guard let name = open.popLast(), "/\(name)" == ASCII.trimmed(tag) else {
-                    throw Malformed("a tag closes nothing")
-                }
-                last = nil
-            } else {
-                // An element with other elements has no text.
-                guard last.map({ elements[$0].text.isEmpty }) ?? (elements.isEmpty || !open.isEmpty) else {
-                    throw Malformed("an element is misplaced")
-                }
-                open.append(try XMLAnswer.name(tag))
-                let path = open.joined(separator: "/")
-                guard elements.count < XMLAnswer.elementLimit, self[path] == nil else {
-                    throw Malformed("too many elements, or one is repeated")
-                }
-                last = elements.count
-                elements.append(Element(path: path))
-                if tag.hasSuffix("/") {
-                    last = nil
-                    open.removeLast()
-                }
-            }
+            if tag.hasPrefix("/") { try close(tag) } else { try start(tag) }
             let content = try XMLAnswer.decoded(ASCII.trimmed(text))
             if let last {
                 elements[last].text = content
@@ -70,6 +50,31 @@ struct XMLAnswer {
             }
         }
         guard open.isEmpty, !elements.isEmpty else { throw Malformed("an element is not closed") }
+    }
+
+    private mutating func close(_ tag: Substring) throws(Malformed) {
+        guard let name = open.popLast(), "/\(name)" == ASCII.trimmed(tag) else {
+            throw Malformed("a tag closes nothing")
+        }
+        last = nil
+    }
+
+    private mutating func start(_ tag: Substring) throws(Malformed) {
+        // An element with other elements has no text.
+        guard last.map({ elements[$0].text.isEmpty }) ?? (elements.isEmpty || !open.isEmpty) else {
+            throw Malformed("an element is misplaced")
+        }
+        open.append(try XMLAnswer.name(tag))
+        let path = open.joined(separator: "/")
+        guard elements.count < XMLAnswer.elementLimit, self[path] == nil else {
+            throw Malformed("too many elements, or one is repeated")
+        }
+        last = elements.count
+        elements.append(Element(path: path))
+        if tag.hasSuffix("/") {
+            last = nil
+            open.removeLast()
+        }
     }
 
     /// Returns the name in a start tag. Attributes, such as `xmlns="…"`, are ignored if they are well-formed.

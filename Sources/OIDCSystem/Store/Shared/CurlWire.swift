@@ -45,44 +45,35 @@ final class CurlWire: Wire, @unchecked Sendable {
         } catch {
             throw .other(error)
         }
-        var options = CurlOptions(easy)
-        options.set(OIDC_CURLOPT_URL, url.text)
-        options.set(OIDC_CURLOPT_NOSIGNAL, 1)
-        options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
-        options.set(OIDC_CURLOPT_PROXY, "")
-        options.offer(OIDC_CURLOPT_SSL_ENABLE_ALPN, 0)
-        let left = deadline.milliseconds(from: .now())
-        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, min(left, 3_600_000))))
-        _ = oidc_curl_keep_sockets(easy)
         let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
         errorText[0] = 0
-        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .store)
-        setup.setTrust(true, &options)
-        setup.setClientCertificate(&options)
-        let code =
-            options.rejected == nil ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
+        let isSet = setup.setConnectOnly(to: url, CurlOptions(easy), errorText, until: deadline)
+        let code = isSet ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
         var socket: Int32 = -1
         let request = HTTPRequest(.get, url, usesClientCertificate: true)
         let failure = { @Sendable (result: CurlResult) in
             CurlFailure(result: result, request: request, stage: .store, configuration: configuration)
         }
-        guard code == 0, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 else {
+        if code == 0, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 {
+            return CurlWire(library, easy, socket, errorText, failure)
+        }
+        defer {
+            library.pointee.easy_cleanup(easy)
+            errorText.deallocate()
+        }
+        switch code {
+        case 28: throw .slow
+        // The host was not resolved, or the connection was refused: another server may answer.
+        case 6, 7: throw .broken(CurlFailure.meaning(of: code))
+        default:
             var verification = 0
             _ = oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_SSL_VERIFYRESULT), &verification)
-            library.pointee.easy_cleanup(easy)
             var result = CurlResult(ending: .code(code))
             result.certificateVerification = verification
             result.text = String(cString: errorText)
-            errorText.deallocate()
-            switch code {
-            case 28: throw .slow
-            // The host was not resolved, or the connection was refused: another server may answer.
-            case 6, 7: throw .broken(CurlFailure.meaning(of: code))
-            default: throw .other(failure(result).error)
-            }
+            throw .other(failure(result).error)
         }
-        return CurlWire(library, easy, socket, errorText, failure)
     }
 
     func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
@@ -133,5 +124,28 @@ final class CurlWire: Wire, @unchecked Sendable {
 
     private func wait(_ direction: Poll.Direction, until deadline: MonotonicTime) throws(WireFault) {
         try WireWait.wait(for: socket, direction, until: deadline)
+    }
+}
+
+extension CurlSetup {
+    /// Sets the options of a connection whose bytes are sent and received directly after the TLS handshake.
+    /// Returns false if libcurl refused one.
+    fileprivate func setConnectOnly(
+        to url: WebURL, _ options: CurlOptions, _ errorText: UnsafeMutablePointer<CChar>,
+        until deadline: MonotonicTime
+    ) -> Bool {
+        var options = options
+        options.set(OIDC_CURLOPT_URL, url.text)
+        options.set(OIDC_CURLOPT_NOSIGNAL, 1)
+        options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
+        options.set(OIDC_CURLOPT_PROXY, "")
+        options.offer(OIDC_CURLOPT_SSL_ENABLE_ALPN, 0)
+        let left = deadline.milliseconds(from: .now())
+        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, min(left, 3_600_000))))
+        _ = oidc_curl_keep_sockets(options.easy)
+        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
+        setTrust(true, &options)
+        setClientCertificate(&options)
+        return options.rejected == nil
     }
 }
