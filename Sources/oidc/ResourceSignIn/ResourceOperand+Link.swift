@@ -98,12 +98,42 @@ extension ResourceOperand {
         var target = target
         target.isIssuerNamed =
             link.isIssuerNamed || ResourceOwnership(entries: entries).names(issuer: link.issuer)
-        let origin = SettingLayers.Origin.resource(url.text)
-        var found: [SettingLayers.Entry] = []
-        func add(_ setting: Setting, _ value: JSONValue?) {
-            guard let value else { return }
-            found.append(SettingLayers.Entry(setting: setting, value: value, origin: origin))
-        }
+        var layers = LinkLayers(link, origin: .resource(url.text), metadataURL: settings.client.metadataURL)
+        layers.addLink(scope: scope)
+        if let registered { layers.add(registered) }
+        layers.addOwn(
+            ResourceOwnership(entries: entries).entries(for: link.issuer), isRegistered: registered != nil)
+        if scope == nil { layers.addScopeOfMachine() }
+        layers.addSettingsOfLink()
+        let isOwnProfile = ownership.isOwned(.profile, by: [link.issuer])
+        let profile = namedProfile ?? link.profile ?? (isOwnProfile ? settings.profile : nil)
+        return ProviderContext(
+            context.settings(profile: profile, layers.found + layers.own), context, target: target)
+    }
+}
+
+/// The settings of a link's provider: those that the link and the client's registration contain, and those that
+/// were given and belong to this server and client.
+private struct LinkLayers {
+    let link: ResourceLink
+    let origin: SettingLayers.Origin
+    /// The client metadata document that the settings name.
+    let metadataURL: String?
+    private(set) var found: [SettingLayers.Entry] = []
+    private(set) var own: [SettingLayers.Entry] = []
+
+    init(_ link: ResourceLink, origin: SettingLayers.Origin, metadataURL: String?) {
+        self.link = link
+        self.origin = origin
+        self.metadataURL = metadataURL
+    }
+
+    private mutating func add(_ setting: Setting, _ value: JSONValue?) {
+        guard let value else { return }
+        found.append(SettingLayers.Entry(setting: setting, value: value, origin: origin))
+    }
+
+    mutating func addLink(scope: Scope?) {
         add(.issuer, .string(link.issuer))
         add(.clientID, .string(link.clientID))
         add(.resource, .array([.string(link.resource)]))
@@ -111,25 +141,34 @@ extension ResourceOperand {
         add(.account, link.account.map { .string($0) })
         add(.scope, scope.map { .string($0.text) })
         if link.bindsTokens { add(.dpop, true) }
-        if let registered {
-            for member in registered.settings.members {
-                if let setting = Setting.named(member.name) { add(setting, member.value) }
-            }
-            add(.clientSecret, registered.clientSecret.map { .string($0.revealed) })
+    }
+
+    mutating func add(_ registered: RegisteredRecord) {
+        for member in registered.settings.members {
+            if let setting = Setting.named(member.name) { add(setting, member.value) }
         }
-        var own = ResourceOwnership(entries: entries).entries(for: link.issuer)
-        let isRegistered = registered != nil || link.registration != nil
-        let isOwnClient = !isRegistered && link.clientID != settings.client.metadataURL
-        own.removeAll { entry in
+        add(.clientSecret, registered.clientSecret.map { .string($0.revealed) })
+    }
+
+    mutating func addOwn(_ entries: [SettingLayers.Entry], isRegistered: Bool) {
+        let isOwnClient = !isRegistered && link.registration == nil && link.clientID != metadataURL
+        own = entries.filter { entry in
             // A secret is only for the client that it was configured for.
-            if !isOwnClient, entry.setting.owner == .client { return true }
+            if !isOwnClient, entry.setting.owner == .client { return false }
             // The scope of a profile or variable was for the sign-in; for a token it would request a narrower
             // one.
-            return entry.setting == .scope && entry.origin.layer != .options
+            return entry.setting != .scope || entry.origin.layer == .options
         }
-        if scope == nil, !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) {
-            add(.scope, link.scope.flatMap { $0.isEmpty ? nil : .string($0.text) })
-        }
+    }
+
+    /// Adds the link's scope for a grant without a user, unless an option names one.
+    mutating func addScopeOfMachine() {
+        guard !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) else { return }
+        add(.scope, link.scope.flatMap { $0.isEmpty ? nil : .string($0.text) })
+    }
+
+    /// Adds the settings that the link keeps from its sign-in, which options replace.
+    mutating func addSettingsOfLink() {
         func isRedirect(_ entry: SettingLayers.Entry) -> Bool { Setting.redirects.contains(entry.setting) }
         let given = own.filter { $0.origin.layer == .options }
         let keepsRedirect =
@@ -143,13 +182,9 @@ extension ResourceOperand {
             else { continue }
             add(setting, member.value)
         }
-        if link.clientID == settings.client.metadataURL, !(found + own).contains(where: isRedirect) {
+        if link.clientID == metadataURL, !(found + own).contains(where: isRedirect) {
             // The redirect URLs of the document that `oidc register --client-metadata` prints.
             add(.redirectPorts, .array(ClientRegistration.ports.map { JSONValue(Int64($0)) }))
         }
-        let isOwnProfile = ownership.isOwned(.profile, by: [link.issuer])
-        let profile = namedProfile ?? link.profile ?? (isOwnProfile ? settings.profile : nil)
-        return ProviderContext(
-            context.settings(profile: profile, found + own), context, target: target)
     }
 }

@@ -5,8 +5,8 @@ import OIDCSystem
 extension ResourceResolution {
     /// Returns the link to store after a sign-in.
     func link(
-        _ found: Found, _ server: ProviderMetadata, _ scope: Scope, _ client: ResourceClient.Choice,
-        _ grant: GrantType, _ entries: [SettingLayers.Entry]
+        to found: Found, at server: ProviderMetadata, scope: Scope, client: ResourceClient.Choice,
+        grant: GrantType, entries: [SettingLayers.Entry]
     ) throws(OIDCError) -> ResourceLink {
         let issuer = server.issuer ?? ""
         let given = ResourceOwnership(entries: entries)

@@ -100,7 +100,8 @@ struct ResourceResolution {
         ).choice(for: grant)
         trace("client: \(DisplayText.clean(client.clientID)) (\(client.reason))")
         let entries = try operand.entries(of: client.profile)
-        let link = try link(found, server, requested.scope, client, grant, entries)
+        let link = try link(
+            to: found, at: server, scope: requested.scope, client: client, grant: grant, entries: entries)
         return operand.provider(
             ResourceTarget(
                 operand: operand, link: link, earlierLink: earlier, isNewlyRegistered: client.isNew,
