@@ -30,12 +30,12 @@ extension SessionTokens {
             if try !store.replace(stored, with: outcome.session) {
                 // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
                 if let other = otherDelivery(source, than: stored) { return other }
-                warnings.append(unstored())
+                warnings.append(tokenNotStored())
             }
         } catch {
             // The same error is reported once.
             let isReported = warnings.contains(SessionTokens.successorNotStored(error))
-            if !isReported { warnings.append(SessionTokens.unkept(error)) }
+            if !isReported { warnings.append(SessionTokens.tokenNotStored(error)) }
         }
         if failure != nil { store.leave(nil, for: key, replacing: nil) }
         if wait.isCancelled() {
@@ -114,7 +114,7 @@ extension SessionTokens {
     }
 
     /// Returns the warning about a token whose session changed during the request.
-    private func unstored() -> Warning {
+    private func tokenNotStored() -> Warning {
         if case .success(nil) = Result(catching: { () throws(OIDCError) in try store.load(key) }) {
             return "the session is gone (signed out, or lost by the store); the token was not stored"
         }

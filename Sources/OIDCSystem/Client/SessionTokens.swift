@@ -154,11 +154,11 @@ package struct SessionTokens {
             let outcome = try request(nil, .own).check()
             return Delivery(
                 session: outcome.session, access: try outcome.access.get(),
-                warnings: outcome.warnings + [SessionTokens.unkept(error)])
+                warnings: outcome.warnings + [SessionTokens.tokenNotStored(error)])
         }
     }
 
-    static func unkept(_ error: OIDCError) -> Warning {
+    static func tokenNotStored(_ error: OIDCError) -> Warning {
         Warning("the token could not be stored: \(error.message)", hint: error.hint)
     }
 
