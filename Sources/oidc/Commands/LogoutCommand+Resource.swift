@@ -19,7 +19,8 @@ extension LogoutCommand {
                 }
             }
         }
-        func finish(_ removal: Removal, of key: SessionKey, in store: KnownProviders.Store) throws(OIDCError) {
+        func finish(_ removal: Removal, of key: SessionKey, in store: KnownProviders.Store) throws(OIDCError)
+        {
             let provider = known.provider(of: key, in: store)
             results.add(
                 try forget(removal, provider, context), of: key, profile: provider.settings.profile)
