@@ -20,7 +20,7 @@ struct PresetProfile {
         self.preset = preset
         var values = try preset.values(words, line: line)
         registrationPage = preset.registrationPage(values)
-        values["client_id"] = try preset.clientID(of: options)
+        values["client_id"] = try preset.clientID(of: options, words)
         var templates = Array(preset.settings(values))
         let isPublic = options.contains { $0.setting == .clientAuth && $0.value == "none" }
         if preset.secret == .required, !isPublic { templates.append((.clientSecretFile, secretFile)) }
@@ -92,7 +92,9 @@ extension Preset {
     }
 
     /// Returns the client ID. Checks it if it is part of the issuer's URL.
-    fileprivate func clientID(of options: [SettingLayers.Entry]) throws(OIDCError) -> String? {
+    fileprivate func clientID(
+        of options: [SettingLayers.Entry], _ words: [String]
+    ) throws(OIDCError) -> String? {
         guard let id = options.first(where: { $0.setting == .clientID })?.value.string,
             settings.contains(where: { $0.value.includes("{client_id}") })
         else { return "ID" }
@@ -100,7 +102,7 @@ extension Preset {
             throw OIDCError.usage(
                 "client_id is part of the issuer's URL: expected \(PresetParameter.Check.segment.expectation), "
                     + "found \(DisplayText.quoted(id, limit: 80))",
-                hint: "oidc config init --issuer URL --client-id ID")
+                hint: "oidc config init \(example(keeping: words)) --client-id ID")
         }
         return id
     }
@@ -134,16 +136,17 @@ extension Preset {
     }
 
     /// Returns example arguments: the preset, the valid parameters that were given, with corrected names, and
-    /// examples for the rest.
+    /// examples for the rest. An optional parameter that was not given is left out.
     fileprivate func example(keeping words: [String]) -> String {
         var given: [String: String] = [:]
         for word in words {
             guard let equals = word.firstIndex(of: "="),
                 let key = Nearest.match(String(word[..<equals]), among: parameters.map(\.name)),
-                let parameter = parameters.first(where: { $0.name == key }),
-                case let value = String(word[word.index(after: equals)...]), parameter.problem(value) == nil
+                let parameter = parameters.first(where: { $0.name == key })
             else { continue }
-            given[key] = given[key] ?? "\(key)=\(value)"
+            let value = String(word[word.index(after: equals)...])
+            let isValid = parameter.problem(value) == nil
+            given[key] = given[key] ?? "\(key)=\(isValid ? value : parameter.example)"
         }
         let arguments = parameters.compactMap { parameter in
             given[parameter.name]

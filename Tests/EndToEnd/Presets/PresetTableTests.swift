@@ -218,4 +218,24 @@ struct PresetTableTests {
         #expect(Self.settings(entries).provider.issuer == "https://id.example.com")
         #expect(throws: OIDCError.self) { try Self.profile(preset, []) }
     }
+
+    @Test("the hint for a bad value keeps the preset and has an example of the parameter, optional or not")
+    func hints() throws {
+        func hint(_ name: String, _ words: [String]) throws -> String? {
+            let preset = try #require(Preset.named(name))
+            let error = #expect(throws: OIDCError.self) { try Self.profile(preset, words) }
+            return error?.hint?.description
+        }
+        #expect(try hint("gitlab", ["host=not a host"]) == "gitlab host=gitlab.example.com")
+        #expect(try hint("gitlab", ["hosts"]) == "gitlab")
+        #expect(try hint("okta", ["domain=/"]) == "okta domain=dev-123456.okta.com")
+        let duo = try #require(Preset.named("duo"))
+        let error = #expect(throws: OIDCError.self) {
+            try PresetProfile(
+                duo, words: ["sso=sso-1"],
+                options: [try SettingsLoader.entry(.clientID, "a/b", .option("--set"), named: "client_id")],
+                secretFile: "/x", line: { $0 })
+        }
+        #expect(error?.hint?.description == "oidc config init duo sso=sso-1 --client-id ID")
+    }
 }
