@@ -173,4 +173,24 @@ struct PendingSessionTests {
         #expect(try machine().load(.example) == nil)
         #expect(try files() == [])
     }
+
+    @Test("a server that refuses a record is not away: nothing waits for it, and its lease is released")
+    func refused() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        let store = try machine()
+        let lease = "lease/\(SessionKey.example.fileStem)"
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.reserveSpace(for: .example)
+            engine.fail(OIDCError(.failed, "out of memory", stage: .store), writing: "session/")
+            let error = #expect(throws: OIDCError.self) {
+                try store.replace(.example(), with: .example("at-2"))
+            }
+            #expect(error?.message.contains("kept on this machine") == true, "\(error as Any)")
+            engine.state.withLock { $0.writeFailure = nil }
+            #expect(engine.state.withLock { $0.entries[lease] } != nil)
+        }
+        #expect(milliseconds.passed.withLock { $0 } == 0)
+        #expect(engine.state.withLock { $0.entries[lease] } == nil)
+        #expect(try machine().load(.example) == .example("at-2"))
+    }
 }
