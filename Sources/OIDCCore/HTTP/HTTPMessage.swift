@@ -170,7 +170,7 @@ public struct HTTPResponse: Hashable, Sendable {
     /// from its arrival.
     public var retryAfter: Int? {
         guard let text = headers["Retry-After"].map({ ASCII.trimmed($0) }) else { return nil }
-        if let seconds = Int(text) { return seconds >= 0 ? min(seconds, 86_400) : nil }
+        if !text.isEmpty, text.utf8.allSatisfy(ASCII.isDigit) { return min(Int(text) ?? .max, 86_400) }
         guard let end = HTTPDate.instant(text),
             let start = headers["Date"].flatMap(HTTPDate.instant) ?? receivedAt, end >= start
         else { return nil }

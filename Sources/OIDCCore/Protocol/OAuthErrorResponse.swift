@@ -112,8 +112,8 @@ extension OAuthErrorResponse {
     /// (RFC 6749 §5.2).
     var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
 
-    /// Returns the error for an unexpected answer: 429, 5xx and the codes for a temporary failure mean that a
-    /// later attempt may succeed, anything else is a refusal. `hint` returns the hint for a code.
+    /// Returns the error for an unexpected answer: 408, 429, 5xx and the codes for a temporary failure mean that
+    /// a later attempt may succeed, anything else is a refusal. `hint` returns the hint for a code.
     static func failure(
         _ response: HTTPResponse, stage: Stage, url: WebURL? = nil,
         withholding secrets: WithheldSecrets = WithheldSecrets(),
@@ -121,7 +121,7 @@ extension OAuthErrorResponse {
     ) -> OIDCError {
         let answer = OAuthErrorResponse(response, withholding: secrets)
         let isTemporary =
-            response.status == 429 || (500...599).contains(response.status)
+            [408, 429].contains(response.status) || (500...599).contains(response.status)
             || (400..<500).contains(response.status) && answer?.isTemporary == true
         let what: String
         if let answer {

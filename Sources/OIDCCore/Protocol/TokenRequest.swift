@@ -128,11 +128,14 @@ public struct TokenRequest: Sendable {
 
 extension TokenRequest {
     /// Returns the error for a refusal of this grant. Only `invalid_grant` on a refresh means that the
-    /// session has ended.
+    /// session has ended, unless the answer contradicts itself: it has tokens too, which are kept.
     func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
         if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant",
-            let refusal = OAuthErrorResponse(response, withholding: secrets), refusal.isStandardMember
+            let refusal = OAuthErrorResponse(response, withholding: secrets), refusal.isStandardMember,
+            !["refresh_token", "access_token"].contains(where: {
+                TokenResponse.token($0, in: response) != nil
+            })
         {
             error.kind = .loginRequired
             error.message = "token: the session has ended: the provider answered \(refusal.text)"

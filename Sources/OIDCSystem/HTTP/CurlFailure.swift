@@ -49,7 +49,7 @@ struct CurlFailure {
             42 where result.isSent:
             broken("\(host) closed the connection without answering")
         case 92: broken("\(host) ended the request without answering")
-        case 18: broken("the answer from \(host) is incomplete")
+        case 18: incomplete
         case 55, 56, 97: brokenConnection
         default: error(.unreachable, "the request to \(host) failed: \(Self.meaning(of: code))")
         }
@@ -147,6 +147,9 @@ struct CurlFailure {
         return error(
             .unreachable, "the proxy does not connect to \(host): it answered \(status)", hint: hint)
     }
+
+    /// The error for an answer that the provider did not send to its end.
+    var incomplete: OIDCError { broken("the answer from \(host) is incomplete") }
 
     private func broken(_ message: String) -> OIDCError {
         error(.unreachable, message + aftermath, hint: .tryAgain(seconds: nil))

@@ -98,6 +98,23 @@ struct TokenErrorTests {
         #expect(found?.hint == hint)
     }
 
+    @Test("invalid_grant beside tokens contradicts itself and ends no session", arguments: [200, 400])
+    func besideTokens(_ status: Int) throws {
+        for member in [#""refresh_token":"rt-2""#, #""access_token":"at","token_type":"Bearer""#] {
+            let response = Fixture.json(#"{"error":"invalid_grant",\#(member)}"#, status: status)
+            let endpoint = TokenEndpoint(
+                url: try Fixture.url("https://op.example/token"), client: Client(id: "cli"))
+            let call = try endpoint.call(Self.refresh, now: Fixture.now, random: Fixture.random())
+            guard case .faulty(let error, _, _) = try call.read(response) else {
+                Issue.record("not faulty")
+                continue
+            }
+            #expect(!error.endsSession && error.message.contains("answered invalid_grant"), "\(error)")
+        }
+        let alone = try error(Fixture.json(#"{"error":"invalid_grant"}"#, status: status), Self.refresh)
+        #expect(alone?.endsSession == true)
+    }
+
     @Test("Keycloak's 401 for a wrong or missing secret leads to the client, its other refusals do not")
     func keycloak() throws {
         for (description, hint) in [
@@ -112,7 +129,9 @@ struct TokenErrorTests {
         }
     }
 
-    @Test("429 and 5xx mean try later, with the code and the time to wait", arguments: [429, 500, 503])
+    @Test(
+        "408, 429 and 5xx mean try later, with the code and the time to wait",
+        arguments: [408, 429, 500, 503])
     func temporary(_ status: Int) throws {
         for request in [TokenRequest.clientCredentials(), Self.refresh] {
             let response = Fixture.json(
@@ -141,7 +160,10 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "Retry-After is digits, at most a day", arguments: [("-5", nil), ("x", nil), ("9999999", 86_400)])
+        "Retry-After is digits, at most a day",
+        arguments: [
+            ("-5", nil), ("x", nil), ("9999999", 86_400), ("99999999999999999999", 86_400), ("", nil),
+        ])
     func retryAfter(_ text: String, _ seconds: Int?) throws {
         let response = Fixture.json("{}", status: 503, [("Retry-After", text)])
         #expect(try error(response)?.retryAfter == seconds)

@@ -142,6 +142,21 @@ struct CurlHostileTests {
                     hint: "check the host and the port"))
     }
 
+    @Test(
+        "an answer that ends in its header is incomplete: a later attempt may succeed",
+        arguments: ["HTTP/1.1 200 OK\r\nContent-Ty", "HTTP/1.1 200 OK\r\n"])
+    func cutHeader(text: String) throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(text)
+        }
+        #expect(
+            failure(server)
+                == OIDCError(
+                    .unreachable, "discovery: the answer from 127.0.0.1:\(server.port) is incomplete",
+                    hint: .tryAgain(seconds: nil), stage: .discovery))
+    }
+
     @Test("an empty answer to a GET counts as no answer")
     func empty() throws {
         let server = try ScriptedServer { peer in _ = peer.readRequest() }
