@@ -234,8 +234,9 @@ struct SettingsTests {
     }
 
     @Test(
-        "text with a control character is refused, as a list or hint that repeats it would be wrong",
-        arguments: [("work", 3), ("a\nb", 2), ("a\u{1B}[2J", 2)] as [(String, Int32)])
+        "text with an invisible character is refused, as a list or hint that repeats it would be wrong",
+        arguments: [("work", 3), ("é x", 3), ("a\nb", 2), ("a\u{1B}[2J", 2), ("é\u{202E}x", 2)]
+            as [(String, Int32)])
     func controlCharacters(account: String, status: Int32) throws {
         let program = try Program(ProviderServer())
         defer { program.remove() }

@@ -95,10 +95,10 @@ enum SettingKind: Sendable {
     func normalized(_ value: JSONValue) -> JSONValue? {
         switch self {
         case .text:
-            // Hints and lists repeat the value, and a line break would corrupt them.
-            guard let text = value.string, !text.isEmpty, !text.utf8.contains(where: ASCII.isControl) else {
-                return nil
-            }
+            // Hints and lists repeat the value, which must stay the same when it is pasted.
+            guard let text = value.string, !text.isEmpty,
+                !text.unicodeScalars.contains(where: DisplayText.isInvisible)
+            else { return nil }
             return value
         case .secret, .path: return value.string.flatMap { $0.isEmpty ? nil : value }
         case .choice(let words): return value.string.flatMap { words.contains($0) ? value : nil }

@@ -89,8 +89,8 @@ extension SettingsLoader {
     }
 
     static func mismatch(_ value: JSONValue, of setting: Setting) -> String {
-        let isUnclean = value.string?.utf8.contains(where: ASCII.isControl) == true
-        let condition = isUnclean ? " without control characters" : ""
+        let isUnclean = value.string?.unicodeScalars.contains(where: DisplayText.isInvisible) == true
+        let condition = isUnclean ? " without invisible characters" : ""
         let expected = "expected \(setting.kind.expectation)\(condition)"
         guard let stray = setting.kind.strayMember(of: value) else {
             let nearest = value.string.flatMap { Nearest.match($0, among: setting.kind.choices) }
