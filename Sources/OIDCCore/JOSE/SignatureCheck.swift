@@ -45,9 +45,12 @@ extension JWS {
                 found: quoted(name, unlike: SignatureAlgorithm.allCases.map(\.rawValue)))
         }
         if let allowed, !allowed.contains(where: { SignatureAlgorithm(joseName: $0) == algorithm }) {
-            let expected = DisplayText.clean(allowed.joined(separator: ", "))
-            throw HeaderRefusal(
-                "alg", expected: expected.isEmpty ? "one" : expected, found: quoted(name, unlike: allowed))
+            let hasSignature = allowed.contains { ASCII.lowercased($0) != "none" }
+            let expected =
+                hasSignature
+                ? DisplayText.clean(allowed.joined(separator: ", "))
+                : "one of the provider's signature algorithms (it lists none)"
+            throw HeaderRefusal("alg", expected: expected, found: quoted(name, unlike: allowed))
         }
         if let critical = header["crit"] {
             let names = critical.array?.compactMap(\.string).joined(separator: ", ") ?? critical.typeName

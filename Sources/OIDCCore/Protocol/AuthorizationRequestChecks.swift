@@ -76,7 +76,8 @@ extension Scope {
     package func check() throws(OIDCError) {
         guard isWellFormed else {
             throw .usage(
-                "scope: expected ASCII words without \" and \\, found \(DisplayText.clean(text))")
+                "scope: expected ASCII words without \" and \\, found \(DisplayText.clean(DisplayText.escaped(text)))"
+            )
         }
     }
 }

@@ -92,7 +92,8 @@ struct JSONAnswer {
         let seconds: Int64? =
             switch self[name] {
             case .number(let number): number.wholePart
-            case .string(let text): text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) ? Int64(text) : nil
+            case .string(let text) where text.utf8.first.map(ASCII.isDigit) == true:
+                (try? JSONValue(parsing: Array(text.utf8)))?.number?.wholePart
             default: nil
             }
         guard let seconds, (0...Int64(Int32.max)).contains(seconds) else { return nil }

@@ -125,7 +125,8 @@ enum TokenResponse {
         }
         guard scope?.isWellFormed != false else {
             throw .protocolViolation(
-                .token, "scope", expected: "ASCII words without \" and \\", found: scope?.text ?? "")
+                .token, "scope", expected: "ASCII words without \" and \\",
+                found: DisplayText.escaped(scope?.text ?? ""))
         }
         return request.scope.map { scope?.separated(as: $0) } ?? scope
     }

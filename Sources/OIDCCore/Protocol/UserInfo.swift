@@ -115,17 +115,18 @@ package enum UserInfo {
     }
 
     private static func plainClaims(_ response: HTTPResponse) throws(OIDCError) -> JSONObject {
-        let type = response.mediaType.map { DisplayText.quoted($0, limit: 60) } ?? "no content type"
+        let type =
+            response.mediaType.map { "as \(DisplayText.quoted($0, limit: 60))" } ?? "without a content type"
         let problem: String
         do throws(JSONError) {
             let json = try JSONValue(parsing: response.body)
             if let object = json.object { return object }
             problem = json.typeName
         } catch {
-            problem = error.description
+            problem = "text that is not JSON (\(error))"
         }
         throw OIDCError(
-            .refused, "\(Stage.userInfo.title): expected a JSON object, found \(type) (\(problem))",
+            .refused, "\(Stage.userInfo.title): expected a JSON object, found \(problem), sent \(type)",
             stage: .userInfo)
     }
 

@@ -113,8 +113,11 @@ struct SignatureCheckTests {
         #expect(throws: JWS.HeaderRefusal("alg", expected: "ES256, PS256", found: "\"RS256\"")) {
             try token.acceptedAlgorithm(allowed: ["ES256", "PS256"])
         }
-        #expect(throws: JWS.HeaderRefusal("alg", expected: "one", found: "\"RS256\"")) {
-            try token.acceptedAlgorithm(allowed: [])
+        let none = "one of the provider's signature algorithms (it lists none)"
+        for allowed in [[], ["none"]] {
+            #expect(throws: JWS.HeaderRefusal("alg", expected: none, found: "\"RS256\"")) {
+                try token.acceptedAlgorithm(allowed: allowed)
+            }
         }
     }
 

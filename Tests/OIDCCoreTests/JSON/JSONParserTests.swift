@@ -91,6 +91,12 @@ struct JSONParserTests {
         #expect(error?.inFile == "it is UTF-16 or UTF-32; save it as UTF-8")
     }
 
+    @Test("a file of zero bytes, as after a power failure, is not taken for another encoding")
+    func zeros() {
+        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: [0, 0, 0, 0]) }
+        #expect(error?.inFile == "it has nothing but zero bytes")
+    }
+
     @Test(
         "strings that are not UTF-8 are refused, with and without escapes",
         arguments: [[0xFF], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF5, 0x80, 0x80, 0x80]] as [[UInt8]])

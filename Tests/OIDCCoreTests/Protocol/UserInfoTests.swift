@@ -120,14 +120,17 @@ struct UserInfoTests {
     }
 
     static let nonsense: [(String, String?, String)] = [
-        ("<html>", "text/html", "\"text/html\" (expected a value at byte 0)"),
-        ("", nil, "no content type (the text is incomplete at byte 0)"),
-        ("[]", "application/json", "\"application/json\" (an array)"),
+        ("<html>", "text/html", "text that is not JSON (expected a value at byte 0), sent as \"text/html\""),
+        ("", nil, "text that is not JSON (the text is incomplete at byte 0), sent without a content type"),
+        ("[]", "application/json", "an array, sent as \"application/json\""),
         (
             #"{"sub":"alice","sub":"bob"}"#, "application/json",
-            "\"application/json\" (duplicate member \"sub\" at byte 15)"
+            "text that is not JSON (duplicate member \"sub\" at byte 15), sent as \"application/json\""
         ),
-        ("a.b.c", "text/plain\u{1B}", "\"text/plain\" (expected a value at byte 0)"),
+        (
+            "a.b.c", "text/plain\u{1B}",
+            "text that is not JSON (expected a value at byte 0), sent as \"text/plain\""
+        ),
     ]
 
     @Test("an answer that is not a JSON object is refused, with its content type", arguments: nonsense)
