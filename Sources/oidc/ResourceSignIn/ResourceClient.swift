@@ -149,15 +149,22 @@ struct ResourceClient {
     }
 
     /// Registers a client for all scopes that the resource supports, or for fewer if the server refuses them.
-    /// It also gets the scope of the client that it replaces: sign-ins for different scopes, or to different
-    /// resources, would otherwise replace each other's client.
+    /// These include the scope of the client that it replaces, or sign-ins for different scopes would keep
+    /// replacing each other's client.
     private func register(replacing earlier: RegisteredRecord?) throws(OIDCError) -> RegisteredRecord {
-        let all = [resource.scopesSupported, earlier?.scope].compactMap(\.self).reduce(scope) { $0.union($1) }
-        do throws(OIDCError) { return try register(settings(scope: all)) } catch {
-            guard ["invalid_client_metadata", "invalid_scope"].contains(error.oauthError), all != scope else {
-                throw error
+        let supported = resource.scopesSupported.map { scope.union($0) } ?? scope
+        // Without a scope, the server registers its default.
+        let all = supported.isEmpty ? supported : supported.union(earlier?.scope ?? Scope(""))
+        var fewer = [supported, scope][...]
+        var wanted = all
+        while true {
+            do throws(OIDCError) { return try register(settings(scope: wanted)) } catch {
+                fewer = fewer.drop { $0 == wanted }
+                guard ["invalid_client_metadata", "invalid_scope"].contains(error.oauthError),
+                    let next = fewer.popFirst()
+                else { throw error }
+                wanted = next
             }
-            return try register(settings(scope: scope))
         }
     }
 

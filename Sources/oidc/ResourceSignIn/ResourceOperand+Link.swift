@@ -101,9 +101,9 @@ extension ResourceOperand {
         var layers = LinkLayers(link, origin: .resource(url.text), metadataURL: settings.client.metadataURL)
         layers.addLink(scope: scope)
         if let registered { layers.add(registered) }
-        layers.addOwn(
+        layers.setOwn(
             ResourceOwnership(entries: entries).entries(for: link.issuer), isRegistered: registered != nil)
-        if scope == nil { layers.addScopeOfMachine() }
+        layers.addLinkScope(unless: scope)
         layers.addSettingsOfLink()
         let isOwnProfile = ownership.isOwned(.profile, by: [link.issuer])
         let profile = namedProfile ?? link.profile ?? (isOwnProfile ? settings.profile : nil)
@@ -113,7 +113,7 @@ extension ResourceOperand {
 }
 
 /// The settings of a link's provider: those that the link and the client's registration contain, and those that
-/// were given and belong to this server and client.
+/// were given and belong to this server and client. Each step looks at what the earlier ones have added.
 private struct LinkLayers {
     let link: ResourceLink
     let origin: SettingLayers.Origin
@@ -150,7 +150,7 @@ private struct LinkLayers {
         add(.clientSecret, registered.clientSecret.map { .string($0.revealed) })
     }
 
-    mutating func addOwn(_ entries: [SettingLayers.Entry], isRegistered: Bool) {
+    mutating func setOwn(_ entries: [SettingLayers.Entry], isRegistered: Bool) {
         let isOwnClient = !isRegistered && link.registration == nil && link.clientID != metadataURL
         own = entries.filter { entry in
             // A secret is only for the client that it was configured for.
@@ -161,13 +161,16 @@ private struct LinkLayers {
         }
     }
 
-    /// Adds the link's scope for a grant without a user, unless an option names one.
-    mutating func addScopeOfMachine() {
-        guard !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) else { return }
+    /// Adds the link's scope for a grant without a user, unless a scope is requested or an option names one.
+    mutating func addLinkScope(unless requested: Scope?) {
+        guard requested == nil, !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) else {
+            return
+        }
         add(.scope, link.scope.flatMap { $0.isEmpty ? nil : .string($0.text) })
     }
 
-    /// Adds the settings that the link keeps from its sign-in, which options replace.
+    /// Adds the settings that the link keeps from its sign-in, which options replace. Its redirect URL also
+    /// replaces that of a profile or variable.
     mutating func addSettingsOfLink() {
         func isRedirect(_ entry: SettingLayers.Entry) -> Bool { Setting.redirects.contains(entry.setting) }
         let given = own.filter { $0.origin.layer == .options }

@@ -268,4 +268,26 @@ struct ResourceClientTests {
         }
         #expect(world.server.registrations.map { $0["scope"] } == ["a", "b a"])
     }
+
+    @Test("a scope that the server has dropped is left out of the next registration")
+    func droppedRegistration() throws {
+        let world = try ResourceWorld { $0.checksRegisteredScope = true }
+        world.resource.change { $0.metadata = ["scopes_supported": ["a"]] }
+        expectSuccess(try world.run(["login", world.url, "--scope", "old"]))
+        world.server.change { $0.unregistrableScopes = ["old"] }
+        expectSuccess(try world.run(["login", world.url, "--scope", "b"]))
+        #expect(world.server.registrations.map { $0["scope"] } == ["old a", "b a old", "b a"])
+    }
+
+    @Test("where no scope is known, a new registration has none, whatever the earlier client had")
+    func registrationWithoutScope() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url, "--scope", "a"]))
+        expectSuccess(try world.run(["logout", world.url]))
+        world.server.change {
+            $0.token = { $0.form["client_id"] == "registered-1" ? .oauth("invalid_client") : nil }
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.registrations.map { $0["scope"] } == ["a", nil])
+    }
 }

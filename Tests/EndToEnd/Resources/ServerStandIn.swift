@@ -27,6 +27,8 @@ final class ServerStandIn: Sendable {
         var responseError: [String: String]?
         /// Scopes that no client gets.
         var refusedScopes: Set<String> = []
+        /// Scopes that no client can register.
+        var unregistrableScopes: Set<String> = []
         /// Whether a client gets only scopes that it registered for.
         var checksRegisteredScope = false
         var revocationStatus = 200
@@ -164,6 +166,9 @@ extension ServerStandIn.State {
         count += 1
         var members: [String: JSONValue] = ["client_id": .string("registered-\(count)")]
         let asked = try? JSONValue(parsing: request.body)
+        guard rules.unregistrableScopes.isDisjoint(with: Scope(asked?["scope"]?.string ?? "").tokens) else {
+            return .oauth("invalid_client_metadata")
+        }
         members["redirect_uris"] = asked?["redirect_uris"] ?? []
         registeredScopes["registered-\(count)"] = Scope(asked?["scope"]?.string ?? "")
         return .value(.members(members, rules.registered), status: 201)
