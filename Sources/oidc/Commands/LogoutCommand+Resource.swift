@@ -7,8 +7,8 @@ extension LogoutCommand {
         let linked = try linkedProvider(operand, context)
         let known = try KnownProviders(linked ?? ProviderContext(operand.settings, context))
         let linkedKey = try linked.map { provider throws(OIDCError) in try SessionAccess(provider).key }
-        let results = Results(context.console)
         let others = try otherSessions(known, operand, linked, except: linkedKey, context)
+        let results = Results(context.console, namesProviders: !others.isEmpty)
         if let linked, let key = linkedKey {
             if !others.isEmpty, try isGone(key, linked) {
                 linked.target?.forget(context)
@@ -34,14 +34,19 @@ extension LogoutCommand {
                     of: key, in: other.store)
             }
         }
-        for leftover in try operand.takeLeftovers(known, of: linked?.target?.link, orNote: results.add) {
+        var leftovers: [(session: Session, store: KnownProviders.Store)] = []
+        try results.collect { () throws(OIDCError) in
+            leftovers = try operand.takeLeftovers(known, of: linked?.target?.link, orNote: results.add)
+        }
+        for leftover in leftovers {
             try results.collect { () throws(OIDCError) in
                 try finish(
                     Removal(content: .success(leftover.session)), of: leftover.session.key,
                     in: leftover.store)
             }
         }
-        return try report(results, operand, context)
+        try report(results, operand, context)
+        return 0
     }
 
     /// Returns the provider of the resource's link; nil if there is none.
@@ -56,7 +61,7 @@ extension LogoutCommand {
         }
     }
 
-    /// Returns the sessions of earlier clients and servers. If they cannot be listed, that is a warning.
+    /// Returns the sessions of earlier clients and servers; warns if they cannot be listed.
     private func otherSessions(
         _ known: KnownProviders, _ operand: ResourceOperand, _ linked: ProviderContext?,
         except key: SessionKey?, _ context: CommandContext
@@ -70,10 +75,10 @@ extension LogoutCommand {
         }
     }
 
-    /// Prints the results as one document, and returns the exit code.
+    /// Prints the results as one document. Throws the worst failure.
     private func report(
         _ results: Results, _ operand: ResourceOperand, _ context: CommandContext
-    ) throws(OIDCError) -> Int32 {
+    ) throws(OIDCError) {
         var documents = results.documents
         if documents.isEmpty, results.failure == nil {
             if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil {
@@ -87,7 +92,6 @@ extension LogoutCommand {
             try context.console.output(.object(document))
         }
         if let failure = results.failure { throw failure }
-        return 0
     }
 
     private func isGone(_ key: SessionKey, _ provider: ProviderContext) throws(OIDCError) -> Bool {

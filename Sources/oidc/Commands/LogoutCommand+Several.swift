@@ -6,7 +6,7 @@ extension LogoutCommand {
     /// Ends every session, also those of other profiles.
     func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let known = try KnownProviders(provider)
-        let results = Results(context.console)
+        let results = Results(context.console, namesProviders: true)
         let sessions = try known.sessions(orNote: results.add)
         let leftovers = try known.takeLeftovers(orNote: results.add) { _ in true }
         func finish(_ removal: Removal, in store: KnownProviders.Store) throws(OIDCError) {
@@ -35,17 +35,22 @@ extension LogoutCommand {
     /// warnings before it.
     final class Results {
         private let console: Console
+        /// Whether the error of an outcome names its provider, which one of several has to.
+        private let namesProviders: Bool
         private(set) var documents: [JSONValue] = []
         private(set) var failure: OIDCError?
 
-        init(_ console: Console) {
+        init(_ console: Console, namesProviders: Bool) {
             self.console = console
+            self.namesProviders = namesProviders
         }
 
         func add(_ outcome: Outcome, of key: SessionKey?, profile: String?) {
             documents.append(outcome.json(of: key?.provider, profile))
             guard var failure = outcome.failure else { return }
-            if let key { failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)" }
+            if namesProviders, let key {
+                failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"
+            }
             add(failure)
         }
 
@@ -56,9 +61,9 @@ extension LogoutCommand {
             if isWorse { failure = other }
         }
 
-        /// Runs one logout. Adds its error, unless it is an interruption: the other logouts are still done.
-        func collect(_ end: () throws(OIDCError) -> Void) throws(OIDCError) {
-            do { try end() } catch {
+        /// Runs one logout and adds its error, so the others still run. An interruption ends the command.
+        func collect(_ logout: () throws(OIDCError) -> Void) throws(OIDCError) {
+            do { try logout() } catch {
                 guard error.kind == .interrupted else { return add(error) }
                 if let failure { console.warn(failure.commandLine) }
                 throw error

@@ -106,4 +106,18 @@ struct ResourceLogoutTests {
         #expect(outcome.status == 4 && world.program.sessionFiles.isEmpty, "\(outcome)")
         #expect(revocations(world.server) == ["registered-1"])
     }
+
+    @Test("of several failures the worst is the error, the other is a warning, and each names its server")
+    func severalFailures() throws {
+        let world = try world()
+        expectSuccess(try world.call())
+        world.trust(world.other)
+        expectSuccess(try world.call())
+        world.other.change { $0.revocationStatus = 400 }
+        world.server.change { $0.revocationStatus = 503 }
+        let outcome = try world.run(["logout", world.url])
+        #expect(outcome.status == 5 && world.program.sessionFiles.isEmpty, "\(outcome)")
+        #expect(outcome.errorOutput.contains("warning: \(world.other.issuer): "), "\(outcome)")
+        #expect(outcome.errorOutput.contains("error: \(world.server.issuer): "), "\(outcome)")
+    }
 }
