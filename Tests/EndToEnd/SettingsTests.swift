@@ -235,9 +235,11 @@ struct SettingsTests {
 
     @Test(
         "text with an invisible character is refused, as a list or hint that repeats it would be wrong",
-        arguments: [("work", 3), ("é x", 3), ("a\nb", 2), ("a\u{1B}[2J", 2), ("é\u{202E}x", 2)]
+        arguments: [
+            ("work", 3), ("é x", 3), ("a\nb", 2), ("a\u{1B}[2J", 2), ("é\u{202E}x", 2), ("a\u{A0}b", 2),
+        ]
             as [(String, Int32)])
-    func controlCharacters(account: String, status: Int32) throws {
+    func invisibleCharacters(account: String, status: Int32) throws {
         let program = try Program(ProviderServer())
         defer { program.remove() }
         #expect(try program.run("token", "--account", account).status == status)

@@ -17,6 +17,11 @@ package enum DisplayText {
         return String(cleaned)
     }
 
+    /// Returns whether `clean` leaves a text of any length as it is.
+    package static func isClean(_ text: some StringProtocol) -> Bool {
+        text.unicodeScalars.allSatisfy { kept($0) == $0 }
+    }
+
     /// Returns a text of any length with each of its lines cleaned.
     package static func lines(_ text: String) -> String {
         // Split by scalars, as CR LF is a single character.

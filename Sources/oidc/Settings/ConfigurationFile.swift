@@ -16,17 +16,17 @@ struct ConfigurationFile: Sendable {
     init(parsing bytes: [UInt8], path: String, option: String = "") throws(OIDCError) {
         self.path = path
         self.option = option
-        let reader = Reader(path: path, option: option)
-        let object = try reader.document(bytes)
+        let structure = FileStructure(path: path, option: option)
+        let object = try structure.document(bytes)
         isFlat = object["profiles"] == nil
         guard let listed = object["profiles"] else {
             defaultProfile = nil
             profiles = object.isEmpty ? [] : [("default", object)]
             return
         }
-        try reader.checkMembers(object)
-        profiles = try reader.profiles(listed)
-        defaultProfile = try reader.defaultProfile(object["default_profile"], among: profiles.map(\.name))
+        try structure.checkMembers(object)
+        profiles = try structure.profiles(listed)
+        defaultProfile = try structure.defaultProfile(object["default_profile"], among: profiles.map(\.name))
     }
 
     /// Returns the profile that `profile(named:)` finds, without parsing the others. Returns nil if anything
@@ -107,8 +107,8 @@ struct ConfigurationFile: Sendable {
     }
 }
 
-/// The checks of a file's outer form. Their hints use the same file.
-private struct Reader {
+/// Checks a file's structure: its members, profiles and default profile.
+private struct FileStructure {
     let path: String
     let option: String
 

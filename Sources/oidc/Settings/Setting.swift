@@ -96,9 +96,7 @@ enum SettingKind: Sendable {
         switch self {
         case .text:
             // Hints and lists repeat the value, which must stay the same when it is pasted.
-            guard let text = value.string, !text.isEmpty,
-                !text.unicodeScalars.contains(where: DisplayText.isInvisible)
-            else { return nil }
+            guard let text = value.string, !text.isEmpty, DisplayText.isClean(text) else { return nil }
             return value
         case .secret, .path: return value.string.flatMap { $0.isEmpty ? nil : value }
         case .choice(let words): return value.string.flatMap { words.contains($0) ? value : nil }

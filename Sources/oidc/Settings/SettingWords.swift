@@ -89,8 +89,8 @@ extension SettingsLoader {
     }
 
     static func mismatch(_ value: JSONValue, of setting: Setting) -> String {
-        let isUnclean = value.string?.unicodeScalars.contains(where: DisplayText.isInvisible) == true
-        let condition = isUnclean ? " without invisible characters" : ""
+        let isUnclean = value.string.map { !DisplayText.isClean($0) } ?? false
+        let condition = isUnclean ? " without invisible characters and unusual spaces" : ""
         let expected = "expected \(setting.kind.expectation)\(condition)"
         guard let stray = setting.kind.strayMember(of: value) else {
             let nearest = value.string.flatMap { Nearest.match($0, among: setting.kind.choices) }
@@ -105,7 +105,9 @@ extension SettingsLoader {
         if case .choice(let words) = setting.kind, let text = value.string {
             return "\"\(DisplayText.distinct(text, from: words, limit: 80))\""
         }
-        return DisplayText.address(value.string.map { "\"\($0)\"" } ?? value.compact, limit: 80)
+        guard let text = value.string else { return DisplayText.address(value.compact, limit: 80) }
+        let shown = DisplayText.isClean(text) ? text : DisplayText.escaped(text)
+        return DisplayText.address("\"\(shown)\"", limit: 80)
     }
 
     /// Returns the error for an unknown setting. `besides` are other names that may have been meant.
