@@ -17,12 +17,7 @@ struct XMLAnswer {
         init(_ reason: String) { self.reason = reason }
     }
 
-    private static let elementLimit = 100
-    private(set) var elements: [Element] = []
-    /// The names of the elements that are not closed yet.
-    private var open: [String] = []
-    /// The index of the element whose text follows; nil after its end.
-    private var last: Int?
+    let elements: [Element]
 
     /// Returns the text of an element.
     subscript(path: String) -> String? { elements.first { $0.path == path }?.text }
@@ -39,40 +34,60 @@ struct XMLAnswer {
             guard ASCII.trimmed(first).hasSuffix("?>") else { throw Malformed("a tag is malformed") }
             tags.removeFirst()
         }
-        for tag in tags {
-            guard let (tag, text) = tag.parts(around: ">") else { throw Malformed("a tag is not closed") }
-            if tag.hasPrefix("/") { try close(tag) } else { try start(tag) }
-            let content = try XMLAnswer.decoded(ASCII.trimmed(text))
-            if let last {
-                elements[last].text = content
-            } else if !content.isEmpty {
-                throw Malformed("text beside elements")
-            }
+        var parser = XMLParser()
+        for tag in tags { try parser.read(tag) }
+        guard parser.open.isEmpty, !parser.elements.isEmpty else {
+            throw Malformed("an element is not closed")
         }
-        guard open.isEmpty, !elements.isEmpty else { throw Malformed("an element is not closed") }
+        elements = parser.elements
+    }
+}
+
+/// The elements that were read so far, tag by tag.
+private struct XMLParser {
+    typealias Element = XMLAnswer.Element
+    typealias Malformed = XMLAnswer.Malformed
+
+    private static let elementLimit = 100
+    private(set) var elements: [Element] = []
+    /// The names of the elements that are not closed yet.
+    private(set) var open: [String] = []
+    /// The index of the element whose text follows; nil after its end.
+    private var current: Int?
+
+    /// Reads what follows a `<`: a tag, and the text up to the next one.
+    mutating func read(_ tag: Substring) throws(Malformed) {
+        guard let (tag, text) = tag.parts(around: ">") else { throw Malformed("a tag is not closed") }
+        if tag.hasPrefix("/") { try close(tag) } else { try start(tag) }
+        let content = try XMLParser.decoded(ASCII.trimmed(text))
+        if let current {
+            elements[current].text = content
+        } else if !content.isEmpty {
+            throw Malformed("text beside elements")
+        }
     }
 
     private mutating func close(_ tag: Substring) throws(Malformed) {
         guard let name = open.popLast(), "/\(name)" == ASCII.trimmed(tag) else {
             throw Malformed("a tag closes nothing")
         }
-        last = nil
+        current = nil
     }
 
     private mutating func start(_ tag: Substring) throws(Malformed) {
         // An element with other elements has no text.
-        guard last.map({ elements[$0].text.isEmpty }) ?? (elements.isEmpty || !open.isEmpty) else {
+        guard current.map({ elements[$0].text.isEmpty }) ?? (elements.isEmpty || !open.isEmpty) else {
             throw Malformed("an element is misplaced")
         }
-        open.append(try XMLAnswer.name(tag))
+        open.append(try XMLParser.name(tag))
         let path = open.joined(separator: "/")
-        guard elements.count < XMLAnswer.elementLimit, self[path] == nil else {
+        guard elements.count < XMLParser.elementLimit, !elements.contains(where: { $0.path == path }) else {
             throw Malformed("too many elements, or one is repeated")
         }
-        last = elements.count
+        current = elements.count
         elements.append(Element(path: path))
         if tag.hasSuffix("/") {
-            last = nil
+            current = nil
             open.removeLast()
         }
     }

@@ -30,12 +30,6 @@ final class CurlWire: Wire, @unchecked Sendable {
     static func connect(
         _ host: SharedStoreURL.Host, _ configuration: CurlConfiguration, until deadline: MonotonicTime
     ) throws(WireFault) -> CurlWire {
-        guard let library = oidc_curl(), let easy = library.pointee.easy_init() else {
-            throw .other(
-                OIDCError(
-                    .failed, "store: TLS needs libcurl: \(String(cString: oidc_curl_problem()))",
-                    stage: .store))
-        }
         guard let url = WebURL("https://\(host.text)") else {
             throw .broken("cannot resolve host \(host.name)")
         }
@@ -45,10 +39,16 @@ final class CurlWire: Wire, @unchecked Sendable {
         } catch {
             throw .other(error)
         }
+        guard let library = oidc_curl(), let easy = library.pointee.easy_init() else {
+            throw .other(
+                OIDCError(
+                    .failed, "store: TLS needs libcurl: \(String(cString: oidc_curl_problem()))",
+                    stage: .store))
+        }
         let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
         errorText[0] = 0
         let setup = CurlSetup(library: library, configuration: configuration, stage: .store)
-        let isSet = setup.setConnectOnly(to: url, CurlOptions(easy), errorText, until: deadline)
+        let isSet = setup.setConnectOnly(easy, to: url, errorText, until: deadline)
         let code = isSet ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
         var socket: Int32 = -1
         let request = HTTPRequest(.get, url, usesClientCertificate: true)
@@ -59,7 +59,7 @@ final class CurlWire: Wire, @unchecked Sendable {
             return CurlWire(library, easy, socket, errorText, failure)
         }
         defer {
-            library.pointee.easy_cleanup(easy)
+            withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) }
             errorText.deallocate()
         }
         switch code {
@@ -128,13 +128,13 @@ final class CurlWire: Wire, @unchecked Sendable {
 }
 
 extension CurlSetup {
-    /// Sets the options of a connection whose bytes are sent and received directly after the TLS handshake.
+    /// Sets the options of a connection that libcurl only opens, as the caller sends and receives its bytes.
     /// Returns false if libcurl refused one.
     fileprivate func setConnectOnly(
-        to url: WebURL, _ options: CurlOptions, _ errorText: UnsafeMutablePointer<CChar>,
+        _ easy: OpaquePointer, to url: WebURL, _ errorText: UnsafeMutablePointer<CChar>,
         until deadline: MonotonicTime
     ) -> Bool {
-        var options = options
+        var options = CurlOptions(easy)
         options.set(OIDC_CURLOPT_URL, url.text)
         options.set(OIDC_CURLOPT_NOSIGNAL, 1)
         options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
@@ -142,7 +142,7 @@ extension CurlSetup {
         options.offer(OIDC_CURLOPT_SSL_ENABLE_ALPN, 0)
         let left = deadline.milliseconds(from: .now())
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, min(left, 3_600_000))))
-        _ = oidc_curl_keep_sockets(options.easy)
+        _ = oidc_curl_keep_sockets(easy)
         options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
         setTrust(true, &options)
         setClientCertificate(&options)
