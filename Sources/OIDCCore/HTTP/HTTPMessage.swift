@@ -158,6 +158,9 @@ public struct HTTPResponse: Hashable, Sendable {
     /// Whether the status is 2xx.
     public var isSuccess: Bool { (200..<300).contains(status) }
 
+    /// Whether the status means that a later attempt may succeed: 408, 429 or 5xx.
+    package var isTemporaryFailure: Bool { status == 408 || status == 429 || status >= 500 }
+
     /// The media type in lower case, without parameters.
     public var mediaType: String? {
         guard let value = headers["Content-Type"], let type = value.split(separator: ";").first else {

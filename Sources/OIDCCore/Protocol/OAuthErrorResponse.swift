@@ -121,7 +121,7 @@ extension OAuthErrorResponse {
     ) -> OIDCError {
         let answer = OAuthErrorResponse(response, withholding: secrets)
         let isTemporary =
-            [408, 429].contains(response.status) || (500...599).contains(response.status)
+            response.isTemporaryFailure
             || (400..<500).contains(response.status) && answer?.isTemporary == true
         let what: String
         if let answer {

@@ -91,7 +91,7 @@ struct AWSCredential {
     }
 
     private static func unreadable(_ response: HTTPResponse, _ reason: String) -> OIDCError {
-        let isTemporary = response.status >= 500 || response.status == 429
+        let isTemporary = response.isTemporaryFailure
         return OIDCError(
             isTemporary ? .unreachable : .refused,
             "sts: expected a response in XML, found status \(response.status) (\(reason))",
@@ -105,7 +105,7 @@ struct AWSCredential {
             let code = answer["\(error)/Code"], !code.isEmpty
         else { return unreadable(response, "neither credentials nor an error") }
         let isTemporary =
-            response.status >= 500 || response.status == 429 || code == "IDPCommunicationError"
+            response.isTemporaryFailure || code == "IDPCommunicationError"
             || code.hasPrefix("Throttl")
         let refusal = OAuthErrorResponse(
             code: code, description: answer["\(error)/Message"], withholding: secrets)

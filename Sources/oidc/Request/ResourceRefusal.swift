@@ -37,7 +37,7 @@ struct ResourceRefusal {
     }
 
     private var kind: OIDCError.Kind {
-        if head.status == 429 || head.status >= 500 { return .unreachable }
+        if head.isTemporaryFailure { return .unreachable }
         return demand != nil && rounds == 0 && provider.settings.token.grant.needsUser
             ? .loginRequired : .refused
     }
@@ -86,7 +86,8 @@ struct ResourceRefusal {
                 "the resource refuses the tokens of its own server: report it to the operator of the resource"
         case 401: return "see what the token is for: oidc inspect --type access"
         case 300..<400: return target.map { "use that URL, if it is the right one: \($0.withoutQuery)" }
-        case 429, 500...: return head.retryAfter.map { "try again in \(TimeWords.duration(Int64($0)))" }
+        case _ where head.isTemporaryFailure:
+            return head.retryAfter.map { "try again in \(TimeWords.duration(Int64($0)))" }
         default: return nil
         }
     }

@@ -14,7 +14,7 @@ struct IdentityRequest {
         let response = try transport.send(request, stage: .subjectToken)
         guard response.isSuccess, let value = read(response), !value.isEmpty else {
             throw OIDCError(
-                response.status >= 500 || response.status == 429 ? .unreachable : .refused,
+                response.isTemporaryFailure ? .unreachable : .refused,
                 "subject_token: \(member): expected an ID token, found status \(response.status)",
                 hint: .text(hint), stage: .subjectToken)
         }
