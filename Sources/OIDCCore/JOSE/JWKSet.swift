@@ -112,7 +112,7 @@ public struct JWKSet: Hashable, Sendable {
                 return try JWKSet(parsing: response.body)
             } catch {
                 throw OIDCError(
-                    .refused, "jwks: \(url.withoutQuery): not a key set: \(error)", stage: .keys)
+                    .refused, "jwks: \(url.withoutQuery) is not a key set: \(error)", stage: .keys)
             }
         }
     }

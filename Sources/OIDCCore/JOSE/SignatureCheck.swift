@@ -49,7 +49,7 @@ extension JWS {
             let expected =
                 hasSignature
                 ? DisplayText.clean(allowed.joined(separator: ", "))
-                : "one of the provider's signature algorithms (it lists none)"
+                : "an algorithm that the provider lists (it lists no signature algorithm)"
             throw HeaderRefusal("alg", expected: expected, found: quoted(name, unlike: allowed))
         }
         if let critical = header["crit"] {

@@ -29,8 +29,8 @@ struct JSONMistake {
     /// Returns the position and the mistake, or `reason` if no common mistake is recognized.
     func description(or reason: String) -> String {
         if bytes.allSatisfy(JSONMistake.isBlank) { return "it is empty" }
-        // A file is often so after a power failure.
-        if bytes.allSatisfy({ $0 == 0 }) { return "it has nothing but zero bytes" }
+        // Some file systems leave such a file after a power failure.
+        if bytes.allSatisfy({ $0 == 0 }) { return "it contains only NUL bytes" }
         if isWide { return "it is UTF-16 or UTF-32; save it as UTF-8" }
         let (mistake, place) = common ?? (reason, offset)
         let (line, column) = location(of: place)

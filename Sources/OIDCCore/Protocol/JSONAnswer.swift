@@ -86,14 +86,14 @@ struct JSONAnswer {
         return strings
     }
 
-    /// Returns seconds from a number, or from digits in a string. Anything else (negative, beyond 68 years,
+    /// Returns seconds from a number, or from a string with one. Anything else (negative, beyond 68 years,
     /// another type) is nil, which means an unknown time, never an unlimited one.
     func seconds(_ name: String) -> Int64? {
         let seconds: Int64? =
             switch self[name] {
             case .number(let number): number.wholePart
             case .string(let text) where text.utf8.first.map(ASCII.isDigit) == true:
-                (try? JSONValue(parsing: Array(text.utf8)))?.number?.wholePart
+                Int64(text) ?? (try? JSONValue(parsing: Array(text.utf8)))?.number?.wholePart
             default: nil
             }
         guard let seconds, (0...Int64(Int32.max)).contains(seconds) else { return nil }

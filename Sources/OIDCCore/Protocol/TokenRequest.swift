@@ -128,19 +128,24 @@ public struct TokenRequest: Sendable {
 
 extension TokenRequest {
     /// Returns the error for a refusal of this grant. Only `invalid_grant` on a refresh means that the
-    /// session has ended, unless the answer contradicts itself: it has tokens too, which are kept.
+    /// session has ended, unless the answer contradicts itself: it has new tokens too, which are kept.
     func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
         if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant",
             let refusal = OAuthErrorResponse(response, withholding: secrets), refusal.isStandardMember,
-            !["refresh_token", "access_token"].contains(where: {
-                TokenResponse.token($0, in: response) != nil
-            })
+            !hasNewTokens(response)
         {
             error.kind = .loginRequired
             error.message = "token: the session has ended: the provider answered \(refusal.text)"
         }
         return error
+    }
+
+    private func hasNewTokens(_ response: HTTPResponse) -> Bool {
+        let presented = parameters.revealed.map(\.value)
+        return ["refresh_token", "access_token"].contains { name in
+            TokenResponse.token(name, in: response).map { !presented.contains($0.revealed) } ?? false
+        }
     }
 
     private func hint(_ code: String?) -> Hint? {

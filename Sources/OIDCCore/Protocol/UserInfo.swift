@@ -115,18 +115,18 @@ package enum UserInfo {
     }
 
     private static func plainClaims(_ response: HTTPResponse) throws(OIDCError) -> JSONObject {
-        let type =
-            response.mediaType.map { "as \(DisplayText.quoted($0, limit: 60))" } ?? "without a content type"
-        let problem: String
+        let found: String
         do throws(JSONError) {
             let json = try JSONValue(parsing: response.body)
             if let object = json.object { return object }
-            problem = json.typeName
+            found = json.typeName
         } catch {
-            problem = "text that is not JSON (\(error))"
+            found = response.summary(error.description)
         }
+        let type = response.mediaType.map { "sent as \(DisplayText.quoted($0, limit: 60))" }
         throw OIDCError(
-            .refused, "\(Stage.userInfo.title): expected a JSON object, found \(problem), sent \(type)",
+            .refused,
+            "\(Stage.userInfo.title): expected a JSON object, found \(found), \(type ?? "without a content type")",
             stage: .userInfo)
     }
 

@@ -30,7 +30,7 @@ extension SessionTokens {
             if try !store.replace(stored, with: outcome.session) {
                 // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
                 if let other = otherDelivery(source, than: stored) { return other }
-                warnings.append(tokenNotStored())
+                warnings.append(sessionChanged())
             }
         } catch {
             // The same error is reported once.
@@ -114,7 +114,7 @@ extension SessionTokens {
     }
 
     /// Returns the warning about a token whose session changed during the request.
-    private func tokenNotStored() -> Warning {
+    private func sessionChanged() -> Warning {
         if case .success(nil) = Result(catching: { () throws(OIDCError) in try store.load(key) }) {
             return "the session is gone (signed out, or lost by the store); the token was not stored"
         }

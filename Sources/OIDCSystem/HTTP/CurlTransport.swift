@@ -137,7 +137,7 @@ package final class CurlTransport: HTTPTransport {
         let failure = CurlFailure(
             result: result, request: request, stage: exchange.stage, configuration: configuration)
         guard result.isSuccess else { return failure.error }
-        if !exchange.head.isComplete, exchange.head.status > 0 { return failure.incomplete }
+        if !exchange.head.isComplete, exchange.head.status >= 200 { return failure.incomplete }
         guard exchange.head.isComplete, (200...599).contains(exchange.head.status) else {
             return failure.error(.refused, "\(request.url.hostAndPort) does not answer with HTTP")
         }

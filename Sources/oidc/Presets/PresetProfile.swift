@@ -135,8 +135,8 @@ extension Preset {
         return filled(registrationPage, values.merging(examples) { value, _ in value })
     }
 
-    /// Returns example arguments: the preset, the valid parameters that were given, with corrected names, and
-    /// examples for the rest. An optional parameter that was not given is left out.
+    /// Returns example arguments: the preset and its parameters, with corrected names, and with examples in
+    /// place of invalid or missing values. Optional parameters that were not given are left out.
     fileprivate func example(keeping words: [String]) -> String {
         var given: [String: String] = [:]
         for word in words {

@@ -173,7 +173,7 @@ struct JWKSetTests {
         #expect(try call.read(good).keys.count == 1)
         let page = HTTPResponse(status: 200, body: Array("<html>".utf8))
         let reason =
-            "jwks: https://op.example/keys: not a key set: not valid JSON: expected a value at byte 0"
+            "jwks: https://op.example/keys is not a key set: not valid JSON: expected a value at byte 0"
         #expect(throws: OIDCError(.refused, reason, stage: .keys)) { try call.read(page) }
         #expect(throws: OIDCError.self) { try call.read(HTTPResponse(status: 404)) }
         let error = #expect(throws: OIDCError.self) { try call.read(HTTPResponse(status: 503)) }

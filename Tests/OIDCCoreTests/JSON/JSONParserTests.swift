@@ -91,10 +91,10 @@ struct JSONParserTests {
         #expect(error?.inFile == "it is UTF-16 or UTF-32; save it as UTF-8")
     }
 
-    @Test("a file of zero bytes, as after a power failure, is not taken for another encoding")
-    func zeros() {
+    @Test("a file of NUL bytes, as after a power failure, is not reported as UTF-16")
+    func onlyNUL() {
         let error = #expect(throws: JSONError.self) { try JSONValue(parsing: [0, 0, 0, 0]) }
-        #expect(error?.inFile == "it has nothing but zero bytes")
+        #expect(error?.inFile == "it contains only NUL bytes")
     }
 
     @Test(

@@ -113,6 +113,9 @@ struct TokenErrorTests {
         }
         let alone = try error(Fixture.json(#"{"error":"invalid_grant"}"#, status: status), Self.refresh)
         #expect(alone?.endsSession == true)
+        // The token that was presented is not a new one.
+        let echo = Fixture.json(#"{"error":"invalid_grant","refresh_token":"rt"}"#, status: status)
+        #expect(Self.refresh.failure(echo, withholding: WithheldSecrets()).endsSession)
     }
 
     @Test("Keycloak's 401 for a wrong or missing secret leads to the client, its other refusals do not")

@@ -120,16 +120,17 @@ struct UserInfoTests {
     }
 
     static let nonsense: [(String, String?, String)] = [
-        ("<html>", "text/html", "text that is not JSON (expected a value at byte 0), sent as \"text/html\""),
-        ("", nil, "text that is not JSON (the text is incomplete at byte 0), sent without a content type"),
+        ("<html>", "text/html", "an HTML page with status 200, sent as \"text/html\""),
+        ("", nil, "an empty body with status 200, without a content type"),
         ("[]", "application/json", "an array, sent as \"application/json\""),
         (
             #"{"sub":"alice","sub":"bob"}"#, "application/json",
-            "text that is not JSON (duplicate member \"sub\" at byte 15), sent as \"application/json\""
+            "text that is not JSON (duplicate member \"sub\" at byte 15) with status 200, "
+                + "sent as \"application/json\""
         ),
         (
             "a.b.c", "text/plain\u{1B}",
-            "text that is not JSON (expected a value at byte 0), sent as \"text/plain\""
+            "text that is not JSON (expected a value at byte 0) with status 200, sent as \"text/plain\""
         ),
     ]
 
