@@ -158,8 +158,8 @@ public struct HTTPResponse: Hashable, Sendable {
     /// Whether the status is 2xx.
     public var isSuccess: Bool { (200..<300).contains(status) }
 
-    /// Whether the status means that a later attempt may succeed: 408, 429 or 5xx.
-    package var isTemporaryFailure: Bool { status == 408 || status == 429 || status >= 500 }
+    /// Whether the status means that a later attempt may succeed: 408, 425, 429 or 5xx.
+    package var isTemporaryFailure: Bool { [408, 425, 429].contains(status) || status >= 500 }
 
     /// The media type in lower case, without parameters.
     public var mediaType: String? {

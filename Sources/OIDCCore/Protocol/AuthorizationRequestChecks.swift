@@ -57,13 +57,16 @@ package enum RedirectURI {
 
 /// The identifier of the resource that a token is for (RFC 8707 §2).
 package enum ResourceIndicator {
-    package static func check(_ text: String) throws(OIDCError) {
+    /// Returns whether a text is an absolute URI without a fragment.
+    package static func accepts(_ text: String) -> Bool {
         let scheme = text.prefix { $0 != ":" }
-        let isAbsolute =
-            scheme.utf8.count + 1 < text.utf8.count
+        return scheme.utf8.count + 1 < text.utf8.count
             && scheme.utf8.first.map { ASCII.isAlphanumeric($0) } == true
             && text.utf8.allSatisfy { ASCII.isVisible($0) && $0 != 0x23 }
-        guard isAbsolute else {
+    }
+
+    package static func check(_ text: String) throws(OIDCError) {
+        guard accepts(text) else {
             throw .usage(
                 "resource: expected an absolute URI without a fragment, found \(DisplayText.clean(text))",
                 hint: .advice(.giveAudience))

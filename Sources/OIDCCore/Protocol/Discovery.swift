@@ -113,14 +113,14 @@ extension ProviderMetadata {
 /// and CDNs answer so for paths they do not know, and the issuer is compared in every document.
 ///
 /// A provider that cannot be reached (DNS, TLS, a time-out) ends the search, so no other answer hides that
-/// error. So do 408, 429 and 5xx, unless `passesOverFaults`.
+/// error. So do 408, 425, 429 and 5xx, unless `passesOverFaults`.
 package struct MetadataSearch {
     /// The error to report if no URL has usable metadata: the first document that could not be trusted, else
-    /// the first 408, 429 or 5xx, else the first refusal.
+    /// the first 408, 425, 429 or 5xx, else the first refusal.
     package private(set) var failure: OIDCError?
     /// The hint for refusals that have none.
     private let hint: Hint
-    /// Whether the next URL is requested after 408, 429 and 5xx too: gateways answer so for paths they do not
+    /// Whether the next URL is requested after 408, 425, 429 and 5xx too: gateways answer so for paths they do not
     /// know.
     private let passesOverFaults: Bool
 

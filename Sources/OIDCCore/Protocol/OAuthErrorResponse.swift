@@ -109,7 +109,7 @@ extension OAuthErrorResponse {
     }
 
     /// Whether the error is temporary. Providers send these codes with 400 too, the usual status of an error
-    /// (RFC 6749 §5.2).
+    /// (RFC 6749 §5.2), and with 200.
     var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
 
     /// Returns the error for an unexpected answer: 408, 429, 5xx and the codes for a temporary failure mean that
@@ -122,7 +122,8 @@ extension OAuthErrorResponse {
         let answer = OAuthErrorResponse(response, withholding: secrets)
         let isTemporary =
             response.isTemporaryFailure
-            || (400..<500).contains(response.status) && answer?.isTemporary == true
+            || !(300..<400).contains(response.status) && answer?.isTemporary == true
+        let retryAfter = isTemporary ? response.retryAfter.flatMap { $0 > 0 ? $0 : nil } : nil
         let what: String
         if let answer {
             what = isTemporary ? "\(answer.text) with status \(response.status)" : answer.text
@@ -141,9 +142,9 @@ extension OAuthErrorResponse {
         let from = url.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
-            hint: isTemporary ? .tryAgain(seconds: response.retryAfter) : answer?.resourceHint ?? hint(code),
+            hint: isTemporary ? .tryAgain(seconds: retryAfter) : answer?.resourceHint ?? hint(code),
             stage: stage,
-            oauthError: answer?.code, retryAfter: isTemporary ? response.retryAfter : nil)
+            oauthError: answer?.code, retryAfter: retryAfter)
     }
 
     /// Returns the hint for an error code; nil if there is none, or if it depends on the step.

@@ -133,8 +133,8 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "408, 429 and 5xx mean try later, with the code and the time to wait",
-        arguments: [408, 429, 500, 503])
+        "408, 425, 429 and 5xx mean try later, with the code and the time to wait",
+        arguments: [408, 425, 429, 500, 503])
     func temporary(_ status: Int) throws {
         for request in [TokenRequest.clientCredentials(), Self.refresh] {
             let response = Fixture.json(
@@ -149,8 +149,8 @@ struct TokenErrorTests {
     }
 
     @Test(
-        "the codes of a temporary failure mean try later with any 4xx",
-        arguments: ["temporarily_unavailable", "server_error", "slow_down"], [400, 401, 403])
+        "the codes of a temporary failure mean try later with any 4xx, and with 200",
+        arguments: ["temporarily_unavailable", "server_error", "slow_down"], [200, 400, 401, 403])
     func temporaryCodes(_ code: String, _ status: Int) throws {
         for request in [TokenRequest.clientCredentials(), Self.refresh] {
             let found = try error(Fixture.json(#"{"error":"\#(code)"}"#, status: status), request)
@@ -172,6 +172,16 @@ struct TokenErrorTests {
         #expect(try error(response)?.retryAfter == seconds)
     }
 
+    @Test("a Retry-After of zero is none: processes that wait for each other would otherwise all ask")
+    func retryAtOnce() throws {
+        for date in ["0", "Sun, 06 Nov 1994 08:49:37 GMT"] {
+            let found = try error(
+                Fixture.json(
+                    "{}", status: 429, [("Retry-After", date), ("Date", "Sun, 06 Nov 1994 08:49:37 GMT")]))
+            #expect(found?.retryAfter == nil && found?.hint == .tryAgain(seconds: nil))
+        }
+    }
+
     @Test("Retry-After as a date is relative to the answer's Date, or else to its arrival")
     func retryAfterByOurClock() throws {
         var response = Fixture.json("{}", status: 503, [("Retry-After", "Sun, 06 Nov 1994 08:51:37 GMT")])
@@ -186,7 +196,7 @@ struct TokenErrorTests {
         "Retry-After as a date is counted from the answer's own date",
         arguments: [
             ("Sun, 06 Nov 1994 08:51:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 120),
-            ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 0),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", nil),
             ("Sun, 06 Nov 2094 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 86_400),
             ("Sun, 06 Nov 1994 08:49:36 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", nil),
             ("Sun, 06 Nov 1994 08:51:37 GMT", nil, nil), ("tomorrow", "Sun, 06 Nov 1994 08:49:37 GMT", nil),

@@ -192,7 +192,7 @@ struct UserInfoTests {
         rules.subject = nil
         for body in [
             #"{"ok":false,"error":"not_authed"}"#, #"{"error":{"code":"denied","message":"no"}}"#,
-            #"{"error":"server_error","error_description":"broke"}"#,
+            #"{"error":"invalid_request","error_description":"broke"}"#,
         ] {
             let error = #expect(throws: OIDCError.self) { try Self.read(Self.response(body), rules: rules) }
             #expect(error?.kind == .refused && error?.oauthError != nil, "\(error?.message ?? "")")

@@ -76,7 +76,7 @@ extension FaultyProvider {
         case .typeMissing: answer["token_type"] = nil
         case .typeUnknown: answer["token_type"] = "mac"
         case .typeBearer: answer["token_type"] = "Bearer"
-        case .errorWithToken: answer["error"] = "server_error"
+        case .errorWithToken: answer["error"] = "invalid_request"
         case .unknownMembers:
             answer["ext_expires_in"] = 0
             answer["resource"] = ["https://api.example"]
