@@ -246,6 +246,18 @@ struct SettingsTests {
         #expect(try program.run("token", "--set", "account=\(account)").status == status)
     }
 
+    @Test("a resource is an absolute URI without a fragment, wherever it is set")
+    func resource() throws {
+        let program = try Program(ProviderServer())
+        defer { program.remove() }
+        for (text, status) in [("https://api.example/", 3), ("not a uri", 2), ("https://api.example/#a", 2)] {
+            #expect(try program.run("token", "--resource", text).status == Int32(status))
+            #expect(try program.run("token", "--set", "resource=\(text)").status == Int32(status))
+            let variable = try program.start(["token"], ["OIDC_RESOURCE": text]).finish()
+            #expect(variable.status == Int32(status))
+        }
+    }
+
     @Test("a profile's secret does not follow another issuer or client that an option names")
     func secretStays() throws {
         let program = try Program()

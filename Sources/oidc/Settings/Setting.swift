@@ -49,7 +49,8 @@ enum SettingKind: Sendable {
     case flag
     /// A program and its arguments, run without a shell.
     case command
-    case texts
+    /// Resource indicators (RFC 8707 §2).
+    case uris
     case ports
     case scope
     /// Names and their values, added to a request.
@@ -80,7 +81,7 @@ enum SettingKind: Sendable {
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .flag: "true or false"
         case .command: "an array of strings, as in [\"program\", \"argument\"]"
-        case .texts: "a string, or an array of strings"
+        case .uris: "an absolute URI without a fragment, or an array of them"
         case .ports: "an array of ports"
         case .scope: "scopes separated by spaces"
         case .parameters: "an object with string values"
@@ -104,9 +105,11 @@ enum SettingKind: Sendable {
         case .integer(let range): return value.integer.flatMap { range.contains($0) ? value : nil }
         case .flag: return value.bool.map { .bool($0) }
         case .command: return SettingKind.texts(value).flatMap { $0.first?.isEmpty == false ? value : nil }
-        case .texts:
+        case .uris:
             let texts = value.string.map { [$0] } ?? SettingKind.texts(value)
-            return texts.flatMap { $0.contains("") ? nil : .array($0.map { .string($0) }) }
+            return texts.flatMap {
+                $0.allSatisfy(ResourceIndicator.accepts) ? .array($0.map { .string($0) }) : nil
+            }
         case .ports:
             let ports = (value.array ?? [value]).map(\.integer)
             let isFit = ports.allSatisfy { port in port.map { (1...65_535).contains($0) } ?? false }
@@ -130,8 +133,8 @@ enum SettingKind: Sendable {
         case .text, .secret, .choice, .url, .path, .scope: return normalized(.string(word))
         case .integer: return Int64(word).flatMap { normalized(JSONValue($0)) }
         case .flag: return word == "true" || word == "false" ? .bool(word == "true") : nil
-        case .texts where word.first != "[": return normalized(.string(word))
-        case .command, .texts, .ports, .parameters, .records, .array:
+        case .uris where word.first != "[": return normalized(.string(word))
+        case .command, .uris, .ports, .parameters, .records, .array:
             return (try? JSONValue(parsing: word)).flatMap { normalized($0) }
         }
     }
@@ -139,7 +142,7 @@ enum SettingKind: Sendable {
     /// Returns the JSON error of a value that starts with `[` or `{`; nil for any other value.
     func mistake(in word: String) -> String? {
         switch self {
-        case .command, .texts, .ports, .parameters, .records, .array: break
+        case .command, .uris, .ports, .parameters, .records, .array: break
         default: return nil
         }
         guard let first = word.utf8.first, first == .leftBracket || first == .leftBrace else { return nil }

@@ -65,7 +65,7 @@ extension Setting {
 
     static let scope = Setting("scope", .scope, "scopes to request")
     static let audience = Setting("audience", .text, "the API that the token is for")
-    static let resource = Setting("resource", .texts, "resource indicators (RFC 8707)")
+    static let resource = Setting("resource", .uris, "resource indicators (RFC 8707)")
     static let resourceParameter = Setting(
         "resource_parameter", .choice(["on", "off"]),
         "whether `resource` is sent to the provider (default: on)",
