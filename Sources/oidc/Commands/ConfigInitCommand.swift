@@ -175,10 +175,19 @@ struct ConfigInitCommand: RunnableCommand {
         }
     }
 
-    /// Returns a command line of this command with other arguments.
+    /// Returns a command line of this command with other arguments, and with the options that were given.
     private func commandLine(_ arguments: String) -> String {
-        "oidc config init" + (common.profile.map { " -p \(ShellWord.quoted($0))" } ?? "") + " " + arguments
-            + " --client-id \(options.clientID.map { ShellWord.quoted($0) } ?? "ID")"
+        let profile = common.profile.map { " -p \(ShellWord.quoted($0))" } ?? ""
+        let client = options.clientID.map { ShellWord.quoted($0) } ?? "ID"
+        let others = ((try? options.entries()) ?? []).filter {
+            ![.issuer, .clientID].contains($0.setting) && !$0.setting.kind.isSecret
+        }
+        let settings = others.map { entry in
+            let value = entry.value.string ?? entry.value.compact
+            return " --set " + ShellWord.quoted("\(entry.setting.name)=\(value)")
+        }
+        return "oidc config init\(profile) \(arguments) --client-id \(client)\(settings.joined())"
+            + (isForced ? " --force" : "")
     }
 
     private func missing(_ setting: Setting) -> OIDCError {

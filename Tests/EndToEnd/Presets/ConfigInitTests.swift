@@ -43,6 +43,21 @@ struct ConfigInitTests {
         #expect(try program.run("config", "check").status == 0)
     }
 
+    @Test("the hint for a wrong parameter keeps the options that were given, so that it can be pasted")
+    func hintKeepsOptions() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.start(
+            [
+                "config", "init", "okta", "domain=x_y", "--client-id", "c", "--scope", "a b", "--set",
+                "account=bob", "--force",
+            ], [:]
+        ).finish()
+        let hint =
+            "okta domain=dev-123456.okta.com --client-id c --set 'scope=a b' --set account=bob --force\n"
+        #expect(outcome.status == 2 && outcome.errorOutput.hasSuffix(hint), "\(outcome)")
+    }
+
     @Test("a secret that exists already is kept for its own client, and not used for another")
     func secretOfAnother() throws {
         let program = try Program()
