@@ -63,7 +63,10 @@ struct RedirectReceiver {
             let next = min(deadline, pause, now.adding(milliseconds: 1_000))
             switch event(until: next, also: input?.descriptor().map { [$0] } ?? []) {
             case .arrival(let arrival): return arrival
-            case .interrupted(let signal): throw unfinished(Interruption.error(signal: signal))
+            case .interrupted(let signal):
+                var error = Interruption.error(signal: signal)
+                error.stage = .authorization
+                throw unfinished(error)
             case .quiet: continue
             case .input:
                 if let arrival = try pasted(&input, isTerminal: isTerminal) { return arrival }

@@ -190,11 +190,13 @@ extension ProviderContext {
     /// Returns whether an error means that the server no longer knows the registered client, and another one
     /// can be registered. Marks the client for the next registration.
     ///
-    /// A sign-in that times out only marks it: a server that does not know a client shows an error page and
-    /// never redirects.
+    /// A sign-in that times out or is interrupted only marks it: a server that does not know a client shows an
+    /// error page and never redirects, so many users press Ctrl-C.
     func hasLostClient(_ error: OIDCError) -> Bool {
         guard let target else { return false }
-        if error.kind == .timedOut, error.stage == .authorization { _ = target.retireClient(context) }
+        if [.timedOut, .interrupted].contains(error.kind), error.stage == .authorization {
+            _ = target.retireClient(context)
+        }
         switch error.oauthError {
         case "invalid_client", "unauthorized_client": break
         // The authorization server in MCP's Python SDK grants only scopes that a client registered for

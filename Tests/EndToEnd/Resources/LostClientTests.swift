@@ -1,0 +1,25 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite(
+    "a registered client that the server has forgotten", .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct LostClientTests {
+    @Test(
+        "a sign-in that nothing comes back from registers another client the next time",
+        arguments: [("2", nil, 6), ("60", SIGINT, 130)] as [(String, Int32?, Int32)])
+    func unanswered(limit: String, signal: Int32?, status: Int32) throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let run = try world.program.start(["login", world.url, "--timeout", limit], ["BROWSER": "true"])
+        if let signal {
+            try #require(run.errorOutput { $0.contains("Sign in at:") ? true : nil } == true)
+            run.signal(signal)
+        }
+        #expect(run.finish().status == status)
+        #expect(world.server.registrations.count == 1)
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.registrations.count == 2 && world.program.sessionFiles.count == 1)
+    }
+}
