@@ -175,13 +175,13 @@ struct ConfigInitCommand: RunnableCommand {
         }
     }
 
-    /// Returns a command line of this command with other arguments, and with the options that were given.
+    /// Returns a command line of this command with other arguments, and with those of the given options that
+    /// cannot contain a secret, as an extra parameter or a command can.
     private func commandLine(_ arguments: String) -> String {
         let profile = common.profile.map { " -p \(ShellWord.quoted($0))" } ?? ""
         let client = options.clientID.map { ShellWord.quoted($0) } ?? "ID"
-        let others = ((try? options.entries()) ?? []).filter {
-            ![.issuer, .clientID].contains($0.setting) && !$0.setting.kind.isSecret
-        }
+        let repeated: [Setting] = [.scope, .audience, .account, .resource, .grant]
+        let others = ((try? options.entries()) ?? []).filter { repeated.contains($0.setting) }
         let settings = others.map { entry in
             let value = entry.value.string ?? entry.value.compact
             return " --set " + ShellWord.quoted("\(entry.setting.name)=\(value)")

@@ -43,14 +43,15 @@ struct ConfigInitTests {
         #expect(try program.run("config", "check").status == 0)
     }
 
-    @Test("the hint for a wrong parameter keeps the options that were given, so that it can be pasted")
+    @Test("the hint for a wrong parameter keeps the options that were given, but none that may hold a secret")
     func hintKeepsOptions() throws {
         let program = try Program()
         defer { program.remove() }
         let outcome = try program.start(
             [
                 "config", "init", "okta", "domain=x_y", "--client-id", "c", "--scope", "a b", "--set",
-                "account=bob", "--force",
+                "account=bob", "--set",
+                #"extra_token_params={"key":"hunter2"}"#, "--force",
             ], [:]
         ).finish()
         let hint =
