@@ -112,8 +112,8 @@ extension OAuthErrorResponse {
     /// (RFC 6749 §5.2), and with 200.
     var isTemporary: Bool { ["temporarily_unavailable", "server_error", "slow_down"].contains(code) }
 
-    /// Returns the error for an unexpected answer: 408, 429, 5xx and the codes for a temporary failure mean that
-    /// a later attempt may succeed, anything else is a refusal. `hint` returns the hint for a code.
+    /// Returns the error for an unexpected answer: 408, 425, 429, 5xx and the codes for a temporary failure
+    /// mean that a later attempt may succeed, anything else is a refusal. `hint` returns the hint for a code.
     static func failure(
         _ response: HTTPResponse, stage: Stage, url: WebURL? = nil,
         withholding secrets: WithheldSecrets = WithheldSecrets(),
@@ -123,6 +123,7 @@ extension OAuthErrorResponse {
         let isTemporary =
             response.isTemporaryFailure
             || !(300..<400).contains(response.status) && answer?.isTemporary == true
+        // With zero, processes that wait for each other would all ask, one after the other.
         let retryAfter = isTemporary ? response.retryAfter.flatMap { $0 > 0 ? $0 : nil } : nil
         let what: String
         if let answer {

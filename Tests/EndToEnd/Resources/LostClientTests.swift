@@ -8,7 +8,7 @@ import Testing
 struct LostClientTests {
     @Test(
         "a sign-in that nothing comes back from registers another client the next time",
-        arguments: [("2", nil, 6), ("60", SIGINT, 130)] as [(String, Int32?, Int32)])
+        arguments: [("8", nil, 6), ("60", SIGINT, 130)] as [(String, Int32?, Int32)])
     func unanswered(limit: String, signal: Int32?, status: Int32) throws {
         let world = try ResourceWorld()
         expectSuccess(try world.run(["login", world.url]))
