@@ -25,6 +25,25 @@ package struct ProviderDocuments: Sendable {
         return try metadata(issuer: issuer, at: [metadataURL], notFound: notFound)
     }
 
+    /// Returns the metadata of the provider whose issuer a user typed as a URL, with the metadata's own spelling
+    /// of the issuer. Asks at the places of OpenID Connect and RFC 8414, OpenID Connect appended first.
+    package func metadata(ofTyped url: WebURL) throws(OIDCError) -> ProviderMetadata {
+        let notFound = ProviderMetadata.notFound(issuer: url.text)
+        var urls = try ProviderMetadata.wellKnownURLs(
+            issuer: url.text, allowsInsecureHTTP: allowsInsecureHTTP)
+        let path = url.pathWithoutLastSlash
+        if !path.isEmpty, let last = url.replacingPath("/.well-known/openid-configuration\(path)") {
+            urls.append(last)
+        }
+        let calls = urls.map {
+            ProviderMetadata.call(
+                $0, expectedIssuer: url.text, ignoresSlash: true, allowsInsecureHTTP: allowsInsecureHTTP)
+        }
+        return try document(
+            calls, search: MetadataSearch(passesOverFaults: true), notFound: notFound
+        ).document
+    }
+
     /// Returns the first valid metadata. The cache is searched for all URLs before any is requested, so a
     /// first URL without metadata is not requested each time.
     package func metadata(

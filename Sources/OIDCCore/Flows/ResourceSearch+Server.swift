@@ -3,7 +3,8 @@ extension ResourceSearch {
     /// Returns the metadata of the first working server for which `hasClient` returns true, or else of the
     /// first working one. If none works, throws the first failure.
     ///
-    /// If `issuer` is given, it must be one of the resource's. `configured` returns the endpoints that the
+    /// If `issuer` is given, it must be one of the resource's. Another spelling of the same server is accepted;
+    /// the issuer of the result is always that of the metadata. `configured` returns the endpoints that the
     /// settings name for a server, which its metadata may lack. `forSignIn` means that a user will sign in at
     /// the server, which requires PKCE.
     package func authorizationServer(
@@ -14,7 +15,7 @@ extension ResourceSearch {
     ) throws(OIDCError) -> ProviderMetadata {
         var issuers = resource.authorizationServers
         if let issuer {
-            issuers = issuers.filter { ExactText.isSame($0, issuer) }
+            issuers = issuers.filter { IssuerSpelling.isSameServer($0, issuer) }
             guard !issuers.isEmpty else {
                 throw .untrusted(
                     .discovery, "authorization_servers", expected: DisplayText.clean(issuer),
@@ -57,7 +58,8 @@ extension ResourceSearch {
         let insecure = documents.allowsInsecureHTTP
         let calls = try ProviderMetadata.resourceServerURLs(issuer: issuer, allowsInsecureHTTP: insecure).map
         {
-            let call = ProviderMetadata.call($0, expectedIssuer: issuer, allowsInsecureHTTP: insecure)
+            let call = ProviderMetadata.call(
+                $0, expectedIssuer: issuer, ignoresSlash: true, allowsInsecureHTTP: insecure)
             return EndpointCall(call.request, stage: call.stage) { response throws(OIDCError) in
                 guard let metadata = try call.read(response) else { return ProviderMetadata?.none }
                 try metadata.check(asServerOf: url, issuer: issuer, forSignIn: forSignIn)
@@ -123,11 +125,11 @@ extension ProviderMetadata {
         if forSignIn, !has(.deviceAuthorization), !has(.authorization) { _ = try require(.authorization) }
     }
 
-    /// Checks the metadata of a resource's authorization server (MCP authorization, 2026-07-28): exactly the
-    /// issuer that the resource names, no URL on this machine unless the resource is on it too, and S256 for
+    /// Checks the metadata of a resource's authorization server (MCP authorization, 2026-07-28): the issuer that
+    /// the resource names, but for the slash of `IssuerSpelling`, no URL on this machine unless the resource is on it too, and S256 for
     /// a sign-in.
     func check(asServerOf resource: WebURL, issuer expected: String, forSignIn: Bool) throws(OIDCError) {
-        guard let issuer, ExactText.isSame(issuer, expected) else {
+        guard let issuer, IssuerSpelling.isSameServer(issuer, expected) else {
             let sides = DisplayText.sides(expected: expected, found: issuer ?? "none")
             throw .untrusted(.discovery, "issuer", expected: sides.expected, found: sides.found)
         }

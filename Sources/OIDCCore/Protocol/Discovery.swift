@@ -72,6 +72,15 @@ extension ProviderMetadata {
     public static func call(
         _ url: WebURL, expectedIssuer: String, allowsInsecureHTTP: Bool = false
     ) -> EndpointCall<ProviderMetadata?> {
+        call(
+            url, expectedIssuer: expectedIssuer, ignoresSlash: false, allowsInsecureHTTP: allowsInsecureHTTP)
+    }
+
+    /// Returns the request like `call(_:expectedIssuer:allowsInsecureHTTP:)`. `ignoresSlash` accepts another
+    /// spelling of the same server; the metadata's own is then the issuer.
+    static func call(
+        _ url: WebURL, expectedIssuer: String, ignoresSlash: Bool, allowsInsecureHTTP: Bool
+    ) -> EndpointCall<ProviderMetadata?> {
         EndpointCall(.json(url), stage: .discovery) { response throws(OIDCError) in
             switch response.status {
             case 200..<300: break
@@ -80,8 +89,8 @@ extension ProviderMetadata {
             }
             let answer = try JSONAnswer(response, stage: .discovery)
             return try ProviderMetadata(
-                document: answer.members, expectedIssuer: expectedIssuer, from: url,
-                allowsInsecureHTTP: allowsInsecureHTTP)
+                document: answer.members, expectedIssuer: expectedIssuer, ignoresSlash: ignoresSlash,
+                from: url, allowsInsecureHTTP: allowsInsecureHTTP)
         }
     }
 

@@ -12,14 +12,16 @@ extension ProviderMetadata {
     }
 
     /// Parses a document that came from a URL. If that URL is not on loopback, an issuer on loopback must not
-    /// name plain-http endpoints either.
+    /// name plain-http endpoints either. `ignoresSlash` accepts another spelling of the same server.
     init(
-        document: JSONObject, expectedIssuer: String, from source: WebURL?, allowsInsecureHTTP: Bool
+        document: JSONObject, expectedIssuer: String, ignoresSlash: Bool = false, from source: WebURL?,
+        allowsInsecureHTTP: Bool
     ) throws(OIDCError) {
         let answer = JSONAnswer(document, stage: .discovery)
         let issuer = try answer.requiredString("issuer")
         let isTemplate = IssuerTemplate(issuer)?.mayStand(for: expectedIssuer) == true
-        guard ExactText.isSame(issuer, expectedIssuer) || isTemplate else {
+        let isSpelledOtherwise = ignoresSlash && IssuerSpelling.isSameServer(issuer, expectedIssuer)
+        guard ExactText.isSame(issuer, expectedIssuer) || isTemplate || isSpelledOtherwise else {
             throw ProviderMetadata.issuerMismatch(expected: expectedIssuer, found: issuer)
         }
         self.init(issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)

@@ -94,17 +94,21 @@ package struct Registration: Sendable {
                 throw OAuthErrorResponse.failure(
                     response, stage: .registration,
                     withholding: secrets,
-                    hint: Registration.hint)
+                    hint: { Registration.hint($0, status: response.status) })
             }
             return try RegisteredClient(JSONAnswer(response, stage: .registration))
         }
     }
 
-    private static func hint(_ code: String?) -> Hint? {
+    /// The hint that registration needs a token of the provider.
+    package static let tokenHint: Hint =
+        "give the initial access token that the provider issues for registration"
+
+    private static func hint(_ code: String?, status: Int) -> Hint? {
         switch code {
         case "invalid_redirect_uri": .advice(.checkRedirectURI)
-        case "invalid_token", "invalid_client", "insufficient_scope":
-            "give the initial access token that the provider issues for registration"
+        case nil where status == 401 || status == 403: tokenHint
+        case "invalid_token", "invalid_client", "insufficient_scope": tokenHint
         default: nil
         }
     }

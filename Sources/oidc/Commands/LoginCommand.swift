@@ -78,14 +78,21 @@ struct LoginCommand: RunnableCommand {
 
     private func signIn(_ context: CommandContext) throws(OIDCError) -> (Session, SessionAccess) {
         guard let url else {
-            let access = try SessionAccess(try context.provider(options, and: try entries()).forSignIn())
-            var signIn = SignIn(provider: access.provider, access: access)
-            prepare(&signIn)
-            return (try signIn.run(), access)
+            return try signedIn(try context.provider(options, and: try entries()))
         }
         let operand = try ResourceOperand(
             try ResourceOperand.url(url, command: "login", context), options, context, and: try entries())
-        return try operand.signedIn { prepare(&$0) }
+        switch try operand.signInTarget() {
+        case .resource(let operand, let evidence): return try operand.signedIn(evidence) { prepare(&$0) }
+        case .provider(let provider): return try signedIn(provider)
+        }
+    }
+
+    private func signedIn(_ provider: ProviderContext) throws(OIDCError) -> (Session, SessionAccess) {
+        let access = try SessionAccess(provider.forSignIn(until: provider.deadline))
+        var signIn = SignIn(provider: access.provider, access: access)
+        prepare(&signIn)
+        return (try signIn.run(), access)
     }
 
     private func prepare(_ signIn: inout SignIn) {

@@ -9,6 +9,12 @@ struct ClientRegistration {
     /// No other service is known to use these (IANA's list, 2026-11).
     static let ports: [UInt16] = [23_761, 23_762, 23_763, 23_764]
 
+    /// The redirect ports of the document that `oidc register --client-metadata` prints.
+    static func documentPorts(origin: SettingLayers.Origin) -> SettingLayers.Entry {
+        SettingLayers.Entry(
+            setting: .redirectPorts, value: .array(ports.map { JSONValue(Int64($0)) }), origin: origin)
+    }
+
     /// The settings that are registered, and are therefore written into the profile wherever they were set.
     private static let registeredSettings: [Setting] = [
         .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI, .scope,

@@ -8,7 +8,7 @@ extension ResourceOperand {
         _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
     ) throws(OIDCError) -> (Session, SessionAccess) {
         var evidence = evidence
-        evidence.asksResource = evidence.response == nil
+        evidence.asksResource = evidence.response == nil && evidence.found == nil
         let search = forSignIn()
         for _ in 0..<2 {
             let provider = try search.resolved(evidence)

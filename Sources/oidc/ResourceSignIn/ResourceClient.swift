@@ -6,7 +6,8 @@ import OIDCSystem
 struct ResourceClient {
     let operand: ResourceOperand
     let environment: ProviderEnvironment
-    let resource: ProtectedResourceMetadata
+    /// The metadata of the resource; nil if the sign-in is to the server itself.
+    let resource: ProtectedResourceMetadata?
     let server: ProviderMetadata
     let scope: Scope
     /// Whether a client may be used that cannot be stored.
@@ -28,19 +29,47 @@ struct ResourceClient {
 
     func choice(for grant: GrantType) throws(OIDCError) -> Choice {
         if let configured = try configured(grant) { return configured }
-        if let url = operand.settings.client.metadataURL {
-            if server.supportsClientMetadataDocuments {
-                let checked = try ClientMetadataDocument.checkedURL(url)
-                return Choice(clientID: checked.text, reason: "client_metadata_url")
-            }
-            context.console.trace("client_metadata_url is not used: \(issuer) does not support it")
-        }
+        if let document = try document() { return document }
         if let earlier = try earlier(grant) { return earlier }
         guard server.registrationEndpoint != nil, grant == .authorizationCode else {
             throw unregistered(grant)
         }
         try checkMethods()
-        return try registered()
+        do throws(OIDCError) { return try registered() } catch { throw closed(error) ?? error }
+    }
+
+    /// Returns the client for a sign-in to the server itself: one that is registered automatically where that is
+    /// open, else the document of `client_metadata_url`.
+    func choiceOfProvider() throws(OIDCError) -> Choice {
+        if server.registrationEndpoint != nil {
+            try checkMethods()
+            do throws(OIDCError) { return try registered() } catch {
+                guard let closed = closed(error) else { throw error }
+                guard let document = try document() else { throw closed }
+                context.console.trace(error.message)
+                return document
+            }
+        }
+        guard let document = try document() else { throw unregistered(.authorizationCode) }
+        return document
+    }
+
+    /// Returns the client of a metadata document; nil if none is set or the server does not support it.
+    private func document() throws(OIDCError) -> Choice? {
+        guard let url = operand.settings.client.metadataURL else { return nil }
+        guard server.supportsClientMetadataDocuments else {
+            context.console.trace("client_metadata_url is not used: \(issuer) does not support it")
+            return nil
+        }
+        return Choice(
+            clientID: try ClientMetadataDocument.checkedURL(url).text, reason: "client_metadata_url")
+    }
+
+    /// Returns the error for a server that refuses to register clients by themselves, as Spring Authorization
+    /// Server 7.1 does with an empty 401; nil for another failure.
+    private func closed(_ error: OIDCError) -> OIDCError? {
+        guard error.stage == .registration, error.hint == Registration.tokenHint else { return nil }
+        return unregistered(.authorizationCode, because: error.message)
     }
 
     /// Returns whether a client is known at the server, or can be registered there.
@@ -55,7 +84,8 @@ struct ResourceClient {
 
     /// Returns the client of the last sign-in, which may have been named by an option.
     private func earlier(_ grant: GrantType) throws(OIDCError) -> Choice? {
-        guard let link = try operand.link(), link.resource == resource.resource, link.grant == grant,
+        guard let link = try operand.link(), let resource, link.resource == resource.resource,
+            link.grant == grant,
             ExactText.isSame(link.issuer, issuer), link.registration == nil, link.profile == nil
         else { return nil }
         return Choice(clientID: link.clientID, reason: "of the last sign-in")
@@ -152,7 +182,7 @@ struct ResourceClient {
     /// These include the scope of the client that it replaces, or sign-ins for different scopes would keep
     /// replacing each other's client.
     private func register(replacing earlier: RegisteredRecord?) throws(OIDCError) -> RegisteredRecord {
-        let supported = resource.scopesSupported.map { scope.union($0) } ?? scope
+        let supported = resource?.scopesSupported.map { scope.union($0) } ?? scope
         // Without a scope, the server registers its default.
         let all = supported.isEmpty ? supported : supported.union(earlier?.scope ?? Scope(""))
         var fewer = [supported, scope][...]
@@ -207,7 +237,7 @@ struct ResourceClient {
     }
 
     /// Returns the error if no client is known and none can be registered here.
-    private func unregistered(_ grant: GrantType) -> OIDCError {
+    private func unregistered(_ grant: GrantType, because reason: String? = nil) -> OIDCError {
         let server = DisplayText.clean(issuer, limit: 200)
         guard grant == .authorizationCode else {
             return .usage(
@@ -223,8 +253,9 @@ struct ResourceClient {
                 + "\(line) --set client_metadata_url=URL, or: " : ""
         return OIDCError(
             .usage,
-            "no client is set for \(server), and it does not register clients automatically: register a native client "
-                + "there with the redirect URL \(DisplayText.clean(redirect))",
+            "no client is set for \(server), and it does not register clients automatically"
+                + (reason.map { " (\($0))" } ?? "")
+                + ": register a native client there with the redirect URL \(DisplayText.clean(redirect))",
             hint: .text("\(document)\(line) --client-id ID"), stage: .registration)
     }
 }

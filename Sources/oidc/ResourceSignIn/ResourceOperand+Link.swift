@@ -144,10 +144,7 @@ private struct LinkLayers {
     }
 
     mutating func add(_ registered: RegisteredRecord) {
-        for member in registered.settings.members {
-            if let setting = Setting.named(member.name) { add(setting, member.value) }
-        }
-        add(.clientSecret, registered.clientSecret.map { .string($0.revealed) })
+        found += registered.entries(origin: origin)
     }
 
     mutating func setOwn(_ entries: [SettingLayers.Entry], isRegistered: Bool) {
@@ -186,8 +183,24 @@ private struct LinkLayers {
             add(setting, member.value)
         }
         if link.clientID == metadataURL, !(found + own).contains(where: isRedirect) {
-            // The redirect URLs of the document that `oidc register --client-metadata` prints.
-            add(.redirectPorts, .array(ClientRegistration.ports.map { JSONValue(Int64($0)) }))
+            found.append(ClientRegistration.documentPorts(origin: origin))
         }
+    }
+}
+
+extension RegisteredRecord {
+    /// Returns the settings that the registration gave the client, with its secret.
+    func entries(origin: SettingLayers.Origin) -> [SettingLayers.Entry] {
+        var entries = settings.members.compactMap { member in
+            Setting.named(member.name).map {
+                SettingLayers.Entry(setting: $0, value: member.value, origin: origin)
+            }
+        }
+        if let clientSecret {
+            entries.append(
+                SettingLayers.Entry(
+                    setting: .clientSecret, value: .string(clientSecret.revealed), origin: origin))
+        }
+        return entries
     }
 }

@@ -114,8 +114,9 @@ struct ResourceOperand: Sendable {
             context.settings(profile: nil, entries), context, until: deadline)
     }
 
-    /// Returns the operand for a sign-in, whose `timeout` starts now.
+    /// Returns the operand for a sign-in, whose `timeout` starts now unless it has started already.
     func forSignIn() -> ResourceOperand {
+        guard deadline == nil else { return self }
         var operand = self
         operand.deadline = .now().adding(seconds: settings.signIn.timeout)
         return operand

@@ -13,6 +13,8 @@ extension ResourceOperand {
         var asksResource = false
         /// The scope to request when stepping up, instead of the one that the search finds.
         var scope: Scope?
+        /// The resource as it was just found, for the first search.
+        var found: ResourceSearch.Found?
         /// Whether to ignore the scope of the last sign-in, because the server refused it.
         var forgetsScope = false
         /// Whether to continue even if neither the session nor the registered client can be stored.
@@ -22,6 +24,7 @@ extension ResourceOperand {
         func next(after error: OIDCError, of provider: ProviderContext) -> Evidence? {
             var next = self
             next.asksResource = false
+            next.found = nil
             guard error.oauthError == "invalid_scope", !forgetsScope,
                 provider.target?.isScopeRemembered == true
             else { return provider.hasLostClient(error) ? next : nil }
@@ -112,6 +115,7 @@ struct ResourceResolution {
     func trace(_ text: @autoclosure () -> String) { context.console.trace(text()) }
 
     func find() throws(OIDCError) -> Found {
+        if let found = evidence.found { return found }
         if let response = evidence.response {
             // A challenge may omit the metadata URL that an earlier one named.
             let known = earlier.flatMap { $0.isFor(operand.url) ? $0.metadataURL : nil }
@@ -132,7 +136,8 @@ struct ResourceResolution {
 
     /// Returns the grant of the settings. A profile's grant applies only to its own server.
     private func grant(of resource: ProtectedResourceMetadata) throws(OIDCError) -> GrantType {
-        let isOwned = ownership.isOwned(.profile, by: resource.authorizationServers)
+        let isOwned = ownership.isOwned(
+            .profile, by: resource.authorizationServers.flatMap { IssuerSpelling.all($0) })
         let text = ownership.text(
             .grant, in: isOwned ? [.options, .variables, .profile] : [.options, .variables])
         return text.map { GrantType(rawValue: $0) } ?? .authorizationCode
@@ -165,7 +170,7 @@ struct ResourceResolution {
     ) throws(OIDCError) -> ProviderMetadata {
         let servers = resource.authorizationServers
         if let issuer = ownership.optionIssuer, grant != .idJAG,
-            !servers.contains(where: { ExactText.isSame($0, issuer) })
+            !servers.contains(where: { IssuerSpelling.isSameServer($0, issuer) })
         {
             throw .usage(
                 "--issuer \(DisplayText.clean(issuer)) is not an authorization server of "
@@ -173,9 +178,9 @@ struct ResourceResolution {
                 hint: "leave --issuer out")
         }
         let preferred = ownership.issuers.first { issuer in
-            servers.contains { ExactText.isSame($0, issuer) }
+            servers.contains { IssuerSpelling.isSameServer($0, issuer) }
         }
-        return try search.authorizationServer(
+        let server = try search.authorizationServer(
             of: resource, issuer: preferred,
             configured: { issuer in
                 let own = ownership.entries(for: issuer)
@@ -189,6 +194,14 @@ struct ResourceResolution {
                 scope: Scope("")
             ).isPossible(for: grant)
         }
+        if let issuer = ownership.optionIssuer, grant != .idJAG, let found = server.issuer,
+            !ExactText.isSame(issuer, found)
+        {
+            throw .usage(
+                "--issuer \(DisplayText.clean(issuer)): the server's own metadata spells it "
+                    + DisplayText.clean(found), hint: .useIssuer(found))
+        }
+        return server
     }
 
     private func scope(

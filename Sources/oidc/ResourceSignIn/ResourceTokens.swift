@@ -54,7 +54,8 @@ final class ResourceTokens: AccessTokenSource {
                         ? "now a resource of its own"
                         : "now part of the resource \(DisplayText.clean(metadata.resource))"))
         }
-        guard metadata.authorizationServers.contains(where: { ExactText.isSame($0, link.issuer) }) else {
+        guard metadata.authorizationServers.contains(where: { IssuerSpelling.isSameServer($0, link.issuer) })
+        else {
             throw changed(
                 "\(DisplayText.clean(link.resource)) now takes tokens from \(metadata.serverList), "
                     + "not from \(DisplayText.clean(link.issuer))")

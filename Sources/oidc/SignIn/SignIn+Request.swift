@@ -18,8 +18,7 @@ extension SignIn {
         guard provider.settings.provider.issuer != nil, provider.settings.resource == nil else {
             return Scope("")
         }
-        let isOffline = metadata?.scopesSupported?.contains("offline_access") == true
-        return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
+        return Scope.forUsers(at: metadata)
     }
 
     func login(
@@ -57,5 +56,13 @@ extension SignIn {
                 "unknown prompt \(DisplayText.quoted(value)) (known: \(known.joined(separator: ", "))); sent as is"
             )
         }
+    }
+}
+
+extension Scope {
+    /// Returns the scope to request for a user if none is set.
+    static func forUsers(at server: ProviderMetadata?) -> Scope {
+        let isOffline = server?.scopesSupported?.contains("offline_access") == true
+        return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
     }
 }

@@ -19,6 +19,8 @@ final class ServerStandIn: Sendable {
         var metadata: [String: JSONValue] = [:]
         /// Whether clients can register themselves.
         var registers = true
+        /// The status of the answer to a registration; all but 201 are refusals with an empty body.
+        var registrationStatus = 201
         /// Members of the answer to a registration to add or change; null removes one.
         var registered: [String: JSONValue] = [:]
         /// The `iss` of authorization responses, of the server's own issuer; nil sends none.
@@ -163,6 +165,7 @@ extension ServerStandIn.State {
     }
 
     private mutating func register(_ request: HTTPRequest) -> HTTPResponse {
+        guard rules.registrationStatus == 201 else { return HTTPResponse(status: rules.registrationStatus) }
         count += 1
         var members: [String: JSONValue] = ["client_id": .string("registered-\(count)")]
         let asked = try? JSONValue(parsing: request.body)

@@ -45,9 +45,10 @@ struct ResourceServerSearchTests {
     }
 
     @Test(
-        "an issuer is used only if its metadata names exactly it",
+        "an issuer is used only if its metadata names exactly it, but for the slash of an empty path",
         arguments: [
-            ("https://as.example", "https://as.example/"), ("https://as.example/", "https://as.example"),
+            ("https://as.example", "https://as.example//"), ("https://as.example/t", "https://as.example/t/"),
+            ("https://as.example/t/", "https://as.example/t"), ("https://as.example", "http://as.example/"),
             ("https://as.example", "https://AS.example"), ("https://as.example", "https://as.example:443"),
             ("https://as.example", "https://evil.test"), ("https://as.example/t", "https://as.example/T"),
             ("https://as.example/abc/v2", "https://as.example/{tenantid}/v2"),
@@ -62,6 +63,19 @@ struct ResourceServerSearchTests {
         let places = SearchedPlaces(Dictionary(uniqueKeysWithValues: urls.map { ($0, answer) }))
         let error = Fixture.error { try server(places, servers: [asked]) }
         #expect(error?.kind == .untrusted && error?.member == "issuer")
+    }
+
+    @Test(
+        "an issuer without a path is the same with and without its final slash, and its metadata spells it",
+        arguments: [
+            ("https://as.example", "https://as.example/"), ("https://as.example/", "https://as.example"),
+        ])
+    func slash(_ asked: String, _ found: String) throws {
+        let urls = try ProviderMetadata.resourceServerURLs(issuer: asked).map(\.text)
+        let answer = SearchedPlaces.metadata(found, at: "https://as.example")
+        let places = SearchedPlaces(Dictionary(uniqueKeysWithValues: urls.map { ($0, answer) }))
+        #expect(try server(places, servers: [asked]).issuer == found)
+        #expect(try server(places, servers: [asked], issuer: found).issuer == found)
     }
 
     @Test("S256 must be listed for a sign-in, and need not be for other grants")
@@ -94,7 +108,8 @@ struct ResourceServerSearchTests {
             return Fixture.error { try server(places) }?.hint.map { "\($0)" }
         }
         #expect(
-            try hint(SearchedPlaces.metadata(SearchedPlaces.server + "/"))?.contains("names another issuer")
+            try hint(SearchedPlaces.metadata(SearchedPlaces.server + "/other"))?.contains(
+                "names another issuer")
                 == true)
         for answer in [SearchedPlaces.metadata(more: ""), HTTPResponse(status: 404), Fixture.html()] {
             #expect(try hint(answer)?.contains("fault of the resource") == true)
@@ -269,7 +284,7 @@ struct ResourceServerSearchTests {
     func namedIssuer() throws {
         let place = "\(SearchedPlaces.server)/.well-known/oauth-authorization-server"
         let places = SearchedPlaces([place: SearchedPlaces.metadata()])
-        for issuer in ["https://as.example/", "https://other.example"] {
+        for issuer in ["https://as.example/x", "https://other.example"] {
             let error = Fixture.error { try server(places, issuer: issuer) }
             #expect(error?.kind == .untrusted && error?.member == "authorization_servers")
             #expect(places.asked.isEmpty)

@@ -1,0 +1,108 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "sign in to a provider by its URL", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ProviderByURLTests {
+    @Test("a URL that is an issuer signs in to that provider, with a client that is registered once")
+    func registered() throws {
+        var configuration = DemoConfiguration()
+        configuration.user = .approves("alice")
+        let provider = try ProviderServer(configuration)
+        let world = try ResourceWorld()
+        for _ in 0..<2 {
+            let login = try world.run(["login", provider.origin, "-o", "json"])
+            expectSuccess(login)
+            let report = try JSONValue(parsing: login.output)
+            #expect(
+                report["issuer"]?.string == provider.origin && report["resource"]?.array == [], "\(login)")
+        }
+        #expect(provider.requestCount(.registration) == 1 && world.tabs.count == 2)
+    }
+
+    @Test("a profile's issuer is found without metadata of a resource, whatever its final slash")
+    func ofProfile() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        try world.configure(
+            #"{"default_profile":"other","profiles":{"other":{"issuer":"https://op.example","client_id":"x"},"#
+                + #""work":{"issuer":"\#(world.server.issuer)","client_id":"mine","scope":"api"}}}"#)
+        for url in [world.server.issuer, world.server.issuer + "/"] {
+            let login = try world.run(["login", url])
+            expectSuccess(login)
+        }
+        #expect(world.server.authorizations.map { $0["client_id"] } == ["mine", "mine"])
+        #expect(!world.server.paths.contains { $0.contains("protected-resource") })
+        expectSuccess(try world.run(["token", "-p", "work"]))
+    }
+
+    @Test("a host-only issuer is found with and without its final slash; sessions use its own spelling")
+    func slash() throws {
+        for (suffix, typed) in [("/", ""), ("", "/")] {
+            let world = try ResourceWorld { $0.registers = false }
+            let issuer = world.server.origin + suffix
+            world.server.change { $0.issuer = issuer }
+            let login = try world.run(
+                ["login", world.server.origin + typed, "--client-id", "mine", "--scope", "api"])
+            expectSuccess(login)
+            let token = ["token", "--client-id", "mine", "--issuer"]
+            expectSuccess(try world.run(token + [issuer]))
+            #expect(try world.run(token + [world.server.origin + typed]).status == 3)
+        }
+    }
+
+    @Test("an issuer with a path is compared to the letter")
+    func path() throws {
+        let world = try ResourceWorld {
+            $0.registers = false
+            $0.prefix = "/realm"
+            $0.metadataPath = "/realm/.well-known/openid-configuration"
+        }
+        let options = ["--client-id", "mine", "--scope", "api"]
+        expectSuccess(try world.run(["login", world.server.issuer] + options))
+        #expect(
+            world.server.paths.filter { $0.contains("/openid-") || $0.contains("/oauth-auth") }
+                == ["/realm/.well-known/openid-configuration"])
+        let other = try world.run(["login", world.server.issuer + "/"] + options)
+        #expect(other.status == 7 || other.status == 4, "\(other)")
+        #expect(world.server.authorizations.count == 1)
+    }
+
+    @Test("a client metadata document is used where registration is not open")
+    func document() throws {
+        let url = "https://client.example/oidc.json"
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": url]) {
+            $0.registers = false
+            $0.metadata = ["client_id_metadata_document_supported": true]
+        }
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
+        #expect(world.server.authorizations.map { $0["client_id"] } == [url])
+    }
+
+    @Test("without a client, exit 2 names the redirect URL and the exact line", arguments: [401, 403, 404])
+    func noClient(status: Int) throws {
+        let world = try ResourceWorld { $0.registers = status == 404 ? false : true }
+        world.server.change { $0.registrationStatus = status }
+        let outcome = try world.run(["login", world.server.issuer])
+        #expect(outcome.status == 2 && world.tabs.isEmpty, "\(outcome)")
+        #expect(outcome.errorOutput.contains("http://127.0.0.1/callback"))
+        #expect(outcome.errorOutput.contains("try: oidc login \(world.server.issuer) --client-id ID\n"))
+    }
+
+    @Test("what is neither a resource nor a provider stays a refusal, and at most the named places are asked")
+    func neither() throws {
+        let world = try ResourceWorld { $0.metadataPath = "/elsewhere" }
+        let outcome = try world.run(["login", world.server.issuer + "/a"])
+        #expect(outcome.status == 4 && world.tabs.isEmpty, "\(outcome)")
+        #expect(outcome.errorOutput.contains("does not say who protects it"))
+        let places = world.server.paths.filter { $0.contains("/openid-") || $0.contains("/oauth-auth") }
+        #expect(
+            places == [
+                "/a/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/a",
+                "/.well-known/openid-configuration/a",
+            ])
+    }
+}
