@@ -39,9 +39,6 @@ extension ProxyExchange {
         case .proof:
             mayProveAgain = false
             send()
-        case .withoutExpectation:
-            expectsContinue = false
-            send()
         }
     }
 

@@ -6,10 +6,7 @@ extension ProxyExchange {
     func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> ProxyTransfer.Provision {
         if case .discarding = phase { return .refuse }
         lastActivity = .now()
-        if owesContinue {
-            owesContinue = false
-            connection.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
-        }
+        continueIfOwed()
         do {
             let provision = try body.provide(buffer, from: connection)
             if case .refuse = provision { problem = .slowCaller }
@@ -18,6 +15,14 @@ extension ProxyExchange {
             problem = ProxyProblem(error)
             return .refuse
         }
+    }
+
+    /// Asks the caller for the body, if it waits for that. libcurl reads the body once it is connected to the
+    /// server, with the token in the head that it sends.
+    private func continueIfOwed() {
+        guard owesContinue else { return }
+        owesContinue = false
+        connection.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
     }
 
     /// Takes a header line; returns false to end the transfer.
@@ -81,7 +86,6 @@ extension ProxyExchange {
     private func nextAttempt(_ state: ProxyServer.RouteState) -> Next? {
         guard body.canRepeat else { return nil }
         switch head.status {
-        case 417 where expectsContinue: return .withoutExpectation
         case 401:
             let response = head.response
             if grant?.key != nil, DPoP.isNonceDemand(resourceResponse: response) {
@@ -122,8 +126,11 @@ extension ProxyExchange {
                 .length(missing: length)
             } else if request.minorVersion == 1 { .chunked } else { .untilClose }
         if case .untilClose = framing { closes = true }
-        // libcurl stops sending a body that was refused.
-        if !body.isWhole, head.status >= 400 { closes = true }
+        if !body.isWhole {
+            // libcurl stops sending the body after such an answer.
+            if head.status >= 300 { closes = true } else { continueIfOwed() }
+        }
+        owesContinue = false
         body.forget()
         entry.status = head.status
         phase = .answering(framing)

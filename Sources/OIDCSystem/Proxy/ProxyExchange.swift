@@ -17,7 +17,6 @@ final class ProxyExchange {
         /// A token from a new sign-in that has more scope, is stronger or is more recent.
         case stepUp
         case proof
-        case withoutExpectation
     }
 
     /// The framing of the answer, which shows the caller where it ends.
@@ -50,7 +49,8 @@ final class ProxyExchange {
     var mayProveAgain = true
     var mayStepUp = true
     var mayRepeat = true
-    var expectsContinue: Bool
+    /// Whether the caller waits for `100 Continue` before it sends the body. The expectation ends here; the
+    /// server gets none (RFC 9110 §10.1.1).
     var owesContinue: Bool
     var closes: Bool
     var began = MonotonicTime.now()
@@ -74,8 +74,7 @@ final class ProxyExchange {
         // The part of the body that has arrived is checked before anything is sent.
         if framing == .chunked { try connection.checkChunks() }
         let expects = try request.expectsContinue()
-        expectsContinue = framing != .length(0) && expects
-        owesContinue = expectsContinue
+        owesContinue = framing != .length(0) && expects
         closes = request.closesConnection
         entry = ProxyLogEntry(
             time: server.now(), route: server.routes[admission.route].url, method: request.method.name,
@@ -158,9 +157,7 @@ final class ProxyExchange {
             let transfer = try ProxyTransfer(
                 ProxyTransfer.Order(
                     method: request.method, url: admission.target, rawTarget: admission.rawTarget,
-                    fields: fields,
-                    framing: framing,
-                    expectsContinue: expectsContinue),
+                    fields: fields, framing: framing),
                 multi.library, server.configuration.curl, owner: self)
             self.transfer = transfer
             guard multi.add(transfer) else {

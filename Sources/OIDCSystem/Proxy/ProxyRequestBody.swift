@@ -15,6 +15,7 @@ struct ProxyRequestBody {
     /// The bytes so far; nil if there are too many or they are no longer needed.
     private var kept: [UInt8]? = []
     private var replayed = 0
+    private var isLastAttempt = false
 
     init(_ framing: HTTP1.BodyFraming) {
         switch framing {
@@ -26,12 +27,15 @@ struct ProxyRequestBody {
     }
 
     /// Whether the request can be sent again from its start.
-    var canRepeat: Bool { kept != nil }
+    var canRepeat: Bool { kept != nil && !isLastAttempt }
 
     mutating func repeatFromStart() { replayed = 0 }
 
-    /// Discards the kept bytes once the request will not be sent again.
-    mutating func forget() { kept = nil }
+    /// Keeps no more bytes, as the request will not be sent again. Those that this attempt has not sent yet stay.
+    mutating func forget() {
+        isLastAttempt = true
+        if replayed == kept?.count { kept = nil }
+    }
 
     mutating func provide(
         _ buffer: UnsafeMutableRawBufferPointer, from connection: ProxyConnection
@@ -43,6 +47,7 @@ struct ProxyRequestBody {
                     from: UnsafeRawBufferPointer(rebasing: bytes[replayed..<replayed + count]))
             }
             replayed += count
+            if isLastAttempt { forget() }
             return .bytes(count)
         }
         guard !isWhole else { return .end }

@@ -26,7 +26,6 @@ final class ProxyTransfer {
         var rawTarget: String?
         var fields: [HTTPHeaders.Field]
         var framing: HTTP1.BodyFraming
-        var expectsContinue: Bool
     }
 
     private static let bufferSize = 32_768
@@ -42,6 +41,8 @@ final class ProxyTransfer {
     private var pauses: Int32 = 0
     private(set) var isSent = false
     private(set) var hasAnswerBytes = false
+    /// The number of bytes of the body that libcurl has.
+    private var bodyBytes = 0
     private var result = CurlResult(ending: .code(2))
     private let isRepeatable: Bool
 
@@ -78,6 +79,7 @@ final class ProxyTransfer {
             options.set(OIDC_CURLOPT_REQUEST_TARGET, target)
         }
         setMethod(&options)
+        setReuse(&options)
         addHeaders()
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
         // libcurl reads once a round. A larger buffer saves rounds; an even larger one would cost memory for
@@ -100,6 +102,22 @@ final class ProxyTransfer {
             }
         }
         try setup.check(options)
+    }
+
+    /// Keeps libcurl from using the connection again until it has the whole body that the head announces. The
+    /// server may answer early (RFC 9110 §10.1.1) and keep the connection: the next request would be read as the
+    /// rest of this one's body, with its token (RFC 9112 §9.3). libcurl itself closes a connection if it ends a
+    /// transfer before it has sent what it has.
+    ///
+    /// The caller's expectation is the proxy's to answer: with one in the head, libcurl would not send the body
+    /// after an early answer, and yet keep the connection.
+    private func setReuse(_ options: inout CurlOptions) {
+        headers.append("Expect:")
+        if order.framing != .length(0) { options.set(OIDC_CURLOPT_FORBID_REUSE, 1) }
+    }
+
+    private func allowReuse() {
+        _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 0)
     }
 
     private func setMethod(_ options: inout CurlOptions) {
@@ -129,7 +147,6 @@ final class ProxyTransfer {
         where !order.fields.contains(where: { ASCII.isSameIgnoringCase($0.name, name) }) {
             headers.append("\(name):")
         }
-        headers.append(order.expectsContinue ? "Expect: 100-continue" : "Expect:")
         // libcurl leaves this field out with HTTP/2.
         if order.framing == .chunked { headers.append("Transfer-Encoding: chunked") }
     }
@@ -205,8 +222,13 @@ final class ProxyTransfer {
             return Int(OIDC_CURL_READFUNC_ABORT)
         }
         switch owner.provideBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
-        case .bytes(let count): return count
-        case .end: return 0
+        case .bytes(let count):
+            transfer.bodyBytes += count
+            if transfer.order.framing == .length(transfer.bodyBytes) { transfer.allowReuse() }
+            return count
+        case .end:
+            if transfer.order.framing == .chunked { transfer.allowReuse() }
+            return 0
         case .refuse:
             transfer.forbidReuse()
             return Int(OIDC_CURL_READFUNC_ABORT)

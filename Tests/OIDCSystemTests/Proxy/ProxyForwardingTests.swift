@@ -119,32 +119,6 @@ struct ProxyForwardingTests {
         #expect(server.requests.map { $0.contains("Content-Length: 0\r\n") } == [true, false])
     }
 
-    @Test("100 Continue comes when the server wants the body; a refusal comes without it")
-    func continued() throws {
-        let server = try ScriptedServer { peer in
-            var buffer = [UInt8](repeating: 0, count: 4_096)
-            let count = recv(peer.descriptor, &buffer, buffer.count, 0)
-            let head = String(decoding: buffer[..<max(0, count)], as: UTF8.self)
-            guard head.contains("Expect: 100-continue") else { return }
-            if head.contains("/refused") {
-                return _ = peer.write(answer("413 Too Large", "Connection: close"))
-            }
-            peer.write("HTTP/1.1 100 Continue\r\n\r\n")
-            _ = recv(peer.descriptor, &buffer, 5, Int32(MSG_WAITALL))
-            peer.write(
-                answer("200 OK", "Connection: close", body: String(decoding: buffer[..<5], as: UTF8.self)))
-        }
-        let world = try ProxyWorld(server)
-        let connection = try world.connect()
-        connection.send(world.head("PUT", "x", "Expect: 100-continue", "Content-Length: 5"))
-        #expect(connection.received(until: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
-        connection.send("abcde")
-        #expect(connection.received(until: "abcde").hasPrefix("HTTP/1.1 200 OK\r\n"))
-        let refused = try world.connect()
-        refused.send(world.head("PUT", "refused", "Expect: 100-continue", "Content-Length: 5"))
-        #expect(refused.received().hasPrefix("HTTP/1.1 413 Too Large\r\n"))
-    }
-
     @Test("connections are reused on both sides, also for requests that come together")
     func reuse() throws {
         let server = try echo()

@@ -170,6 +170,30 @@ struct ProxyHTTP2Tests {
             server.events.filter { $0.hasPrefix("body") } == ["body 300000", "body 11", "body 7", "body 2"])
     }
 
+    @Test(
+        "a body that does not arrive whole is in no other request: each stream has its own",
+        arguments: ["200", "417", "500"])
+    func partialBody(status: String) throws {
+        let early: [Step] = [
+            .fields([(":status", status), ("content-length", "5")]), .data("early", ends: true),
+        ]
+        let server = try HTTP2Server([early, [.request, ok, .data("hello", ends: true)]])
+        let world = try world(server)
+        func leaveEarly() throws {
+            let caller = try world.connect()
+            caller.send(world.head("PUT", "x", "Content-Length: 100000", "Expect: 100-continue"))
+            #expect(caller.received(until: "early").contains("early"))
+            caller.send(String(repeating: "a", count: 50_000))
+        }
+        try leaveEarly()
+        for _ in 0..<2 {
+            #expect(try world.exchange("POST", "y", ["Content-Length: 2"], body: "{}").contains("hello"))
+        }
+        #expect(server.count("request") == 3)
+        let bodies = server.events.filter { $0.hasPrefix("body") && $0 != "body 0" }
+        #expect(bodies == ["body 2", "body 2"], "\(server.events)")
+    }
+
     @Test("a refused token is replaced, and the request sent again on the same connection")
     func token() throws {
         let server = try HTTP2Server([
