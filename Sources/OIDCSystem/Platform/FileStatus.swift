@@ -31,6 +31,9 @@ struct FileStatus: Hashable, Sendable {
         case regular = "a file"
         case directory = "a directory"
         case symbolicLink = "a symbolic link"
+        case socket = "a socket"
+        case pipe = "a pipe"
+        case device = "a device"
         case other = "a special file"
     }
 
@@ -48,6 +51,9 @@ struct FileStatus: Hashable, Sendable {
         case S_IFREG: kind = .regular
         case S_IFDIR: kind = .directory
         case S_IFLNK: kind = .symbolicLink
+        case S_IFSOCK: kind = .socket
+        case S_IFIFO: kind = .pipe
+        case S_IFCHR, S_IFBLK: kind = .device
         default: kind = .other
         }
         owner = raw.st_uid

@@ -56,7 +56,7 @@ struct ProxyListener {
             descriptor = first
             file = nil
         case .socket(let path):
-            if let kind = try? FilePath.status(path).kind, kind != .other {
+            if let kind = try? FilePath.status(path).kind, kind != .socket {
                 throw OIDCError(
                     .usage, "\(DisplayText.clean(path)) is \(kind.rawValue), not a socket",
                     hint: "choose another path")
@@ -79,10 +79,11 @@ struct ProxyListener {
         }
     }
 
-    /// Removes a socket that no program listens on, such as one left by a crash.
+    /// Removes a socket of this user that no program listens on, such as one left by a crash. Only a socket:
+    /// `connect` is refused at a pipe or a device, too.
     private static func removeAbandoned(_ path: String) throws(Errno) {
         guard let status = try? FilePath.status(path) else { return }
-        guard status.kind == .other, !status.isSomeoneElses else { throw .addressInUse }
+        guard status.kind == .socket, !status.isSomeoneElses else { throw .addressInUse }
         let result = oidc_connect_unix(path)
         guard result < 0 else {
             FileDescriptor(rawValue: result).close()

@@ -79,13 +79,20 @@ struct ProxyCommandTests {
         let world = try ToolWorld()
         let path = "\(world.home)/file"
         try "x".write(toFile: path, atomically: false, encoding: .utf8)
+        let pipe = "\(world.home)/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
         for (path, message) in [
-            (path, "is a file, not a socket"), ("/no/such/socket", "cannot listen on the socket"),
+            (path, "is a file, not a socket"), (pipe, "is a pipe, not a socket"),
+            ("/dev/null", "is a device, not a socket"), (world.home, "is a directory, not a socket"),
+            ("/no/such/socket", "cannot listen on the socket"),
         ] {
             let result = try world.run(
                 ["proxy", "--listen", "unix:\(path)", "https://a.example"], world.machine)
             #expect(result.code == 2 && result.errors.contains(message), "\(result)")
         }
+        var status = stat()
+        #expect(lstat(pipe, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
+        #expect(lstat("/dev/null", &status) == 0 && status.st_mode & S_IFMT == S_IFCHR)
     }
 
     @Test("a session that ends is reported once; a new one is used without a restart")
