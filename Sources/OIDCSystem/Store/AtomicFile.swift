@@ -51,17 +51,18 @@ enum AtomicFile {
     ) throws(OIDCError) -> Bool {
         var isWritten = false
         try withTemporary(temporary, in: directory) { file throws(OIDCError) in
-            let bytes = try Interruption.postponed(content)
-            do throws(Errno) {
-                guard let bytes else { return try directory.file.remove(temporary) }
-                try file.makeEmpty()
+            let bytes: [UInt8]?
+            do throws(OIDCError) { bytes = try Interruption.postponed(content) } catch {
+                removeIfEmpty(file, temporary, in: directory)
+                throw error
+            }
+            guard let bytes else { return removeIfEmpty(file, temporary, in: directory) }
+            try filling(file, temporary, in: directory) { () throws(Errno) in
                 try file.write(bytes)
                 if survivesPowerFailure { try file.synchronize() }
                 try directory.file.rename(temporary, to: name)
-                isWritten = true
-            } catch {
-                throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
             }
+            isWritten = true
         }
         guard survivesPowerFailure, isWritten else { return isWritten }
         do {
@@ -72,19 +73,23 @@ enum AtomicFile {
         return true
     }
 
-    /// Reserves disk space for a file: writes `byteCount` bytes to the temporary file and removes its name.
+    /// Reserves disk space for a file: writes `byteCount` bytes to the file `reservation` and removes its name.
     /// The space and the inode are freed when the returned lock is released, even if the process is killed.
+    ///
+    /// The name is not that of a writer's temporary file: one that a killed refresh left may be the only copy
+    /// of the new refresh token, and a reservation is made without the session's lock.
     static func reserve(
-        temporary: String, in directory: PrivateDirectory, byteCount: Int, survivesPowerFailure: Bool = true
+        _ reservation: String, in directory: PrivateDirectory, byteCount: Int,
+        survivesPowerFailure: Bool = true
     ) throws(OIDCError) -> FileLock {
-        try withTemporary(temporary, in: directory) { file throws(OIDCError) in
-            do throws(Errno) {
-                try file.makeEmpty()
+        try withTemporary(reservation, in: directory) { file throws(OIDCError) in
+            try filling(file, reservation, in: directory) { () throws(Errno) in
                 try file.write(Array(repeating: .space, count: byteCount))
                 if survivesPowerFailure { try file.synchronize() }
-                try directory.file.remove(temporary)
-            } catch {
-                throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
+                // A logout removes the name too.
+                do throws(Errno) { try directory.file.remove(reservation) } catch {
+                    guard error.isAbsent else { throw error }
+                }
             }
         }
     }
@@ -127,8 +132,8 @@ enum AtomicFile {
         }
     }
 
-    /// Runs `body` with the locked temporary file and returns the lock. Only the lock's holder may rename or
-    /// remove the file.
+    /// Runs `body` with the locked temporary file and returns the lock. Only the lock's holder may change,
+    /// rename or remove the file.
     @discardableResult
     private static func withTemporary(
         _ temporary: String, in directory: PrivateDirectory,
@@ -136,13 +141,32 @@ enum AtomicFile {
     ) throws(OIDCError) -> FileLock {
         let wait = LockWait(limit: writersWait, isCancelled: { false })
         let lock = try FileLock.acquire(temporary, in: directory, wait, noun: "file")
-        do {
-            try body(lock.file)
+        try body(lock.file)
+        return lock
+    }
+
+    /// Empties the temporary file and runs `body`; if that fails, removes the file, which contains nothing of
+    /// value any more.
+    private static func filling(
+        _ file: borrowing OpenFile, _ temporary: String, in directory: PrivateDirectory,
+        _ body: () throws(Errno) -> Void
+    ) throws(OIDCError) {
+        do throws(Errno) {
+            try file.makeEmpty()
+            try body()
         } catch {
             try? directory.file.remove(temporary)
-            throw error
+            throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
         }
-        return lock
+    }
+
+    /// Removes a temporary file that was not written to. One with content was left by a killed writer and is
+    /// for its adopter.
+    private static func removeIfEmpty(
+        _ file: borrowing OpenFile, _ temporary: String, in directory: PrivateDirectory
+    ) {
+        guard let status = try? file.status(), status.size == 0 else { return }
+        try? directory.file.remove(temporary)
     }
 }
 

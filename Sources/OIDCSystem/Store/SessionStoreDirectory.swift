@@ -48,8 +48,10 @@ struct SessionDirectory: Sendable {
         }
     }
 
+    private static let reservedEnding = ".reserved"
+
     /// Checks that `replace` would succeed, and returns an object that holds space for the new content until
-    /// released. Leaves nothing behind except the directory.
+    /// released. Leaves nothing behind except the directory, and does not touch what a killed writer left.
     @discardableResult
     func reserve(
         _ name: String, survivesPowerFailure: Bool = true,
@@ -60,7 +62,7 @@ struct SessionDirectory: Sendable {
         if let existing { try check(existing) }
         // The successor of a refresh token may be longer than the token.
         return try AtomicFile.reserve(
-            temporary: name + ".tmp", in: directory, byteCount: (existing?.count ?? 0) + 32_768,
+            name + SessionDirectory.reservedEnding, in: directory, byteCount: (existing?.count ?? 0) + 32_768,
             survivesPowerFailure: survivesPowerFailure)
     }
 
@@ -73,6 +75,7 @@ struct SessionDirectory: Sendable {
         guard let directory = try PrivateDirectory.open(path) else { return false }
         if let bytes = try? AtomicFile.read(name + ending, in: directory) { try check(bytes) }
         leave(nil, name, replacing: nil)
+        try? directory.file.remove(name + SessionDirectory.reservedEnding)
         return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
     }
 

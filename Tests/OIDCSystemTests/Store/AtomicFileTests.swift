@@ -51,7 +51,8 @@ struct AtomicFileTests {
                 failure { () throws(OIDCError) in try store.save(.example("at-2"), replacingDamaged: true) }
                     == expected("file", ".tmp"))
             #expect(
-                failure { () throws(OIDCError) in try store.probe(.example) } == expected("file", ".tmp")
+                failure { () throws(OIDCError) in try store.probe(.example) }
+                    == expected("file", ".reserved")
             )
             chmod(path + "/\(stem).json", 0o400)
             #expect(
@@ -123,14 +124,19 @@ struct AtomicFileTests {
             var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)
             #expect(setrlimit(fileSizeLimit, &limit) == 0)
             let stem = SessionKey.example.fileStem
-            let expected = OIDCError(
-                .failed, "the file \(path)/\(stem).tmp: File too large",
-                hint: .advice(.freeSpace), stage: .store)
+            let expected = { (ending: String) in
+                OIDCError(
+                    .failed, "the file \(path)/\(stem)\(ending): File too large",
+                    hint: .advice(.freeSpace), stage: .store)
+            }
             let large = Session.example(String(repeating: "x", count: 20_000))
             #expect(
-                failure { () throws(OIDCError) in try store.save(large, replacingDamaged: true) } == expected)
-            #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected)
-            #expect(failure { () throws(OIDCError) in _ = try store.reserveSpace(for: .example) } == expected)
+                failure { () throws(OIDCError) in try store.save(large, replacingDamaged: true) }
+                    == expected(".tmp"))
+            #expect(failure { () throws(OIDCError) in try store.probe(.example) } == expected(".reserved"))
+            #expect(
+                failure { () throws(OIDCError) in _ = try store.reserveSpace(for: .example) }
+                    == expected(".reserved"))
             #expect(try store.load(.example) == .example())
             #expect(try FileManager.default.contentsOfDirectory(atPath: path) == ["\(stem).json"])
         }

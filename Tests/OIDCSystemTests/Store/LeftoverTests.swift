@@ -47,6 +47,48 @@ struct LeftoverTests {
         #expect(mode(scratch["\(stem).json"]) == 0o600)
     }
 
+    /// Something that is done to a store without the session's lock.
+    enum Unlocked: CaseIterable {
+        case probe, reserveSpace, refusedSave, unwantedReplacement
+
+        func run(_ store: FileSessionStore) throws {
+            switch self {
+            case .probe: try store.probe(.example)
+            case .reserveSpace: _ = try store.reserveSpace(for: .example)
+            case .refusedSave:
+                // A session of another key with the same file name is never overwritten.
+                let directory = SessionDirectory(path: store.description, ending: ".json")
+                _ = try? directory.replace(SessionKey.example.fileStem) { _ throws(OIDCError) in
+                    throw OIDCError(.failed, "refused")
+                }
+            case .unwantedReplacement:
+                #expect(try !store.replace(.example("at-9"), with: .example("at-2")))
+            }
+        }
+    }
+
+    @Test("nobody but its adopter touches what a killed refresh left", arguments: Unlocked.allCases)
+    func untouched(_ action: Unlocked) throws {
+        try store.save(.example(), replacingDamaged: false)
+        let successor = refreshed()
+        try leave(successor.json.compact)
+        try action.run(store)
+        #expect(scratch.text("\(stem).tmp") == successor.json.compact)
+        #expect(scratch.names.allSatisfy { !$0.hasSuffix(".reserved") })
+        #expect(try found() == successor)
+    }
+
+    @Test("a reservation of a killed process is reused, and removed with the session")
+    func reservation() throws {
+        try store.save(.example(), replacingDamaged: false)
+        scratch.put("   ", "\(stem).reserved", mode: 0o600)
+        try store.probe(.example)
+        #expect(scratch.names == ["\(stem).json"])
+        scratch.put("   ", "\(stem).reserved", mode: 0o600)
+        try store.remove(.example)
+        #expect(scratch.names == [])
+    }
+
     @Test("a lock for a sign-in adopts nothing")
     func signInLock() throws {
         try store.save(.example(), replacingDamaged: false)
