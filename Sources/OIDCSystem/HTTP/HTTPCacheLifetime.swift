@@ -29,7 +29,7 @@ package enum HTTPCacheLifetime {
     }
 
     private static func left(_ lifetime: Int64, _ age: Int64) -> Int64 {
-        min(max(lifetime.subtractingReportingOverflow(age).partialValue, 0), longest)
+        lifetime > age ? min(lifetime - age, longest) : 0
     }
 
     /// Parses delta-seconds (RFC 9111 §1.2.2); a number out of range counts as very long.

@@ -52,6 +52,7 @@ struct CacheLifetimeTests {
             Case([("Expires", "Tue, 14 Nov 2023 22:23:20 GMT"), ("Cache-Control", "max-age=5")], 5),
             Case([("Expires", "Mon, 13 Nov 2023 22:23:20 GMT")], 0),
             Case([("Expires", "Fri, 31 Dec 9999 23:59:59 GMT")], 86_400),
+            Case([("Expires", "Mon, 13 Nov 2023 22:23:20 GMT"), ("Age", "9223372036854775807")], 0),
             Case([("Expires", "0")], 0),
             Case([("Expires", "")], 0),
             Case([("Vary", "*"), ("Cache-Control", "max-age=300")], 0),
