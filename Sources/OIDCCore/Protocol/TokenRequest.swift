@@ -34,6 +34,11 @@ public struct TokenRequest: Sendable {
         }
     }
 
+    /// The `requested_token_type` of a token exchange.
+    var requestedTokenType: String? {
+        parameters.revealed.first { $0.name == "requested_token_type" }?.value
+    }
+
     /// Returns the request that redeems a code, with the verifier and redirect URI of its sign-in (RFC 6749
     /// §4.1.3, RFC 7636 §4.5).
     public static func authorizationCode(_ code: AuthorizationCode, resources: [String] = []) -> TokenRequest

@@ -9,15 +9,17 @@ enum TokenResponse {
         let answer = try members(response)
         let token = try answer.requiredString("access_token")
         try check("access_token", token)
+        let issued = try answer.string("issued_token_type")
+        var type = try type(answer, request: request, isBound: isBound, assuming: assumed)
+        if try !isAccessToken(issued, request) { type = .notApplicable }
         let access = AccessToken(
-            token: Redacted(token),
-            type: try type(answer, request: request, isBound: isBound, assuming: assumed),
+            token: Redacted(token), type: type,
             obtainedAt: now, expiresAt: lifetime(answer).map { now.adding($0) },
             scope: try scope(answer, request) ?? request.scope)
         return TokenSet(
             access: access, refreshToken: try optionalToken(answer, "refresh_token"),
             idToken: try optionalToken(answer, "id_token"),
-            issuedTokenType: try answer.string("issued_token_type").map { DisplayText.clean($0) },
+            issuedTokenType: issued.map { DisplayText.clean($0) },
             extra: ExtraMembers.tokenAnswer(answer.members, withholding: secrets))
     }
 
@@ -101,6 +103,20 @@ enum TokenResponse {
             }
         throw .protocolViolation(
             .token, "token_type", expected: isBound ? "DPoP" : "Bearer", found: type.name, hint: hint)
+    }
+
+    /// Returns whether a token exchange issued an access token, as far as `issued_token_type` says (RFC 8693
+    /// §2.2.1). Refuses a type other than the requested one: a refresh token or an assertion must not be sent
+    /// to an API. An access token in the form of a JWT may be called either (§3).
+    private static func isAccessToken(_ issued: String?, _ request: TokenRequest) throws(OIDCError) -> Bool {
+        guard request.grantType == .tokenExchange, let issued else { return true }
+        let accessTokens = [TokenTypeIdentifier.accessToken.urn, TokenTypeIdentifier.jwt.urn]
+        guard let requested = request.requestedTokenType else { return accessTokens.contains(issued) }
+        let isAccessToken = requested == TokenTypeIdentifier.accessToken.urn
+        guard ExactText.isSame(issued, requested) || isAccessToken && accessTokens.contains(issued) else {
+            throw .protocolViolation(.token, "issued_token_type", expected: requested, found: issued)
+        }
+        return true
     }
 
     /// Returns whether a token exchange issued something other than an access token (RFC 8693 §2.2.1).

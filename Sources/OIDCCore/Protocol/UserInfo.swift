@@ -64,15 +64,11 @@ package enum UserInfo {
         endpoint: WebURL, accessToken: AccessToken, proof: String? = nil, rules: Rules,
         keys: (any KeySource)?, now: Instant
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
+        let credentials = try accessToken.credentials(.userInfo)
         let token = accessToken.token.revealed
-        guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
-            throw OIDCError(
-                .refused, "\(Stage.userInfo.title): access_token: expected printable ASCII characters",
-                stage: .userInfo)
-        }
         var request = HTTPRequest(
             .get, endpoint, headers: HTTPHeaders([("Accept", "application/json, application/jwt")]))
-        request.headers["Authorization"] = "\(accessToken.type) \(token)"
+        request.headers["Authorization"] = credentials
         if let proof { request.headers[DPoP.header] = proof }
         return EndpointCall(
             request, stage: .userInfo, withholding: { WithheldSecrets([token]) }

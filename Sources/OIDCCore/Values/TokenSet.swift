@@ -56,6 +56,22 @@ public struct AccessToken: Hashable, Sendable {
         self.scope = scope
     }
 
+    /// Returns the value of an `Authorization` header with this token (RFC 6750 §2.1, RFC 9449 §7.1). Throws
+    /// if a header cannot contain it, or if it is not an access token: a token exchange may issue a refresh
+    /// token or an assertion, which must not be sent to a resource (RFC 8693 §2.2.1).
+    package func credentials(_ stage: Stage) throws(OIDCError) -> String {
+        guard !token.revealed.isEmpty, token.revealed.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
+            throw OIDCError(
+                .refused, "\(stage.title): access_token: expected printable ASCII characters", stage: stage)
+        }
+        guard type != .notApplicable else {
+            throw .protocolViolation(
+                stage, "token_type", expected: "an access token's, such as Bearer", found: type.name,
+                hint: "the exchange issued another kind of token; `oidc token` prints it")
+        }
+        return "\(type) \(token.revealed)"
+    }
+
     /// Returns whether more than `minimum` seconds or half the lifetime is left, whichever is less. If the
     /// clock was set back, a token does not stay fresh beyond its lifetime.
     public func isFresh(at now: Instant, minimum: Int64) -> Bool {

@@ -59,8 +59,7 @@ package struct ProtectedRequest {
 
         /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1), in place of the caller's own headers.
         package func authorize(_ request: inout HTTPRequest) throws(OIDCError) {
-            let token = try delivery.headerToken()
-            request.headers["Authorization"] = "\(delivery.access.type) \(token)"
+            request.headers["Authorization"] = try delivery.access.credentials(.resource)
             request.headers[DPoP.header] = try proof(request.method, request.url)
         }
 

@@ -38,15 +38,6 @@ package struct SessionTokens {
             self.warnings = warnings
         }
 
-        /// Returns the token; throws if a header cannot contain it.
-        func headerToken() throws(OIDCError) -> String {
-            let token = access.token.revealed
-            guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
-                throw OIDCError(
-                    .refused, "resource: access_token: expected printable ASCII characters", stage: .resource)
-            }
-            return token
-        }
     }
 
     /// The token that the caller must not get again. One that was refreshed meanwhile is accepted.

@@ -3,7 +3,7 @@ import OIDCCore
 extension ProxyTokens.Grant {
     /// Creates a grant. It reads the session's key, unless the last grant has the same token and key.
     init(_ delivery: SessionTokens.Delivery, after last: ProxyTokens.Grant?) throws(OIDCError) {
-        _ = try delivery.headerToken()
+        _ = try delivery.access.credentials(.resource)
         self.delivery = delivery
         if let last, last.delivery.access == delivery.access,
             last.delivery.session.dpopKey == delivery.session.dpopKey
@@ -19,7 +19,7 @@ extension ProxyTokens.Grant {
         _ method: HTTPMethod, _ url: WebURL, nonce: String?, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> [HTTPHeaders.Field] {
         var fields = [
-            HTTPHeaders.Field(name: "Authorization", value: "\(delivery.access.type) \(token.revealed)")
+            HTTPHeaders.Field(name: "Authorization", value: try delivery.access.credentials(.resource))
         ]
         if let key {
             let proof = try key.proof(

@@ -102,7 +102,7 @@ struct TokenCommand: RunnableCommand {
             json["extra"] = delivery.session.tokens.extra.shown
             try context.console.output(.object(json))
         } else if isHeader {
-            try context.console.output("Authorization: \(token.type.name) \(token.token.revealed)")
+            try context.console.output("Authorization: \(try token.credentials(.token))")
         } else {
             try context.console.output(token.token.revealed)
         }

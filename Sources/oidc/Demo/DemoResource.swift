@@ -21,8 +21,7 @@ extension DemoTour {
         let session = try signIn(
             stage, server, environment, as: client, scope: scope, to: found.metadata.resource
         ).session
-        let token = session.tokens.access
-        let headers = HTTPHeaders([("Authorization", "\(token.type.name) \(token.token.revealed)")])
+        let headers = HTTPHeaders([("Authorization", try session.tokens.access.credentials(.resource))])
         let answer = try environment.transport.send(
             HTTPRequest(.get, url, headers: headers), stage: .resource)
         guard answer.isSuccess else {

@@ -194,6 +194,44 @@ struct TokenResponseTests {
         #expect(tokens.issuedTokenType == TokenTypeIdentifier.idToken.urn)
     }
 
+    @Test(
+        "a token exchange issues the requested type, or nothing is used (RFC 8693 §2.2.1)",
+        arguments: [
+            (nil, "access_token", .bearer), (nil, "jwt", .bearer), (nil, nil, .bearer),
+            (nil, "refresh_token", .notApplicable), (nil, "saml2", .notApplicable),
+            ("access_token", "access_token", .bearer), ("access_token", "jwt", .bearer),
+            ("access_token", nil, .bearer), ("access_token", "refresh_token", nil),
+            ("access_token", "access_token\\u001b[31m", nil), ("jwt", "access_token", nil),
+            ("id_token", "id_token", .bearer), ("id_token", "access_token", nil),
+        ] as [(String?, String?, TokenType?)])
+    func issuedType(_ requested: String?, _ issued: String?, _ type: TokenType?) throws {
+        var exchange = TokenExchange(subjectToken: Redacted("st"))
+        exchange.requestedTokenType = requested.map(TokenTypeIdentifier.init)
+        let urn = "urn:ietf:params:oauth:token-type:"
+        let member = issued.map { #","issued_token_type":"\#(urn)\#($0)""# } ?? ""
+        let answer = Fixture.json(#"{"access_token":"at","token_type":"Bearer"\#(member)}"#)
+        guard let type else {
+            let error = Fixture.error { try read(answer, .tokenExchange(exchange)) }
+            #expect(error?.kind == .refused && error?.member == "issued_token_type")
+            return
+        }
+        #expect(try read(answer, .tokenExchange(exchange)).access.type == type)
+    }
+
+    @Test("what is no access token is put into no header (RFC 8693 §2.2.1, RFC 6749 appendix A.12)")
+    func credentials() throws {
+        func token(_ text: String, _ type: TokenType) -> AccessToken {
+            AccessToken(
+                token: Redacted(text), type: type, obtainedAt: Fixture.now, expiresAt: nil, scope: nil)
+        }
+        #expect(try token("at", .bearer).credentials(.resource) == "Bearer at")
+        #expect(try token("at", .dpop).credentials(.resource) == "DPoP at")
+        for token in [token("at", .notApplicable), token("", .bearer), token("a\nb", .bearer)] {
+            let error = Fixture.error { try token.credentials(.resource) }
+            #expect(error?.kind == .refused)
+        }
+    }
+
     @Test("an unasked DPoP token cannot be presented, and is refused")
     func unaskedDPoP() {
         #expect(
