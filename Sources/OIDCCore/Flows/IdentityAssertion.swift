@@ -9,8 +9,11 @@ package struct IdentityAssertion: Sendable {
     /// The resource's identifier, spelled as in its metadata.
     package let resources: [String]
     package let scope: Scope?
+    /// The issuer of the user's own provider; nil if it is not known.
+    package let issuer: String?
 
-    package init(audience: String, resources: [String], scope: Scope? = nil) {
+    package init(issuer: String?, audience: String, resources: [String], scope: Scope? = nil) {
+        self.issuer = issuer
         self.audience = audience
         self.resources = resources
         self.scope = scope
@@ -78,7 +81,7 @@ package struct IdentityAssertion: Sendable {
                     .token, "token_type", expected: TokenType.notApplicable.name,
                     found: tokens.access.type.name)
             }
-            try check(tokens.access.token, client: clientID)
+            try check(tokens.access.token, client: clientID, now: environment.now())
         } catch {
             throw error.withholding(
                 WithheldSecrets([tokens.access.token.revealed, subject.token.revealed]))
@@ -87,8 +90,11 @@ package struct IdentityAssertion: Sendable {
     }
 
     /// Checks the assertion's type and claims; the server verifies its signature. Any other token, such as
-    /// the user's ID token, must not be sent to that server.
-    private func check(_ assertion: Redacted<String>, client clientID: String) throws(OIDCError) {
+    /// the user's ID token, must not be sent to that server. An unsigned or expired one, or one of another
+    /// issuer, would only be refused there with an error that misleads.
+    private func check(
+        _ assertion: Redacted<String>, client clientID: String, now: Instant
+    ) throws(OIDCError) {
         guard let parsed = try? JWS(compact: assertion.revealed), let claims = parsed.claims else {
             throw .protocolViolation(
                 .token, "access_token", expected: "an assertion (JWT)", found: "something else")
@@ -98,12 +104,26 @@ package struct IdentityAssertion: Sendable {
             throw .protocolViolation(
                 .token, "typ", expected: IdentityAssertion.type, found: type ?? "none")
         }
+        guard let algorithm = parsed.header["alg"]?.string, !ASCII.isSameIgnoringCase(algorithm, "none")
+        else {
+            throw .untrusted(.token, "alg", expected: "a signed assertion", found: "none")
+        }
+        if let issuer { try match("iss", claims["iss"], [issuer], isRequired: true) }
+        let reader = TokenClaims(members: claims, stage: .token)
+        guard let expiry = try reader.time("exp") else {
+            throw reader.refusal("exp", expected: "a time (RFC 7523 §3)", found: "none")
+        }
+        guard now < expiry.adding(IdentityAssertion.leeway) else {
+            throw reader.refusal("exp", expected: "a time after \(now)", found: "\(expiry)")
+        }
         try match("aud", claims["aud"], [audience], isRequired: true)
         try match("client_id", claims["client_id"], [clientID], isRequired: false)
         try match("resource", claims["resource"], resources, isRequired: false)
     }
 
     private static let type = "oauth-id-jag+jwt"
+    /// The accepted difference between clocks, in seconds.
+    private static let leeway: Int64 = 60
 
     /// Checks that a claim, a string or an array of strings, names only what was requested.
     private func match(

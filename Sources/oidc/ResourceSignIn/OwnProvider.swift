@@ -70,9 +70,10 @@ struct OwnProvider {
         let endpoint = try provider.tokenEndpoint(
             at: session.endpoints.token, client: client,
             dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
-        return try IdentityAssertion(audience: key.provider, resources: key.resources, scope: key.scope)
-            .issue(
-                for: subject, from: endpoint, at: server, environment, own: own)
+        return try IdentityAssertion(
+            issuer: session.endpoints.issuer, audience: key.provider, resources: key.resources,
+            scope: key.scope
+        ).issue(for: subject, from: endpoint, at: server, environment, own: own)
     }
 
     /// Returns the session's ID token if it is fresh or can be refreshed, or else the refresh token.

@@ -10,7 +10,8 @@ struct IdentityAssertionFlowTests {
     private static let jag = "urn:ietf:params:oauth:token-type:id-jag"
 
     private static func token(
-        _ changes: [String: JSONValue?] = [:], type: JSONValue? = "oauth-id-jag+jwt"
+        _ changes: [String: JSONValue?] = [:], type: JSONValue? = "oauth-id-jag+jwt",
+        algorithm: JSONValue = "ES256"
     ) -> String {
         var claims = JSONObject([
             ("iss", "https://idp.example"), ("sub", "alice"), ("aud", .string(issuer)),
@@ -18,7 +19,7 @@ struct IdentityAssertionFlowTests {
             ("resource", .string(resource)), ("exp", JSONValue(Fixture.now.secondsSinceEpoch + 300)),
         ])
         for (name, value) in changes { claims[name] = value }
-        var header = JSONObject([("alg", "ES256")])
+        var header = JSONObject([("alg", algorithm)])
         header["typ"] = type
         let parts = [JSONValue.object(header).bytes, JSONValue.object(claims).bytes, [1, 2, 3]]
         return parts.map { Base64URL.encode($0) }.joined(separator: ".")
@@ -44,8 +45,10 @@ struct IdentityAssertionFlowTests {
         let environment = ProviderEnvironment(
             transport: transport, cache: NoCache(), now: { Fixture.now },
             random: { Array(repeating: 7, count: $0) })
-        return try IdentityAssertion(audience: Self.issuer, resources: [Self.resource], scope: Scope("a b"))
-            .issue(for: subject, from: own, at: server, environment).tokens.get()
+        return try IdentityAssertion(
+            issuer: "https://idp.example", audience: Self.issuer, resources: [Self.resource],
+            scope: Scope("a b")
+        ).issue(for: subject, from: own, at: server, environment).tokens.get()
     }
 
     @Test(
@@ -98,6 +101,12 @@ struct IdentityAssertionFlowTests {
         (answer(token(["aud": nil])), "aud", .untrusted), (answer(token(["aud": 7])), "aud", .untrusted),
         (answer(token(["client_id": "at-home"])), "client_id", .untrusted),
         (answer(token(["resource": "https://other.example"])), "resource", .untrusted),
+        (answer(token(["iss": "https://other.example"])), "iss", .untrusted),
+        (answer(token(["iss": nil])), "iss", .untrusted), (answer(token(["exp": nil])), "exp", .untrusted),
+        (answer(token(["exp": JSONValue(Fixture.now.secondsSinceEpoch - 61)])), "exp", .untrusted),
+        (answer(token(["exp": "soon"])), "exp", .untrusted),
+        (answer(token(algorithm: "none")), "alg", .untrusted),
+        (answer(token(algorithm: "NONE")), "alg", .untrusted),
     ]
 
     @Test(
