@@ -125,9 +125,11 @@ package struct TokenRefresh: Sendable {
             let keys = session.endpoints.keys
         else { return nil }
         // A device sign-in may have had no ID token; a subject from UserInfo must match then.
-        let previous =
+        var previous =
             session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }.map(IDTokenRules.Previous.init)
             ?? session.subject.map { IDTokenRules.Previous(issuer: issuer, subject: $0) }
+        // An ID token in between may have had none.
+        if let nonce = session.nonce { previous?.nonce = nonce }
         let rules = IDTokenRules(
             issuer: issuer, clientID: tokenEndpoint.client.id, accessToken: tokens.access.token.revealed,
             leeway: leeway, allowedAlgorithms: allowedAlgorithms,

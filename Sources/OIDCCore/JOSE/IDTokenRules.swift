@@ -10,6 +10,8 @@ public struct IDTokenRules: Sendable {
         public var audience: [String]?
         /// `nonce` of the sign-in.
         public var nonce: String?
+        /// `auth_time` of the sign-in, in seconds since 1970; nil if the earlier token has none.
+        public var authenticationTime: Int64?
 
         /// Creates rules from the values of the sign-in.
         public init(issuer: String, subject: String, audience: [String]? = nil, nonce: String? = nil) {
@@ -24,6 +26,7 @@ public struct IDTokenRules: Sendable {
             self.init(
                 issuer: token.issuer, subject: token.subject, audience: token.audience,
                 nonce: token.claims["nonce"]?.string)
+            authenticationTime = token.claims["auth_time"]?.number?.wholePart
         }
     }
 

@@ -94,13 +94,21 @@ private struct IDTokenChecks {
         }
     }
 
-    /// Checks that issuer, subject and audience are those of the sign-in (OIDC Core §12.2).
+    /// Checks that issuer, subject, audience and time of authentication are those of the sign-in (OIDC Core
+    /// §12.2).
     private func checkAgreement(_ token: IDToken) throws(OIDCError) {
         guard let previous = rules.previous else { return }
         var pairs = [("iss", previous.issuer, token.issuer), ("sub", previous.subject, token.subject)]
         if IssuerTemplate(previous.issuer) != nil { pairs.removeFirst() }
         for (name, expected, found) in pairs where !ExactText.isSame(expected, found) {
             throw claims.mismatch(name, expected: expected, note: " as at the sign-in")
+        }
+        if let expected = previous.authenticationTime, let found = try claims.time("auth_time"),
+            found.secondsSinceEpoch != expected
+        {
+            throw claims.refusal(
+                "auth_time", expected: "\(Instant(secondsSinceEpoch: expected)) as at the sign-in",
+                found: "\(found)")
         }
         guard let audience = previous.audience else { return }
         let (expected, found) = (audience.map { Array($0.utf8) }, token.audience.map { Array($0.utf8) })

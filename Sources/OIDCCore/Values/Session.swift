@@ -25,6 +25,9 @@ public struct Session: Hashable, Sendable {
     public var dpopKey: Redacted<String>?
     /// Other access tokens from the same refresh token, for a narrower scope or a resource (RFC 8707).
     public var derived: [DerivedToken]
+    /// The `nonce` of the sign-in, which a later ID token must repeat if it has one (OpenID Connect Core
+    /// §12.2); nil if none was sent, and for sessions of version 0.1.0.
+    public var nonce: String?
     /// Members of the stored form that this version does not know; they are written back unchanged.
     public var unknownMembers = JSONObject()
 

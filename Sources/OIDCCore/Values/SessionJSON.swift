@@ -31,6 +31,7 @@ extension Session {
         if !tokens.extra.isEmpty { object["extra"] = .object(tokens.extra) }
         object["subject"] = subject.map { .string($0) }
         object["display_name"] = displayName.map { .string($0) }
+        object["nonce"] = nonce.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
         if !derived.isEmpty { object["derived"] = .array(derived.map(\.json)) }
         object.add(unknownMembers)
@@ -41,7 +42,7 @@ extension Session {
         "version", "key", "created_at", "issuer", "token_endpoint", "refresh_endpoint", "userinfo_endpoint",
         "jwks_uri", "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
         "requested_scope", "requested_resource", "sends_resource", "access", "refresh_token", "id_token",
-        "issued_token_type", "extra", "subject", "display_name", "dpop_key", "derived",
+        "issued_token_type", "extra", "subject", "display_name", "nonce", "dpop_key", "derived",
     ]
 
     /// Parses the stored form of the session with `key`; returns nil if it is a session of another key.
@@ -117,6 +118,7 @@ extension Session {
                 issuedTokenType: try text("issued_token_type"), extra: extra),
             subject: try text("subject"), displayName: try text("display_name"),
             dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
+        nonce = try text("nonce")
         unknownMembers = JSONObject(of: json, except: Session.knownMembers)
     }
 }

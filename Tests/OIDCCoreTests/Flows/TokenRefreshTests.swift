@@ -62,6 +62,23 @@ struct TokenRefreshTests {
         }
     }
 
+    @Test("the nonce of the sign-in is kept, also if an ID token in between has none (OIDC Core §12.2)")
+    func nonce() throws {
+        let (provider, signedIn) = try InMemoryProvider.signedIn()
+        #expect(signedIn.nonce != nil)
+        #expect(try Session(stored: signedIn.json.bytes) == signedIn)
+        // The demo provider's refreshed ID tokens have no nonce.
+        let refreshed = try Self.refresh(provider, signedIn).refresh(signedIn, for: .own).session
+        #expect(refreshed.nonce == signedIn.nonce)
+        let between = refreshed.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
+        #expect(between != nil && between?.claims["nonce"] == nil)
+        provider.faults = [.refreshedIDToken(.nonceInvalid)]
+        let error = #expect(throws: OIDCError.self) {
+            try Self.refresh(provider, refreshed).refresh(refreshed, for: .own)
+        }
+        #expect(error?.kind == .untrusted && error?.member == "nonce")
+    }
+
     @Test("an answer that is broken, or has too long an access token, keeps its new refresh token")
     func brokenAnswers() throws {
         let (provider, session) = try InMemoryProvider.signedIn()

@@ -39,6 +39,25 @@ struct IDTokenRefreshTests {
         }
     }
 
+    @Test(
+        "auth_time is still that of the sign-in (OIDC Core §12.2)",
+        arguments: [(1_000, 1_000, true), (1_000, nil, true), (nil, 1_000, true), (1_000, 1_001, false)]
+            as [(Int64?, Int64?, Bool)])
+    func authenticationTime(_ before: Int64?, _ after: Int64?, isAccepted: Bool) throws {
+        func claims(_ time: Int64?) -> [String: JSONValue?] { ["auth_time": time.map { JSONValue($0) }] }
+        var rules = Sample.rules
+        rules.nonce = nil
+        rules.previous = .init(try #require(IDToken.stored(try Sample.token(claims: claims(before)))))
+        let keys = RotatingKeys(try Sample.publicKeys(.p256))
+        let token = try Sample.token(claims: claims(after))
+        if isAccepted {
+            #expect(throws: Never.self) { try Sample.validate(token, rules, keys: keys) }
+        } else {
+            let error = #expect(throws: OIDCError.self) { try Sample.validate(token, rules, keys: keys) }
+            #expect(error?.kind == .untrusted && error?.member == "auth_time")
+        }
+    }
+
     @Test("the issuer must be the sign-in's too, even if the configuration changed")
     func changedConfiguration() throws {
         var rules = Sample.rules
