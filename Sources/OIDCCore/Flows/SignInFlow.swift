@@ -19,6 +19,10 @@ package struct SignInFlow: Sendable {
     /// Whether UserInfo is requested for a name that the ID token lacks. This costs one more request, so it
     /// is set only if the name will be shown to the user.
     package var asksForName = false
+    /// Returns whether the tokens of a refused answer must stay valid, because a session of the same issuer
+    /// and client is stored. At Keycloak it shares the provider's session with them, at oidc-provider the
+    /// grant, and older Auth0 tenants revoke all refresh tokens of the user, so revoking them would end it.
+    package var keepsRefusedTokens: @Sendable () -> Bool = { false }
     /// The `iss` of the authorization response.
     var answeringIssuer: String?
 
@@ -96,11 +100,13 @@ package struct SignInFlow: Sendable {
         }
     }
 
-    /// Runs `check` on the tokens. If it refuses them, or they cannot be read, they are revoked.
+    /// Runs `check` on the tokens. If it refuses them, or they cannot be read, they are revoked, unless a
+    /// stored session would end with them.
     func accepted(
         _ issued: TokenEndpoint.Issued, _ check: (TokenSet) throws(OIDCError) -> Outcome
     ) throws(OIDCError) -> Outcome {
         do throws(OIDCError) { return try check(issued.tokens.get()) } catch {
+            guard !keepsRefusedTokens() else { throw error }
             issued.revoke(at: metadata.revocationEndpoint, client: tokenEndpoint.client, environment)
             throw error
         }
@@ -126,6 +132,7 @@ package struct SignInFlow: Sendable {
             sendsResources: request.resources.isEmpty ? nil : tokenEndpoint.sendsResources, tokens: tokens,
             subject: idToken?.subject, displayName: idToken?.displayName,
             dpopKey: tokenEndpoint.dpop?.pem)
+        session.nonce = idToken == nil ? nil : nonce
         if let granted = tokens.access.scope, !request.scope.isSubset(of: granted) {
             let missing = granted.missing(from: request.scope).filter { $0 != "offline_access" }
             if !missing.isEmpty {

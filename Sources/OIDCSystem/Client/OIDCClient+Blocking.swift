@@ -62,6 +62,9 @@ extension OIDCClient {
                 try metadata.require(.token, presentingCertificate: client.presentsCertificate), dpop),
             request: request, key: configuration.key, leeway: configuration.leeway)
         login.pin(to: try? store.load(configuration.key))
+        login.keepsRefusedTokens = { [store, key = configuration.key] in
+            store.mayHaveSession(ofClientIn: key)
+        }
         return login
     }
 

@@ -83,6 +83,17 @@ extension SessionStoring {
         try withLock(key, for: .tokens, wait, body)
     }
 
+    /// Returns whether the store has a session of the key's issuer and client, whatever else it is for; true
+    /// if an entry that cannot be read may be one.
+    package func mayHaveSession(ofClientIn key: SessionKey) -> Bool {
+        guard let entries = try? all() else { return true }
+        return entries.contains { entry in
+            guard let found = entry.session?.key else { return true }
+            return ExactText.isSame(found.provider, key.provider)
+                && ExactText.isSame(found.clientID, key.clientID)
+        }
+    }
+
     /// Returns nothing, as only a store of files has leftovers.
     public func takeLeftovers(
         of key: SessionKey?, where isMeant: (Session?) -> Bool

@@ -39,6 +39,7 @@ extension SignIn {
             leeway: provider.settings.network.leeway)
         login.requiresIDToken = needsIDToken
         login.asksForName = showsName
+        login.keepsRefusedTokens = { [store, key] in store.mayHaveSession(ofClientIn: key) }
         return login
     }
 

@@ -25,6 +25,40 @@ struct RefusedSignInTests {
         }
     }
 
+    @Test("nothing is revoked if a stored session of the same client would end with it")
+    func kept() throws {
+        let provider = try InMemoryProvider()
+        provider.faults = [.idToken(.nonceInvalid)]
+        let error = #expect(throws: OIDCError.self) {
+            try provider.signIn { $0.keepsRefusedTokens = { true } }
+        }
+        #expect(error?.kind == .untrusted)
+        #expect(provider.with { $0.requests(to: .revocation).isEmpty })
+    }
+
+    @Test(
+        "a session of the same issuer and client counts, whatever else it is for; so does an unreadable one")
+    func stored() throws {
+        let scratch = ScratchDirectory()
+        let store = FileSessionStore(directory: scratch.path)
+        let key = SessionKey.example
+        #expect(!store.mayHaveSession(ofClientIn: key))
+        try store.save(
+            .example(key: SessionKey(provider: "https://other.example", clientID: key.clientID)),
+            replacingDamaged: false)
+        try store.save(
+            .example(key: SessionKey(provider: key.provider, clientID: "other")), replacingDamaged: false)
+        #expect(!store.mayHaveSession(ofClientIn: key))
+        let account = SessionKey(
+            provider: key.provider, clientID: key.clientID, audience: "https://api.example")
+        try store.save(.example(key: account), replacingDamaged: false)
+        #expect(store.mayHaveSession(ofClientIn: key))
+        try store.remove(account)
+        #expect(!store.mayHaveSession(ofClientIn: key))
+        scratch.put("{", "damaged.json", mode: 0o600)
+        #expect(store.mayHaveSession(ofClientIn: key))
+    }
+
     @Test("a provider that does not answer a revocation is not asked again")
     func silent() throws {
         let provider = try InMemoryProvider()
