@@ -12,7 +12,12 @@ extension WebURL {
 }
 
 /// IPv4 addresses in every form that URLs and `inet_aton` accept.
-private enum IPv4Host {
+package enum IPv4Host {
+    /// Returns whether a host name only looks like an address of this machine, such as `127.evil.example`.
+    package static func looksLikeThisMachine(_ name: String) -> Bool {
+        name.hasPrefix("127.") && address(name) == nil
+    }
+
     /// Parses one to four numbers, each decimal, octal (`0177`) or hexadecimal (`0x7f`). The last one fills
     /// the rest of the address.
     static func address(_ text: String) -> UInt32? {

@@ -10,7 +10,10 @@ package struct SharedStoreURL: Hashable, Sendable {
 
         /// `host:port`, with brackets around an IPv6 address.
         package var text: String { name.utf8.contains(.colon) ? "[\(name)]:\(port)" : "\(name):\(port)" }
-        package var isLoopback: Bool { name == "localhost" || name == "::1" || name.hasPrefix("127.") }
+        package var isLoopback: Bool {
+            name == "localhost" || name == "::1"
+                || (name.hasPrefix("127.") && !IPv4Host.looksLikeThisMachine(name))
+        }
 
         /// Returns whether a byte may occur in a host name or an IP address.
         static func allows(_ byte: UInt8) -> Bool {
@@ -121,6 +124,9 @@ package struct SharedStoreURL: Hashable, Sendable {
     private func host(_ text: Substring) throws(OIDCError) -> Host {
         guard let url = WebURL("http://\(text)"), url.path.isEmpty, url.text.utf8.last != .colon else {
             throw SharedStoreURL.mistake("expected HOST:PORT, or several with commas between them")
+        }
+        guard !IPv4Host.looksLikeThisMachine(url.host) else {
+            throw SharedStoreURL.mistake("a host looks like an address of this machine, but is a name")
         }
         let usual: UInt16 = engine == .etcd ? 2379 : 6379
         return Host(name: url.host, port: url.port.flatMap { UInt16(exactly: $0) } ?? usual)

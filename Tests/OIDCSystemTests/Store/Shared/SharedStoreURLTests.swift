@@ -26,6 +26,16 @@ struct SharedStoreURLTests {
         #expect(SessionStoreChoice.holdsPassword(setting) == shown.contains("secret"))
     }
 
+    @Test("127/8, ::1 and localhost are this machine, and no other host")
+    func loopback() throws {
+        for host in ["127.0.0.1", "127.1.2.3", "localhost", "[::1]"] {
+            #expect(try !SharedStoreURL("redis://\(host)").isOpen, "\(host)")
+        }
+        for host in ["128.0.0.1", "0.0.0.0", "h", "localhost.example", "x127.0.0.1"] {
+            #expect(try SharedStoreURL("redis://\(host)").isOpen, "\(host)")
+        }
+    }
+
     @Test("a password is unescaped")
     func password() throws {
         #expect(try SharedStoreURL("redis://u:p%40%2F+@h").password?.revealed == "p@/+")
@@ -34,7 +44,9 @@ struct SharedStoreURLTests {
     @Test(
         "a mistake is a usage error that does not quote the setting",
         arguments: [
-            "redis:", "redis://", "redis://hunter2@", "redis://:hunter2@h:x", "redis://h/hunter2",
+            "redis:", "redis://", "redis://127.evil.example:6379", "etcd://127.0.0.1.evil.example",
+            "redis://127.0.0.256",
+            "redis://hunter2@", "redis://:hunter2@h:x", "redis://h/hunter2",
             "valkey://h",
             "redis://:hunter2@h?x=1", "redis://:hunter2%@h", "redis://:hunter2%0a@h", "etcd://hunter2@h",
             "etcd://h/a b", "etcd://h?x", "redis+unix:hunter2", "redis+unix://u:hunter2@h/x",
