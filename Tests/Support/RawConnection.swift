@@ -76,6 +76,10 @@ package final class RawConnection: Sendable {
 
     /// What comes until the other side closes, or the time is over.
     package func received(within seconds: Double = 5) -> String {
+        String(decoding: receivedBytes(within: seconds), as: UTF8.self)
+    }
+
+    package func receivedBytes(within seconds: Double = 5) -> [UInt8] {
         let end = Date().addingTimeInterval(seconds)
         var bytes: [UInt8] = []
         while true {
@@ -87,7 +91,7 @@ package final class RawConnection: Sendable {
             guard count > 0 else { break }
             bytes += buffer[..<count]
         }
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     package enum End: Sendable {

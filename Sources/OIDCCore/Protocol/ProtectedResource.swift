@@ -175,35 +175,3 @@ package struct ResourceIdentifier: Hashable, Sendable {
         return ExactText.isSame(other.path, prefix) || other.path.utf8.starts(with: "\(prefix)/".utf8)
     }
 }
-
-extension WebURL {
-    /// Whether a server could read `.` or `..` as a segment of the path: also with a parameter (`..;x`), with
-    /// the dot or the separator escaped, or escaped several times.
-    package var hasDotSegments: Bool {
-        let bytes = Array(path.utf8)
-        var segment: [UInt8] = []
-        var index = 0
-        while index <= bytes.count {
-            var byte = index < bytes.count ? bytes[index] : .slash
-            if byte == .percent {
-                var next = index + 1
-                while bytes[next...].starts(with: [UInt8(ascii: "2"), UInt8(ascii: "5")]) { next += 2 }
-                if next + 1 < bytes.count, let high = ASCII.hexValue(bytes[next]),
-                    let low = ASCII.hexValue(bytes[next + 1])
-                {
-                    byte = high << 4 | low
-                    index = next + 1
-                }
-            }
-            index += 1
-            guard byte == .slash || byte == .backslash else {
-                segment.append(byte)
-                continue
-            }
-            let name = segment.prefix { $0 != UInt8(ascii: ";") }
-            if name == [.period] || name == [.period, .period] { return true }
-            segment = []
-        }
-        return false
-    }
-}

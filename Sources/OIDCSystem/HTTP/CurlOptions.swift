@@ -85,4 +85,18 @@ final class CurlList {
     func append(_ field: HTTPHeaders.Field) {
         append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
     }
+
+    /// Adds a header field whose value is Latin-1, with unchanged bytes.
+    func append(latin1 field: HTTPHeaders.Field) {
+        guard !field.value.utf8.allSatisfy({ $0 < 0x80 }) else { return append(field) }
+        let bytes = "\(field.name): ".utf8 + Latin1.encode(field.value) + [0]
+        bytes.withUnsafeBufferPointer { buffer in
+            buffer.withMemoryRebound(to: CChar.self) { text in
+                guard let start = text.baseAddress,
+                    let longer = library.pointee.slist_append(head, start)
+                else { return }
+                head = longer
+            }
+        }
+    }
 }

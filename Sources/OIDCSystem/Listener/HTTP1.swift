@@ -28,12 +28,12 @@ package enum HTTP1 {
     /// Returns the bytes of an answer; Content-Length and Connection are set here. Throws if a header field
     /// has a control character, which could end the field and add another (CWE-113).
     package static func serialize(
-        _ response: HTTPResponse, toHead isHead: Bool = false, closes: Bool
+        _ response: HTTPResponse, reason: String? = nil, toHead isHead: Bool = false, closes: Bool
     ) throws(OIDCError) -> [UInt8] {
         guard (200..<600).contains(response.status) else {
             throw OIDCError(.failed, "an HTTP answer has the impossible status \(response.status)")
         }
-        var head = "HTTP/1.1 \(response.status) \(reasonPhrase(response.status))\r\n"
+        var head = "HTTP/1.1 \(response.status) \(reason ?? reasonPhrase(response.status))\r\n"
         let ours = ["content-length", "transfer-encoding", "connection"]
         for field in response.headers.fields where !ours.contains(ASCII.lowercased(field.name)) {
             guard isToken(field.name.utf8), isFieldValue(field.value.utf8) else {
@@ -48,7 +48,6 @@ package enum HTTP1 {
         return Array(head.utf8) + (hasBody && !isHead ? response.body : [])
     }
 
-    /// Returns whether bytes are a token (RFC 9110 §5.6.2).
     /// Returns whether a Host header is one of the names with the port; port 80 may be left out.
     static func isHost(_ value: String?, port: UInt16, among names: [String]) -> Bool {
         guard let value else { return false }
@@ -58,6 +57,7 @@ package enum HTTP1 {
         }
     }
 
+    /// Returns whether bytes are a token (RFC 9110 §5.6.2).
     static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
         !bytes.isEmpty && bytes.allSatisfy { ASCII.isTokenCharacter($0) }
     }

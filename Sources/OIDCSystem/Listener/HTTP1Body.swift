@@ -44,11 +44,14 @@ extension HTTP1 {
         }
     }
 
-    /// A decoder of the chunked transfer coding (RFC 9112 §7.1). Chunk extensions are refused, as other
-    /// programs may see the end of the chunk elsewhere; trailers are read and dropped.
+    /// A decoder of the chunked transfer coding (RFC 9112 §7.1). Chunk extensions and trailers are read and
+    /// dropped; only CR LF ends a line, as programs that take a bare LF see the end of the chunk elsewhere.
     package struct ChunkedDecoder: Sendable {
         private enum Phase {
             case size(digits: Int, value: Int)
+            /// Whitespace before a chunk extension.
+            case space(size: Int)
+            case chunkExtension(size: Int)
             case sizeEnd(Int)
             case content(missing: Int)
             case contentEnd
@@ -59,8 +62,11 @@ extension HTTP1 {
         }
 
         private static let trailerLimit = 8_192
+        /// The size limit of a line with the size of a chunk: §7.1.1 asks for one.
+        private static let sizeLineLimit = 1_024
         private var phase = Phase.size(digits: 0, value: 0)
         private var trailerBytes = 0
+        private var sizeLineBytes = 0
 
         package init() {}
 
@@ -93,17 +99,30 @@ extension HTTP1 {
         private mutating func step(_ byte: UInt8) throws(Rejection) {
             switch phase {
             case .size(let digits, let value):
+                try countSizeLine()
                 if let digit = ASCII.hexValue(byte) {
-                    guard digits < 15 else { throw Rejection(400, "a chunk is too large") }
+                    guard value < 1 << 56 else { throw Rejection(400, "a chunk is too large") }
                     phase = .size(digits: digits + 1, value: value << 4 + Int(digit))
                 } else {
-                    guard byte == .carriageReturn, digits > 0 else {
-                        throw Rejection(400, "the size of a chunk is malformed")
-                    }
-                    phase = .sizeEnd(value)
+                    guard digits > 0 else { throw Rejection(400, "the size of a chunk is malformed") }
+                    try endSize(byte, value)
+                }
+            case .space(let size):
+                try countSizeLine()
+                guard byte != .carriageReturn else {
+                    throw Rejection(400, "the size of a chunk is malformed")
+                }
+                try endSize(byte, size)
+            case .chunkExtension(let size):
+                try countSizeLine()
+                if byte == .carriageReturn {
+                    phase = .sizeEnd(size)
+                } else if !HTTP1.isFieldValue(CollectionOfOne(byte)) {
+                    throw Rejection(400, "a chunk extension contains a control character")
                 }
             case .sizeEnd(let size):
                 try expectLineFeed(byte)
+                sizeLineBytes = 0
                 phase = size == 0 ? .trailer(isEmpty: true) : .content(missing: size)
             case .contentEnd:
                 guard byte == .carriageReturn else {
@@ -130,6 +149,23 @@ extension HTTP1 {
                 try expectLineFeed(byte)
                 phase = isEmpty ? .complete : .trailer(isEmpty: true)
             case .content, .complete: break
+            }
+        }
+
+        /// Parses the byte after the size of a chunk, or after whitespace behind it.
+        private mutating func endSize(_ byte: UInt8, _ size: Int) throws(Rejection) {
+            switch byte {
+            case .carriageReturn: phase = .sizeEnd(size)
+            case UInt8(ascii: ";"): phase = .chunkExtension(size: size)
+            case .space, .tab: phase = .space(size: size)
+            default: throw Rejection(400, "the size of a chunk is malformed")
+            }
+        }
+
+        private mutating func countSizeLine() throws(Rejection) {
+            sizeLineBytes += 1
+            guard sizeLineBytes <= Self.sizeLineLimit else {
+                throw Rejection(400, "the line with the size of a chunk is too long")
             }
         }
 

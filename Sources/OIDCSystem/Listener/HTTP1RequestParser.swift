@@ -24,7 +24,8 @@ extension HTTP1 {
         package private(set) var rejectedPath: String?
 
         private let limits: Limits
-        /// Whether requests are returned without their bodies, which the caller reads itself.
+        /// Whether requests are passed on: they are returned without their bodies, which the caller reads itself, and
+        /// the values of their fields are Latin-1.
         private let leavesBody: Bool
         private var phase = Phase.requestLine
         private var unread: [UInt8] = []
@@ -188,9 +189,10 @@ extension HTTP1 {
             guard draft.headers.fields.count < limits.headerCount else {
                 throw Rejection(431, "there are too many headers")
             }
+            let value = line[(colon + 1)...]
             draft.headers.append(
                 String(decoding: line[..<colon], as: UTF8.self),
-                ASCII.trimmed(String(decoding: line[(colon + 1)...], as: UTF8.self)))
+                ASCII.trimmed(leavesBody ? Latin1.decode(value) : String(decoding: value, as: UTF8.self)))
         }
 
         private mutating func endHeaders() throws(Rejection) {

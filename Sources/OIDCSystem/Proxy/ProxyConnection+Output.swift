@@ -3,8 +3,12 @@ import OIDCCore
 /// The bytes to the caller.
 extension ProxyConnection {
     /// Answers the current request, or a malformed one, with an answer of the proxy itself.
-    func answer(_ response: HTTPResponse, toHead isHead: Bool, closes: Bool) {
-        if let bytes = try? HTTP1.serialize(response, toHead: isHead, closes: closes) { write(bytes) }
+    func answer(_ problem: ProxyProblem, toHead isHead: Bool, closes: Bool) {
+        if let bytes = try? HTTP1.serialize(
+            problem.response, reason: problem.reason, toHead: isHead, closes: closes)
+        {
+            write(bytes)
+        }
         finishExchange(closes: closes)
     }
 

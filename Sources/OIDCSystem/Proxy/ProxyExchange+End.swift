@@ -71,7 +71,7 @@ extension ProxyExchange {
         }
         entry.status = problem.status
         settle()
-        connection.answer(problem.response, toHead: isHead, closes: closes || !body.isWhole)
+        connection.answer(problem, toHead: isHead, closes: closes || !body.isWhole)
     }
 
     /// Ends the request because the caller left.

@@ -155,14 +155,14 @@ extension ProxyExchange {
             bytes += ": ".utf8
             switch ASCII.lowercased(field.name) {
             case "location", "content-location":
-                bytes +=
+                bytes += Latin1.encode(
                     ProxyHeaders.location(
-                        field.text, from: admission.target, prefix: admission.prefix, route: route,
-                        origin: server.origin(named: request.host)
-                    ).utf8
+                        field.latin1, from: admission.target, prefix: admission.prefix, route: route,
+                        origin: server.origin(named: request.host)))
             case "set-cookie":
-                server.noteCookie(field.text, on: admission.route)
-                bytes += ProxyHeaders.cookie(field.text, prefix: admission.prefix, route: route).utf8
+                server.noteCookie(field.latin1, on: admission.route)
+                bytes += Latin1.encode(
+                    ProxyHeaders.cookie(field.latin1, prefix: admission.prefix, route: route))
             default: bytes += field.value
             }
             bytes += [.carriageReturn, .lineFeed]

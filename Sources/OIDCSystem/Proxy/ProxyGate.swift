@@ -30,12 +30,14 @@ struct ProxyGate {
         func refuseHere(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
             .failure(ProxyProblem.Refusal(problem: problem, route: match.route, path: shown))
         }
-        guard !["CONNECT", "TRACE"].contains(request.method.name) else {
-            return refuseHere(
-                ProxyProblem(501, "usage", "the method \(request.method.name) is not forwarded"))
+        // Servers differ on the case of a method, and an echo would contain the token (RFC 9110 §9.3.8).
+        switch ASCII.lowercased(request.method.name) {
+        case "trace", "track": return refuseHere(.echo(request.method))
+        case "connect": return refuseHere(.tunnel)
+        default: break
         }
         guard !asksForWebSocket(request) else { return refuseHere(.upgrade) }
-        guard match.rest.utf8.first != .slash || !ProxyRoute.hasPath(match.rest.dropFirst()) else {
+        guard !match.rest.hasPrefix("//"), ProxyRoute.withoutExtraSlash(match.rest) == match.rest else {
             return refuseHere(.doubleSlash)
         }
         guard let target = routes[match.route].target(match.rest) else { return refuseHere(.target) }
@@ -76,6 +78,11 @@ struct ProxyGate {
         let segment = target.dropFirst().prefix { $0 != "/" && $0 != "?" }
         if let route = route(provenBy: segment) {
             return match(below: "/\(segment)", target.dropFirst(1 + segment.count), among: [route])
+                .map { match in
+                    RouteMatch(
+                        route: match.route, prefix: match.prefix,
+                        rest: ProxyRoute.withoutExtraSlash(match.rest))
+                }
         }
         let proofs = request.headers.values("Authorization").compactMap(Self.bearerToken)
         guard proofs.count == 1, let route = route(provenBy: proofs[0]) else { return nil }

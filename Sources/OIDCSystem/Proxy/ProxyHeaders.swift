@@ -10,8 +10,7 @@ enum ProxyHeaders {
     /// Fields of the caller that the proxy sets itself, or that would claim another caller, host or path.
     private static let ours: Set<String> = [
         "host", "content-length", "expect", "authorization", "dpop", "forwarded", "via", "x-real-ip",
-        "x-host",
-        "x-original-host", "x-original-url", "x-rewrite-url", "x-http-host-override",
+        "x-host", "x-original-host", "x-original-url", "x-rewrite-url", "x-http-host-override",
     ]
 
     /// Returns the fields of a request that the server gets, with only the cookies that `acceptsCookie`
@@ -22,8 +21,10 @@ enum ProxyHeaders {
         let named = connectionOptions(headers.values("Connection"))
         return headers.fields.compactMap { field in
             let name = ASCII.lowercased(field.name)
-            guard !hopByHop.contains(name), !ours.contains(name), !named.contains(name),
-                !name.hasPrefix("proxy-"), !name.hasPrefix("x-forwarded")
+            // Many servers make one variable of `X-Name` and `X_Name` (RFC 3875 §4.1.18).
+            let variable = String(name.map { $0 == "_" ? "-" : $0 })
+            guard !hopByHop.contains(variable), !ours.contains(variable), !named.contains(name),
+                !variable.hasPrefix("proxy-"), !variable.hasPrefix("x-forwarded")
             else { return nil }
             guard name == "cookie" else { return field }
             let pairs = field.value.split(separator: ";").filter { pair in

@@ -36,6 +36,7 @@ struct ProxyOwnURLs {
             target = text.dropFirst("http://".count).drop { $0 != "/" && $0 != "?" }
         }
         guard target.hasPrefix("\(prefix)/") else { return nil }
-        return target.dropFirst(prefix.count + 1)
+        let rest = target.dropFirst(prefix.count + 1)
+        return address.needsSecret ? ProxyRoute.withoutExtraSlash(rest) : rest
     }
 }

@@ -7,6 +7,8 @@ struct ProxyProblem: Hashable, Sendable {
     var kind: String
     var detail: String
     var hint: String?
+    /// The reason phrase, if it is not the usual one of the status.
+    var reason: String?
 
     init(_ status: Int, _ kind: String, _ detail: String, hint: String? = nil) {
         self.status = status
@@ -33,9 +35,20 @@ struct ProxyProblem: Hashable, Sendable {
         self.init(rejection.status, "usage", rejection.reason)
     }
 
-    static let wrongSecret = ProxyProblem(
-        403, "refused", "the request has no secret of this proxy, or a wrong one",
-        hint: "use the URL that the proxy printed")
+    /// The answer to a request without the secret. Some clients, such as pip, show only the reason phrase, and leave
+    /// the proxied URL because a page linked them elsewhere.
+    static let wrongSecret: ProxyProblem = {
+        var problem = ProxyProblem(
+            403, "refused", "the request has no secret of this proxy, or a wrong one",
+            hint: "use the URL that the proxy printed")
+        problem.reason = "Outside the proxied URL"
+        return problem
+    }()
+    static let tunnel = ProxyProblem(501, "usage", "the method CONNECT is not forwarded")
+    static func echo(_ method: HTTPMethod) -> ProxyProblem {
+        ProxyProblem(
+            405, "usage", "the method \(method.name) is not forwarded: its answer would contain the token")
+    }
     static let wrongHost = ProxyProblem(421, "refused", "the Host header does not name this proxy")
     static let origin = ProxyProblem(403, "refused", "web pages may not use this proxy")
     static let stranger = ProxyProblem(403, "refused", "another user of this machine may not use this proxy")
@@ -68,7 +81,8 @@ struct ProxyProblem: Hashable, Sendable {
             ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
         ])
-        // RFC 9110 §15.5.2 requires a challenge.
+        // RFC 9110 §15.5.6 requires the methods, and §15.5.2 a challenge.
+        if status == 405 { headers.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS") }
         if status == 401 { headers.append("WWW-Authenticate", "Bearer realm=\"proxy\"") }
         return HTTPResponse(
             status: status, headers: headers, body: Array(JSONValue.object(object).compact.utf8))

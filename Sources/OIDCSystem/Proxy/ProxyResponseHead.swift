@@ -7,6 +7,8 @@ struct ProxyResponseHead {
         var value: [UInt8]
 
         var text: String { String(decoding: value, as: UTF8.self) }
+        /// The value with a character for each byte.
+        var latin1: String { Latin1.decode(value) }
     }
 
     /// The size limit of all header lines together, including those of interim answers, in bytes.

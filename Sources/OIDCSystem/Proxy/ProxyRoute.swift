@@ -63,9 +63,13 @@ package struct ProxyRoute: Sendable {
         return "\(base)/\(path)\(query)"
     }
 
-    /// Returns whether a target has a path before its query.
-    static func hasPath(_ target: Substring) -> Bool {
-        target.utf8.first.map { $0 != .questionMark } ?? false
+    /// Returns a target without one slash in front of its path: scripts write `$OIDC_PROXY_URL/path`, although the
+    /// URL ends with a slash.
+    static func withoutExtraSlash(_ rest: Substring) -> Substring {
+        guard rest.utf8.first == .slash, let next = rest.utf8.dropFirst().first,
+            next != .slash, next != .questionMark
+        else { return rest }
+        return rest.dropFirst()
     }
 
     /// Returns the part of a request target that `target` maps to this URL; nil if the URL is not on this
@@ -85,44 +89,12 @@ package struct ProxyRoute: Sendable {
 
 /// The checks of request targets.
 enum ProxyTarget {
-    /// Returns whether no segment of a path leads out of it, however often it is decoded: `..`, `%2e%2e`,
-    /// `%252e`, `..;x`, and the same after a backslash or an encoded slash.
+    /// Returns whether a path cannot lead out of the route, however often a server decodes it, and has no backslash
+    /// and no control character.
     static func isWithin(_ path: Substring) -> Bool {
-        var bytes = Array(path.utf8)
-        guard !bytes.contains(.backslash) else { return false }
-        for _ in 0..<4 {
-            let segments = bytes.split(omittingEmptySubsequences: false) { $0 == .slash || $0 == .backslash }
-            let isFree = segments.allSatisfy { segment in
-                let name = segment.prefix { $0 != UInt8(ascii: ";") }
-                return !name.elementsEqual([.period]) && !name.elementsEqual([.period, .period])
-            }
-            guard isFree else { return false }
-            guard let decoded = decoded(bytes) else { return false }
-            if decoded.count == bytes.count { return true }
-            bytes = decoded
-        }
-        return false
-    }
-
-    /// Returns the path with escapes decoded once; nil if one is a control character.
-    private static func decoded(_ bytes: [UInt8]) -> [UInt8]? {
-        var result: [UInt8] = []
-        result.reserveCapacity(bytes.count)
-        var index = 0
-        while index < bytes.count {
-            guard bytes[index] == .percent, index + 2 < bytes.count,
-                let high = ASCII.hexValue(bytes[index + 1]), let low = ASCII.hexValue(bytes[index + 2])
-            else {
-                result.append(bytes[index])
-                index += 1
-                continue
-            }
-            let byte = high << 4 | low
-            guard !ASCII.isControl(byte) else { return nil }
-            result.append(byte)
-            index += 3
-        }
-        return result
+        let readings = PathReadings(path)
+        return !path.utf8.contains(.backslash) && !readings.haveDotSegments
+            && readings.all.allSatisfy { !$0.contains(where: ASCII.isControl) }
     }
 
     /// Escapes the characters that RFC 3986 does not allow but some callers send.

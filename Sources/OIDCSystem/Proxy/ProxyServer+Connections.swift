@@ -35,7 +35,7 @@ extension ProxyServer {
                 time: now(), route: refusal.route.map { routes[$0].url }, method: request.method.name,
                 path: refusal.path, status: refusal.problem.status, bytes: 0, milliseconds: 0, refreshes: 0))
         connection.answer(
-            refusal.problem.response, toHead: request.method == HTTPMethod("HEAD"), closes: true)
+            refusal.problem, toHead: request.method == HTTPMethod("HEAD"), closes: true)
         return nil
     }
 
@@ -53,7 +53,7 @@ extension ProxyServer {
             ProxyLogEntry(
                 time: self.now(), route: nil, method: "-", path: nil, status: rejection.status, bytes: 0,
                 milliseconds: 0, refreshes: 0))
-        connection.answer(ProxyProblem(rejection).response, toHead: false, closes: true)
+        connection.answer(ProxyProblem(rejection), toHead: false, closes: true)
     }
 
     private var connectionLimit: Int {
@@ -132,7 +132,7 @@ extension ProxyServer {
                             milliseconds: configuration.timeout,
                             hint: configuration.hint(.advice(.raiseProxyTimeout))))
             } else if connection.isReadingHead {
-                connection.answer(ProxyProblem.slowCaller.response, toHead: false, closes: true)
+                connection.answer(.slowCaller, toHead: false, closes: true)
             } else {
                 connection.exchange?.cancel()
                 connection.end()

@@ -140,7 +140,7 @@ final class ProxyTransfer {
 
     private func addHeaders() {
         for field in order.fields {
-            headers.append(field)
+            headers.append(latin1: field)
         }
         // A name without a value keeps libcurl from adding the header.
         for name in ["Accept", "User-Agent", "Content-Type"]

@@ -35,7 +35,10 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
 
     private static let paths: [ProxyAttack] = [
         ProxyAttack("dots", .refused(400)) { $0.get("\($0.prefix)../x") },
-        ProxyAttack("two slashes", .refused(400)) { $0.get("\($0.prefix)/x") },
+        ProxyAttack("two slashes, as in $OIDC_PROXY_URL/x", .forwarded("/v1/x")) { $0.get("\($0.prefix)/x") },
+        ProxyAttack("three slashes", .refused(400)) { $0.get("\($0.prefix)//x") },
+        ProxyAttack("dots after two slashes", .refused(400)) { $0.get("\($0.prefix)/../x") },
+        ProxyAttack("dots escaped in the escape", .refused(400)) { $0.get("\($0.prefix)%25%32%65%%32%65/x") },
         ProxyAttack("dots behind a segment", .refused(400)) { $0.get("\($0.prefix)a/../../x") },
         ProxyAttack("%2e%2e", .refused(400)) { $0.get("\($0.prefix)%2e%2e/x") },
         ProxyAttack("%2E with a plain dot", .refused(400)) { $0.get("\($0.prefix).%2E/x") },
@@ -177,8 +180,8 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
         ProxyAttack("a hidden coding", .refused(400)) {
             send($0, "POST", "Transfer-Encoding : chunked", body: "0\r\n\r\n")
         },
-        ProxyAttack("a chunk extension", .refused(400)) {
-            send($0, "POST", "Transfer-Encoding: chunked", body: "1;a=b\r\na\r\n0\r\n\r\n")
+        ProxyAttack("a chunk extension that ends with a bare LF", .refused(400)) {
+            send($0, "POST", "Transfer-Encoding: chunked", body: "1;a\n0\r\na\r\n0\r\n\r\n")
         },
         ProxyAttack("a chunk longer than its size", .refused(400)) {
             send($0, "POST", "Transfer-Encoding: chunked", body: "1\r\nab\r\n0\r\n\r\n")
@@ -204,7 +207,10 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
     private static let methods: [ProxyAttack] = [
         ProxyAttack("CONNECT", .refused(400)) { send($0, "CONNECT", to: "evil.example:443") },
         ProxyAttack("CONNECT with a path", .refused(501)) { send($0, "CONNECT") },
-        ProxyAttack("TRACE, which echoes the token", .refused(501)) { send($0, "TRACE") },
+        ProxyAttack("connect with a path", .refused(501)) { send($0, "connect") },
+        ProxyAttack("TRACE, which echoes the token", .refused(405)) { send($0, "TRACE") },
+        ProxyAttack("trace", .refused(405)) { send($0, "trace") },
+        ProxyAttack("Track", .refused(405)) { send($0, "Track") },
         ProxyAttack("OPTIONS *", .refused(400)) { send($0, "OPTIONS", to: "*") },
         ProxyAttack("a WebSocket", .refused(501)) {
             $0.get("\($0.prefix)x", "Upgrade: websocket", "Sec-WebSocket-Key: x", "Sec-WebSocket-Version: 13")

@@ -83,6 +83,8 @@ struct ProtectedResourceTests {
         // URLs that a server could read as another path
         (url, url + "/../admin"), (url, url + "/%2e%2e/admin"), (url, url + "/%2E./admin"),
         (url, url + "/..%2fadmin"), (url, url + "/..%5cadmin"), (url, url + "/%252e%252e/admin"),
+        (url, url + "/%25%32%65%25%32%65/admin"), (url, url + "/%%32%65%%32%65/admin"),
+        (url, url + "/..%25%32%66admin"), (url, url + "/%2525252525252e./admin"),
         (url, url + "/%25252e%25252e%25252fadmin"), (url, url + "/..;x=y/admin"), (url, url + "/."),
         (url, url + "%2f..%2fadmin"), ("https://mcp.example.com", "https://mcp.example.com/a/../b"),
         // Not URLs

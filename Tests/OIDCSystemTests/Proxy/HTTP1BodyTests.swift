@@ -71,9 +71,21 @@ struct HTTP1BodyTests {
     }
 
     @Test(
+        "extensions of chunks and leading zeros of their sizes are ignored (RFC 9112 §7.1.1)",
+        arguments: [1, 2, 1_000])
+    func extensions(pieces: Int) throws {
+        let text =
+            "5;e\r\nhello\r\n0000000000000001;a=\"b ; c\";d\r\n \r\n05 \t; e=f\r\nworld\r\n"
+            + "00000000000000000000;last\r\n\r\nGET"
+        let found = try decode(text, pieces: pieces)
+        #expect(found.content == "hello world" && found.rest == "GET" && found.isComplete)
+    }
+
+    @Test(
         "malformed chunks are refused",
         arguments: [
-            "5;ext=1\r\nhello\r\n0\r\n\r\n", "5 \r\nhello\r\n", "\r\n", "x\r\n", "0x5\r\nhello\r\n", "-1\r\n",
+            "5;e=\u{1}\r\nhello\r\n0\r\n\r\n", "5;e=1\nhello\r\n", ";e\r\n", "5 6\r\nhello\r\n",
+            "5 \r\nhello\r\n", "\r\n", "x\r\n", "0x5\r\nhello\r\n", "-1\r\n",
             "5\nhello\r\n",
             "5\r\nhelloX\r\n", "5\r\nhello\n", "5\r\nhell\r\n0\r\n\r\n", "10000000000000000\r\n", "5\rhello",
             "0\r\nA\nB\r\n",
@@ -82,6 +94,9 @@ struct HTTP1BodyTests {
     func malformed(text: String) {
         for pieces in [1, 1_000] {
             #expect(throws: HTTP1.Rejection.self) { try decode(text, pieces: pieces) }
+        }
+        for line in [String(repeating: "0", count: 2_000), "5;" + String(repeating: "e", count: 2_000)] {
+            #expect(throws: HTTP1.Rejection.self) { try decode(line, pieces: 4_096) }
         }
         #expect(throws: HTTP1.Rejection.self) {
             try decode("0\r\n" + String(repeating: "A: b\r\n", count: 2_000), pieces: 4_096)

@@ -99,6 +99,79 @@ struct ProxyForwardingTests {
         #expect(servers[1].requests.count == 2 && servers[0].requests.isEmpty)
     }
 
+    @Test("bytes of fields that are not UTF-8 are passed on as they are, in both directions (RFC 9110 §5.5)")
+    func latin1() throws {
+        let value: [UInt8] = [0x61, 0xE9, 0xFF, 0x20, 0xC3, 0xA9, 0x62]
+        let received = Mutex<[UInt8]>([])
+        let server = try ScriptedServer { peer in
+            var head: [UInt8] = []
+            while !String(decoding: head, as: UTF8.self).hasSuffix("\r\n\r\n") {
+                var buffer = [UInt8](repeating: 0, count: 4_096)
+                let count = recv(peer.descriptor, &buffer, buffer.count, 0)
+                guard count > 0 else { return }
+                head += buffer[..<count]
+            }
+            received.withLock { $0 = head }
+            for name in ["X-Own: ", "Set-Cookie: c=", "Location: /"] {
+                peer.write(Array((name == "X-Own: " ? "HTTP/1.1 201 Fine\r\n" : "").utf8) + name.utf8 + value)
+                peer.write("\r\n")
+            }
+            peer.write("Content-Length: 0\r\nConnection: close\r\n\r\n")
+        }
+        let world = try ProxyWorld(server)
+        let caller = try world.connect()
+        let head = world.head("GET", "x", "Connection: close", "X-Own: VALUE", "Referer: VALUE")
+        caller.send(
+            Array(head.components(separatedBy: "VALUE").map { Array($0.utf8) }.joined(separator: value)))
+        let reply = caller.receivedBytes(within: 60)
+        for field in ["X-Own: ", "Set-Cookie: c=", "/"] {
+            #expect(reply.contains(Array(field.utf8) + value), "\(field) in \(Latin1.decode(reply))")
+        }
+        for field in ["X-Own: ", "Referer: "] {
+            let request = received.withLock { $0 }
+            #expect(request.contains(Array(field.utf8) + value + [13, 10]), "\(Latin1.decode(request))")
+        }
+    }
+
+    @Test("one slash more after the secret is dropped: scripts write $OIDC_PROXY_URL/path")
+    func extraSlash() throws {
+        let server = try echo()
+        let world = try ProxyWorld([server.url("/v1"), server.url("/v2")], paths: ["/", "/two"])
+        let referer = "Referer: http://\(world.host)\(world.prefixes[0])/a"
+        #expect(try world.exchange("GET", "/me?a=//b", [referer]).hasSuffix("hello"))
+        #expect(server.requests.last?.hasPrefix("GET /v1/me?a=//b HTTP/1.1\r\n") == true)
+        #expect(server.requests.last?.contains("Referer: http://127.0.0.1:\(server.port)/v1/a\r\n") == true)
+        #expect(try world.exchange("GET", "/me", route: 1).hasSuffix("hello"))
+        #expect(server.requests.last?.hasPrefix("GET /v2/me HTTP/1.1\r\n") == true)
+        for rest in ["//me", "///me", "//"] {
+            #expect(try world.exchange("GET", rest).hasPrefix("HTTP/1.1 400 "))
+        }
+        let secret = world.prefixes[0].dropFirst().dropLast()
+        let caller = try world.connect()
+        caller.send(
+            "GET //me HTTP/1.1\r\nHost: \(world.host)\r\nAuthorization: Bearer \(secret)\r\n\r\n")
+        #expect(caller.received(within: 60).hasPrefix("HTTP/1.1 400 "))
+    }
+
+    @Test("TRACE and TRACK are 405 in any case, with the methods that are allowed (RFC 9110 §15.5.6)")
+    func traces() throws {
+        let server = try echo()
+        let world = try ProxyWorld(server)
+        for method in ["TRACE", "trace", "Track", "TRACK"] {
+            let reply = try world.exchange(method, "x")
+            #expect(reply.hasPrefix("HTTP/1.1 405 ") && reply.contains("\r\nAllow: GET, HEAD, "), "\(reply)")
+        }
+        #expect(server.connectionCount == 0)
+    }
+
+    @Test("a path without the secret has a reason phrase that says where it is")
+    func outside() throws {
+        let world = try ProxyWorld(try echo())
+        let caller = try world.connect()
+        caller.send("GET /files/a HTTP/1.1\r\nHost: \(world.host)\r\n\r\n")
+        #expect(caller.received(within: 60).hasPrefix("HTTP/1.1 403 Outside the proxied URL\r\n"))
+    }
+
     @Test("an upgrade that is optional is not passed on")
     func upgrade() throws {
         let server = try echo()

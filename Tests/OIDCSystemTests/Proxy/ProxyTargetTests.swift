@@ -47,7 +47,8 @@ struct ProxyTargetTests {
             "./x", "x/.",
             "..%2fx", "..%5cx", "..\\x", "x\\y", "//evil.example/", "..;/x", "%2e%2e;a=b/x", "x%00",
             "x%0d%0aHost:y",
-            "%2e%2e%2f",
+            "%2e%2e%2f", "%25%32%65%25%32%65/x", "%%32%65%%32%65/x", "..%25%32%66x", "..%%32%66x",
+            "%252525252e/x",
         ])
     func traversal(rest: String) throws {
         #expect(try route("https://a.example/v1").target(rest[...]) == nil)
@@ -110,10 +111,14 @@ struct ProxyHeaderTests {
             "Proxy-Authorization": "Basic eA==", "Proxy-Connection": "close",
             "Forwarded": "host=evil.example",
             "X-Forwarded-Host": "evil.example", "X-Forwarded-For": "1.2.3.4", "X-Original-URL": "/admin",
-            "X-Rewrite-URL": "/admin", "X-Named": "x", "Via": "1.1 x",
+            "X-Rewrite-URL": "/admin", "X-Named": "x", "Via": "1.1 x", "X_Original_URL": "/admin",
+            "X-Rewrite_Url": "/admin", "X_Forwarded_For": "1.2.3.4", "Content_Length": "5",
+            "X_Real_IP": "1.2.3.4",
+            "Transfer_Encoding": "chunked", "Proxy_Authorization": "Basic eA==", "X_Host": "evil.example",
         ]
         let kept = [
             ("Accept", "a"), ("User-Agent", "u"), ("Accept-Encoding", "gzip"), ("X-Own", "1"), ("Range", "r"),
+            ("X_Own", "2"),
         ]
         let fields = ProxyHeaders.request(HTTPHeaders(kept + dropped.map { ($0, $1) })) { _ in true }
         #expect(fields.map(\.name) == kept.map(\.0))
