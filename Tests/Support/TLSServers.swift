@@ -63,6 +63,15 @@ package final class TLSServers: Sendable {
         key("selfsigned")
         openssl("req", "-x509", "-new", "-key", "selfsigned.key", "-days", "2", "-subj", "/CN=selfsigned",
                 "-addext", "subjectAltName=IP:127.0.0.1", "-out", "selfsigned.pem")
+        # Authorities of the right name with other keys.
+        key("imitation")
+        openssl("req", "-x509", "-new", "-key", "imitation.key", "-days", "2", "-subj", "/CN=ca",
+                "-out", "imitation.pem")
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "rsaca.key", "-days", "2",
+                "-subj", "/CN=rsaca", "-out", "rsaca.pem")
+        openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "rsaimitation.key", "-days", "2",
+                "-subj", "/CN=rsaca", "-out", "rsaimitation.pem")
+        leaf("ofrsa", "rsaca")
         leaf("good", "ca"); leaf("expired", "ca", "-1"); leaf("client", "ca"); leaf("stranger", "alien")
         openssl("pkcs8", "-topk8", "-in", "client.key", "-out", "locked.key", "-passout", "pass:open sesame")
         def serve(context, listener):
@@ -127,7 +136,7 @@ package final class TLSServers: Sendable {
               server("tls12", newest=v.TLSv1_2), server("tls11", oldest=v.TLSv1, newest=v.TLSv1_1),
               server("asking", verify=ssl.CERT_OPTIONAL), server("demanding", verify=ssl.CERT_REQUIRED),
               server("demanding12", newest=v.TLSv1_2, verify=ssl.CERT_REQUIRED),
-              server("selfsigned", "selfsigned"), proxy(), flush=True)
+              server("selfsigned", "selfsigned"), server("ofrsa", "ofrsa"), proxy(), flush=True)
         sys.stdin.read()
         shutil.rmtree(d)
         """#

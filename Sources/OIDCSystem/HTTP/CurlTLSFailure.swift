@@ -67,6 +67,12 @@ struct CurlTLSFailure {
             return failure.error(
                 .unreachable, "\(host) does not answer with TLS", hint: "check the host and the port")
         }
+        if isOfAnotherKey {
+            return failure.error(
+                .untrusted,
+                "the certificate of \(host) could not be verified: it is signed by another key than the authority's",
+                hint: .trustAuthority(setting: failure.configuration.caFile?.name))
+        }
         if let refusal = alertAfterHandshake { return refusal }
         if failure.request.usesClientCertificate, says("error reading x.509") { return ownCertificateProblem }
         return failure.error(
@@ -74,6 +80,16 @@ struct CurlTLSFailure {
             hint: says("alert handshake failure", "handshake failed")
                 ? .advice(.giveClientCertificateIfAsked)
                 : "try again later, or check for a proxy on the way")
+    }
+
+    /// Whether a signature of the certificate chain does not verify, as with an authority that has the right
+    /// name and another key. libcurl reports this as a failed handshake (35), because OpenSSL's first error
+    /// then comes from its cryptography and not from its TLS code (libcurl 7.88 with OpenSSL 3.0, 2026-11).
+    private var isOfAnotherKey: Bool {
+        !says("ssl routines")
+            && says(
+                "asn1 encoding routines", "rsa routines", "elliptic curve routines", "ecdsa routines",
+                "provider routines")
     }
 
     /// The reason without OpenSSL's prefix: its version, a number and the name of a component.

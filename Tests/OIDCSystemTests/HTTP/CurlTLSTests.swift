@@ -66,6 +66,18 @@ struct CurlTLSTests {
         #expect(error?.hint == .trustAuthority(setting: withFile ? "certificate authorities" : nil))
     }
 
+    @Test(
+        "a certificate that an authority of this name signed with another key is not trusted, and not an outage",
+        arguments: [("good", "imitation.pem"), ("ofrsa", "rsaimitation.pem")])
+    func otherKey(name: String, file: String) throws {
+        let error = failure(name, trusting(file))
+        #expect(error?.kind == .untrusted)
+        #expect(
+            error?.message.hasPrefix("token: the certificate of \(try address(name)) could not be verified: ")
+                == true)
+        #expect(error?.hint == .trustAuthority(setting: "certificate authorities"))
+    }
+
     @Test("a certificate for another host is not trusted")
     func otherHost() throws {
         let error = failure("good", host: "localhost", trusting())
