@@ -13,7 +13,10 @@ package enum BrowserCommand {
             if joiningPrograms.contains(name) {
                 return "\(name) passes its arguments to a shell, which could execute parts of the URL"
             }
-            if shells.contains(name), let option = rest.first(where: isCommandOption),
+            if let option = rest.first(where: { joiningOptions[name]?.matches($0) == true }) {
+                return "\(name) \(DisplayText.clean(option, limit: 20)) could execute parts of the URL"
+            }
+            if let options = programOptions(name), let option = rest.first(where: options.matches),
                 !isScript(words[(rest.firstIndex(of: option) ?? index)...].dropFirst().first, after: option)
             {
                 return "\(name) \(DisplayText.clean(option, limit: 20)) could execute parts of the URL"
@@ -39,24 +42,77 @@ package enum BrowserCommand {
         return before.isEmpty || (before.last == "=" && !String(before).includes(placeholder))
     }
 
+    /// The options of a program whose next word is program text: letters, alone or among others after one
+    /// `-`, and long names.
+    private struct TextOptions {
+        let letters: String
+        var names: [String] = []
+
+        func matches(_ word: String) -> Bool {
+            guard word.hasPrefix("-") else { return names.contains(word) }
+            if names.contains(where: { word == $0 || word.hasPrefix($0 + "=") }) { return true }
+            return !word.hasPrefix("--") && word.dropFirst().contains(where: letters.contains)
+        }
+    }
+
     private static let shells: Set = [
         "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "yash", "busybox", "su",
-        "runuser", "script",
+        "runuser", "script", "sg", "flock",
     ]
 
-    /// Programs that join their arguments into one command line.
-    private static let joiningPrograms: Set = ["ssh", "cmd", "powershell", "pwsh", "eval"]
+    private static let shellOptions = TextOptions(letters: "c", names: ["--command", "--session-command"])
+
+    /// Interpreters with an option for a program as text; its other arguments are safe.
+    private static let interpreters: [String: TextOptions] = [
+        "perl": TextOptions(letters: "eEmM"), "python": TextOptions(letters: "c"),
+        "pypy": TextOptions(letters: "c"), "ruby": TextOptions(letters: "e"),
+        "node": TextOptions(letters: "ep", names: ["--eval", "--print"]),
+        "nodejs": TextOptions(letters: "ep", names: ["--eval", "--print"]),
+        "bun": TextOptions(letters: "ep", names: ["--eval", "--print"]),
+        "deno": TextOptions(letters: "", names: ["eval"]),
+        "php": TextOptions(letters: "rBRE", names: ["--run"]), "lua": TextOptions(letters: "e"),
+        "luajit": TextOptions(letters: "e"), "rscript": TextOptions(letters: "e"),
+        "osascript": TextOptions(letters: "e"), "guile": TextOptions(letters: "c"),
+        "elixir": TextOptions(letters: "e", names: ["--eval"]), "julia": TextOptions(letters: "eE"),
+        "raku": TextOptions(letters: "e"), "groovy": TextOptions(letters: "e"),
+        "vim": TextOptions(letters: "c", names: ["--cmd"]),
+        "nvim": TextOptions(letters: "c", names: ["--cmd"]),
+        "vi": TextOptions(letters: "c"), "emacs": TextOptions(letters: "", names: ["--eval", "--execute"]),
+        "emacsclient": TextOptions(letters: "e", names: ["--eval"]),
+        "gdb": TextOptions(letters: "", names: ["-ex"]),
+    ]
+
+    /// Programs that always read an argument as program text, or join their arguments into a command line.
+    private static let joiningPrograms: Set = [
+        "ssh", "cmd", "powershell", "pwsh", "eval", "watch", "tmux", "screen", "byobu", "parallel", "awk",
+        "gawk", "mawk", "nawk", "sed", "expr", "m4", "make", "expect",
+    ]
+
+    /// Programs with options after which words are joined, split or read as a command line: `-e` of many
+    /// terminals is one, and differs between their versions.
+    private static let joiningOptions: [String: TextOptions] = {
+        let terminal = TextOptions(letters: "ex", names: ["--command", "--execute"])
+        let names = [
+            "xterm", "uxterm", "lxterm", "x-terminal-emulator", "gnome-terminal", "konsole", "xfce4-terminal",
+            "mate-terminal", "lxterminal", "qterminal", "terminator", "tilix", "terminology", "rxvt", "urxvt",
+            "urxvtc", "alacritty", "kitty", "foot", "st", "aterm", "eterm", "mlterm", "ptyxis", "kgx",
+            "cool-retro-term", "deepin-terminal", "sakura", "roxterm", "termite", "wezterm",
+        ]
+        var options = Dictionary(uniqueKeysWithValues: names.map { ($0, terminal) })
+        options["env"] = TextOptions(letters: "S", names: ["--split-string"])
+        return options
+    }()
+
+    /// Returns the options of a shell or interpreter. A version may follow its name, as in `python3.11`.
+    private static func programOptions(_ name: String) -> TextOptions? {
+        if shells.contains(name) { return shellOptions }
+        let version = name.reversed().prefix { $0.isNumber || $0 == "." || $0 == "-" }.count
+        return interpreters[name] ?? interpreters[String(name.dropLast(version))]
+    }
 
     private static func programName(_ word: String) -> String {
         let last = word.split { $0 == "/" || $0 == "\\" }.last.map { ASCII.lowercased($0) } ?? ""
         return last.hasSuffix(".exe") ? String(last.dropLast(4)) : last
-    }
-
-    /// Returns whether a word is `-c`, alone or among other letters, or its long form.
-    private static func isCommandOption(_ word: String) -> Bool {
-        guard word.hasPrefix("-") else { return false }
-        guard word.hasPrefix("--") else { return word.dropFirst().contains("c") }
-        return word.hasPrefix("--command") || word.hasPrefix("--session-command")
     }
 
     /// Returns whether the word after `-c` is the whole script and not the URL. If other options follow `-c`,

@@ -123,6 +123,15 @@ struct BrowserTests {
             ["env", "A=b", "sh", "-c", "%s"], ["busybox", "sh", "-c", "%s"], ["su", "alice", "-c", "%s"],
             ["ssh", "laptop", "open", "%s"], ["cmd.exe", "/c", "start", "%s"], ["cmd.exe", "/c", "start"],
             [#"C:\Windows\System32\CMD.EXE"#, "/c", "%s"], ["powershell.exe", "Start-Process", "%s"],
+            ["watch", "%s"], ["watch", "-n1", "curl"], ["tmux", "new-window", "%s"],
+            ["flock", "F", "-c", "%s"],
+            ["flock", "F", "-c"], ["sg", "G", "-c", "%s"], ["perl", "-e", "%s"], ["perl", "-ne"],
+            ["perl5.36", "-E", "%s"], ["/usr/bin/awk", "%s"], ["gawk", "-f", "a.awk", "%s"],
+            ["node", "-e", "%s"], ["node", "--eval=%s"], ["nodejs", "-pe", "%s"], ["deno", "eval", "%s"],
+            ["python3.11", "-Ic", "%s"], ["ruby", "-e", "%s"], ["php8.2", "-r", "%s"], ["lua5.4", "-e"],
+            ["vim", "-c", "%s"], ["xterm", "-e", "%s"], ["x-terminal-emulator", "-e"],
+            ["gnome-terminal", "--command=%s"], ["xfce4-terminal", "-x", "sh", "%s"],
+            ["env", "-S", "w3m", "%s"], ["sed", "%s"], ["nice", "watch", "%s"],
             ["xterm", "-e", "w3m '%s'"], ["b", "x%s"], ["b", "%sx"], ["b", "--a=%sx"], ["b", "--a=%s=%s"],
         ])
     func shells(command: [String]) throws {
@@ -136,7 +145,8 @@ struct BrowserTests {
         "a shell with a script file may get the URL as an argument",
         arguments: [
             ["sh", "-c", #"exec firefox "$1""#, "sh", "%s"], ["sh", "-c", "touch x", "sh"],
-            ["sh", "open.sh", "%s"],
+            ["sh", "open.sh", "%s"], ["perl", "-e", "exec 'w3m', @ARGV", "%s"], ["python3", "open.py", "%s"],
+            ["node", "open.js", "%s"], ["flock", "F", "firefox", "%s"], ["env", "A=b", "firefox", "%s"],
             ["bash", "-l", "open.sh"], ["firefox", "--private-window", "%s"], ["b", "--app=%s"], [],
         ])
     func scripts(command: [String]) {
