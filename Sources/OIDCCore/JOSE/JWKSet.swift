@@ -93,6 +93,11 @@ public struct JWKSet: Hashable, Sendable {
         named(keyID).filter { $0.misfit(algorithm, allowsSymmetric: allowsSymmetric) == nil }
     }
 
+    /// Returns whether a usable key has this `kid`.
+    func contains(keyID: String) -> Bool {
+        keys.contains { $0.keyID.map { ExactText.isSame($0, keyID) } ?? false }
+    }
+
     func named(_ keyID: String?) -> [JSONWebKey] {
         guard let keyID else { return keys }
         let named = keys.filter { $0.keyID.map { ExactText.isSame($0, keyID) } ?? false }

@@ -67,11 +67,12 @@ extension JWS {
     static let candidateLimit = 64
 
     /// Verifies the signature with each candidate in turn, as several keys may share a `kid` or have none.
+    /// `ignoresKeyID` makes all keys that fit the algorithm candidates.
     func verify(
-        _ algorithm: SignatureAlgorithm, keys: JWKSet, allowsSymmetric: Bool
+        _ algorithm: SignatureAlgorithm, keys: JWKSet, allowsSymmetric: Bool, ignoresKeyID: Bool = false
     ) throws(OIDCError) -> SignatureCheck {
         let candidates = keys.candidates(
-            algorithm: algorithm, keyID: keyID, allowsSymmetric: allowsSymmetric)
+            algorithm: algorithm, keyID: ignoresKeyID ? nil : keyID, allowsSymmetric: allowsSymmetric)
         var tried = 0
         var reasons: [String] = []
         for key in candidates.prefix(JWS.candidateLimit) {

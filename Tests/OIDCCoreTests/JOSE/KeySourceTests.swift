@@ -52,6 +52,40 @@ struct KeySourceTests {
         #expect(keys.requests == [false, true])
     }
 
+    @Test(
+        "a signature that the key with its kid does not verify is tried with the issuer's other keys, after the refetch",
+        arguments: [true, false])
+    func otherKeyOfIssuer(mayBeStale: Bool) throws {
+        // Hydra 26.2 after a rotation: the old kid, and a signature with the new key.
+        let old = try Self.oldKeys("old").keys
+        let both = JWKSet(keys: old + (try Sample.publicKeys(.p256, keyID: "new")).keys)
+        let keys = RotatingKeys(
+            mayBeStale ? JWKSet(keys: old) : both, then: both, mayBeStale: mayBeStale)
+        try Sample.validate(try Sample.token(keyID: "old"), keys: keys)
+        #expect(keys.requests == (mayBeStale ? [false, true] : [false]))
+    }
+
+    @Test("a kid that no key has is not a reason to try the others")
+    func unknownKeyID() throws {
+        let keys = RotatingKeys(try Sample.publicKeys(.p256, keyID: "new"))
+        #expect(throws: Sample.untrusted("no key with kid \"unknown\" for ES256")) {
+            try Sample.validate(try Sample.token(keyID: "unknown"), keys: keys)
+        }
+    }
+
+    @Test("a key of another issuer in the same set is not tried (Entra ID)")
+    func otherIssuer() throws {
+        let own = try Self.oldKeys("old").keys
+        let other = try #require(try Sample.publicKeys(.p256, keyID: "new").keys.first?.json.object)
+        var members = other
+        members["issuer"] = "https://login.example/other-tenant"
+        let foreign = try JWKSet(.object(JSONObject([("keys", .array([.object(members)]))])))
+        let keys = RotatingKeys(JWKSet(keys: own + foreign.keys))
+        #expect(throws: Sample.untrusted("signature: no key with kid \"old\" verifies it with ES256")) {
+            try Sample.validate(try Sample.token(keyID: "old"), keys: keys)
+        }
+    }
+
     @Test("a failed refetch is reported as such, not as a bad token")
     func outOfReach() throws {
         let error = OIDCError(.unreachable, "jwks: no connection", stage: .keys)
