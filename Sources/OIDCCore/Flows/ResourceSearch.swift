@@ -9,8 +9,8 @@ package struct ResourceSearch: Sendable {
     /// A resource that was found.
     package struct Found: Sendable {
         package let metadata: ProtectedResourceMetadata
-        /// The URL that the metadata was fetched from.
-        package let metadataURL: WebURL
+        /// The URL that the metadata was fetched from; nil if the resource has none.
+        package let metadataURL: WebURL?
         /// The URL that the metadata covers, with everything below it; nil if it covers the whole resource.
         /// It is the requested URL, unless the resource's own metadata says the same as this one.
         package let prefix: WebURL?
@@ -77,6 +77,16 @@ package struct ResourceSearch: Sendable {
         } catch {
             throw error.kind == .refused ? failure ?? error : error
         }
+    }
+
+    /// Returns the authorization server at the root of the URL's origin, for resources without metadata, as those of
+    /// MCP authorization 2025-03-26 are. Its issuer must be the origin itself.
+    package func ownServer(after response: HTTPResponse) throws(OIDCError) -> Found {
+        let server = try authorizationServer(issuer: url.origin, configured: ProviderEndpoint.allCases)
+        return Found(
+            metadata: ProtectedResourceMetadata(url: url, issuer: server.issuer ?? url.origin),
+            metadataURL: nil, prefix: nil, isNamedByChallenge: false,
+            challenge: try ResourceChallenge(response))
     }
 
     /// Reads the metadata from a URL that an earlier search found.

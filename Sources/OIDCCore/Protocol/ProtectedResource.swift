@@ -17,6 +17,16 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
     /// The most authorization servers that a document may name.
     static let maximumServerCount = 16
 
+    /// Creates what the metadata of a URL would say, if it had any, about its own origin's authorization server.
+    init(url: WebURL, issuer: String) {
+        resource = url.withoutQuery
+        authorizationServers = [issuer]
+        scopesSupported = nil
+        bearerMethodsSupported = nil
+        requiresDPoP = false
+        dpopSigningAlgorithms = nil
+    }
+
     /// Parses a document about a URL, which its resource must cover.
     package init(document: JSONObject, for url: WebURL, allowsInsecureHTTP: Bool = false) throws(OIDCError) {
         let answer = JSONAnswer(document, stage: .discovery)
@@ -81,10 +91,16 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
         try ProtectedResourceMetadata.checkReach(of: url, named: "authorization_servers", from: resourceURL)
     }
 
-    /// Refuses a URL on this machine, unless the resource is on it too.
+    /// Refuses a URL on this machine, unless the resource is on it too, and a private address, unless the
+    /// resource has one. Names are not resolved: behind a VPN they lead to private addresses.
     static func checkReach(
         of url: WebURL, named member: String, from resourceURL: WebURL
     ) throws(OIDCError) {
+        if url.isPrivateAddress, !resourceURL.isPrivateAddress, !resourceURL.leadsToThisMachine {
+            throw .untrusted(
+                .discovery, member, expected: "a server with a name or a public address",
+                found: DisplayText.clean(url.withoutQuery))
+        }
         guard url.leadsToThisMachine, !resourceURL.leadsToThisMachine else { return }
         throw .untrusted(
             .discovery, member, expected: "a server that is not on this machine",

@@ -159,11 +159,15 @@ package struct RegisteredClient: Sendable {
 extension RegisteredClient {
     /// Returns the redirect URLs to use: those that were requested, in their order, and that the server
     /// registered. Refuses an answer with any other URL, to which codes could be sent, or with none of the
-    /// requested ones.
+    /// requested ones. A loopback URL without its port stands for every port (RFC 8252 §7.3).
     package func redirectURIs(of registration: Registration) throws(OIDCError) -> [String] {
         guard let redirectURIs, !redirectURIs.isEmpty else { return registration.redirectURIs }
-        let usable = registration.redirectURIs.filter { redirectURIs.contains($0) }
-        let other = redirectURIs.first { !registration.redirectURIs.contains($0) }
+        let requested = registration.redirectURIs
+        let portless = requested.map { RegisteredClient.withoutPort($0) }
+        let usable = zip(requested, portless).filter { url, portless in
+            redirectURIs.contains(url) || portless.map { redirectURIs.contains($0) } ?? false
+        }.map(\.0)
+        let other = redirectURIs.first { !requested.contains($0) && !portless.contains($0) }
         guard !usable.isEmpty, other == nil else {
             throw .protocolViolation(
                 .registration, "redirect_uris",
@@ -171,6 +175,12 @@ extension RegisteredClient {
                 found: other.map { DisplayText.address($0) } ?? "none", hint: .advice(.checkRedirectURI))
         }
         return usable
+    }
+
+    /// Returns a loopback URL without its port; nil for any other URL.
+    private static func withoutPort(_ text: String) -> String? {
+        guard let url = WebURL(text), url.isLoopback, !url.isSecure, let port = url.port else { return nil }
+        return text.parts(around: ":\(port)").map { "\($0.before)\($0.after)" }
     }
 
     /// Returns the client's secret and its authentication method, which is nil if the metadata decides. A

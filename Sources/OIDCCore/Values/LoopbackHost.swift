@@ -9,6 +9,14 @@ extension WebURL {
         guard let address = IPv4Host.address(name) else { return false }
         return IPv4Host.isThisMachine(address)
     }
+
+    /// Whether the host is an IP address of a private network (RFC 1918, RFC 4193), a shared (RFC 6598) or a
+    /// link-local one (RFC 3927, RFC 4291 §2.5.6), however the address is written.
+    package var isPrivateAddress: Bool {
+        let name = host.utf8.last == .period ? String(host.dropLast()) : host
+        if name.utf8.contains(.colon) { return IPv6Host(name)?.isPrivate ?? false }
+        return IPv4Host.address(name).map(IPv4Host.isPrivate) ?? false
+    }
 }
 
 /// IPv4 addresses in every form that URLs and `inet_aton` accept.
@@ -47,6 +55,13 @@ package enum IPv4Host {
     }
 
     static func isThisMachine(_ address: UInt32) -> Bool { address >> 24 == 127 || address == 0 }
+
+    static func isPrivate(_ address: UInt32) -> Bool {
+        switch (address >> 24, address >> 16 & 255) {
+        case (10, _), (172, 16...31), (192, 168), (169, 254), (100, 64...127): true
+        default: false
+        }
+    }
 }
 
 /// An IPv6 address (RFC 4291 §2.2).
@@ -79,6 +94,18 @@ private struct IPv6Host {
             }
         }
         return groups
+    }
+
+    /// Whether the address is unique local (`fc00::/7`) or link-local (`fe80::/10`), or contains such an IPv4
+    /// address.
+    var isPrivate: Bool {
+        if groups[0] >> 9 == 0x7E || groups[0] >> 6 == 0x3FA { return true }
+        let last = UInt32(groups[6]) << 16 | UInt32(groups[7])
+        switch groups[..<6] {
+        case [0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0xFFFF], [0x64, 0xFF9B, 0, 0, 0, 0]:
+            return IPv4Host.isPrivate(last)
+        default: return false
+        }
     }
 
     /// Whether the address is `::1` or `::`, or an IPv4 address of this machine, mapped (`::ffff:0:0/96`),

@@ -57,3 +57,17 @@ package struct LoopbackAddress: Hashable, Sendable {
         self.ports = ports
     }
 }
+
+extension LoopbackAddress {
+    /// Whether every one of the ports is in use.
+    package var isInUse: Bool { LoopbackListener.areInUse(self) }
+
+    /// Returns ports that are free now, or fewer if the system has no more.
+    package static func freePorts(_ count: Int, host: Host) -> [UInt16] {
+        var listeners = (0..<count).compactMap { _ in
+            try? LoopbackListener(LoopbackAddress(host: host, ports: .any))
+        }
+        for index in listeners.indices { listeners[index].close() }
+        return listeners.map(\.port)
+    }
+}

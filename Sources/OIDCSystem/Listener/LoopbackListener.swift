@@ -26,6 +26,18 @@ struct LoopbackListener {
         throw LoopbackListener.error(address, failure.port, failure.reason)
     }
 
+    /// Returns whether every port of an address is in use.
+    static func areInUse(_ address: LoopbackAddress) -> Bool {
+        address.ports.candidates.allSatisfy { port in
+            do throws(Errno) {
+                for descriptor in try bind(address.host, port: port).0 { descriptor.close() }
+                return false
+            } catch {
+                return error == .addressInUse
+            }
+        }
+    }
+
     mutating func close() {
         for descriptor in descriptors { descriptor.close() }
         descriptors = []
@@ -91,7 +103,7 @@ struct LoopbackListener {
             .failed,
             isOne
                 ? "port \(port) on \(host) is in use by another program"
-                : "ports \(list) on \(host) are all in use by other programs",
+                : "ports \(list) on \(host) are all in use by other sign-ins or programs",
             hint: .advice(.choosePort))
     }
 }

@@ -80,13 +80,41 @@ package struct BrowserSignIn {
     }
 
     /// Binds the listener if the redirect comes back to this machine. If no browser is opened here and the
-    /// sign-in can finish in another way, a failure is only a warning.
+    /// sign-in can finish in another way, a failure is only a warning; else it waits for one of several ports.
     private func listener() throws(OIDCError) -> LoopbackServer? {
         guard let address = redirect.loopback else { return nil }
         do throws(OIDCError) { return try listen(address) } catch {
-            guard browser == nil, readsInput || offersDeviceCode else { throw error }
+            guard browser == nil, readsInput || offersDeviceCode else {
+                guard case .firstFree(let ports) = address.ports, ports.count > 1, address.isInUse else {
+                    throw error
+                }
+                return try listenerOnceFree(address, ports)
+            }
             notice(.warning(Warning("\(error.message); the sign-in goes on without a listener")))
             return nil
+        }
+    }
+
+    /// Waits until another sign-in ends and leaves one of the ports.
+    private func listenerOnceFree(
+        _ address: LoopbackAddress, _ ports: [UInt16]
+    ) throws(OIDCError) -> LoopbackServer {
+        notice(.portsInUse(ports))
+        while true {
+            try Interruption.throwIfPending()
+            guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .authorization) }
+            let now = MonotonicTime.now()
+            guard now < deadline else {
+                let list = ports.map(String.init).joined(separator: ", ")
+                throw OIDCError(
+                    .timedOut, "ports \(list) on \(address.host.text) stayed in use by other sign-ins",
+                    hint: .advice(.choosePort), stage: .authorization)
+            }
+            var interests = Interruption.wakeUpDescriptor.map { [Poll.Interest($0, .reading)] } ?? []
+            Poll.wait(&interests, until: min(deadline, now.adding(milliseconds: 200)))
+            do throws(OIDCError) { return try listen(address) } catch {
+                guard address.isInUse else { throw error }
+            }
         }
     }
 

@@ -8,6 +8,8 @@ public enum SignInNotice: Sendable {
     case opened
     /// The browser was not started, or ended immediately.
     case notOpened(reason: String)
+    /// Other sign-ins use all the ports of the redirect URL; the sign-in waits for one.
+    case portsInUse([UInt16])
     /// The listener's port.
     case listening(port: UInt16)
     /// The redirected URL can be pasted; `isOnlyWay` if nothing else can finish the sign-in.

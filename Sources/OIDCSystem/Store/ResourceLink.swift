@@ -24,6 +24,9 @@ package struct ResourceLink: Hashable, Sendable {
     package var bindsTokens = false
     /// Whether the user's settings named the issuer, so a client secret may be sent to it.
     package var isIssuerNamed = false
+    /// The scopes that the user has agreed to request for this resource with a client of their own; nil if that
+    /// was not asked.
+    package var agreedScope: Scope?
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
     package var settings = JSONObject()
@@ -82,6 +85,7 @@ package struct ResourceLink: Hashable, Sendable {
         registration = json["registration"]?.string
         bindsTokens = json["dpop"]?.bool ?? false
         isIssuerNamed = json["issuer_named"]?.bool ?? false
+        agreedScope = json["agreed_scope"]?.string.map { Scope($0) }
         settings = json["settings"]?.object ?? JSONObject()
     }
 
@@ -99,6 +103,7 @@ package struct ResourceLink: Hashable, Sendable {
         object["registration"] = registration.map { .string($0) }
         if bindsTokens { object["dpop"] = true }
         if isIssuerNamed { object["issuer_named"] = true }
+        object["agreed_scope"] = agreedScope.map { .string($0.text) }
         if !settings.members.isEmpty { object["settings"] = .object(settings) }
         return .object(object)
     }

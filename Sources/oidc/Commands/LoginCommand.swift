@@ -84,13 +84,16 @@ struct LoginCommand: RunnableCommand {
             try ResourceOperand.url(url, command: "login", context), options, context, and: try entries())
         switch try operand.signInTarget() {
         case .resource(let operand, let evidence): return try operand.signedIn(evidence) { prepare(&$0) }
-        case .provider(let provider): return try signedIn(provider)
+        case .provider(let provider): return try signedIn(provider, asked: operand.url)
         }
     }
 
-    private func signedIn(_ provider: ProviderContext) throws(OIDCError) -> (Session, SessionAccess) {
+    private func signedIn(
+        _ provider: ProviderContext, asked url: WebURL? = nil
+    ) throws(OIDCError) -> (Session, SessionAccess) {
         let access = try SessionAccess(provider.forSignIn(until: provider.deadline))
         var signIn = SignIn(provider: access.provider, access: access)
+        signIn.askedURL = url
         prepare(&signIn)
         return (try signIn.run(), access)
     }

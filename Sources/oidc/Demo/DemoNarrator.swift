@@ -44,7 +44,9 @@ final class DemoNarrator {
             try tour.say("POST \(stage.origin)/token redeems the code, once:")
             for (name, meaning) in DemoNarrator.exchange { try tour.line("\(name): \(meaning)") }
         case .listening, .answered: break
-        case .device, .noDeviceCode, .pasteOffered, .unanswered, .warning, .strayRequest, .waiting: break
+        case .device, .noDeviceCode, .pasteOffered, .portsInUse, .unanswered, .warning, .strayRequest,
+            .waiting:
+            break
         }
     }
 

@@ -13,7 +13,7 @@ extension DemoTour {
         let scope = try ScopeChoice(
             challenge: found.challenge, resource: found.metadata, server: server
         ).scope
-        try line("resource_metadata: \(found.metadataURL.text) — says who protects the URL")
+        try line("resource_metadata: \(found.metadataURL?.text ?? "none") — says who protects the URL")
         try line("resource: \(DisplayText.clean(found.metadata.resource)) — covers the URL")
         try line("authorization_servers: \(found.metadata.serverList)")
         try line("scope: \(DisplayText.clean(scope.text)) — of the challenge, and offline_access")

@@ -48,12 +48,24 @@ struct ResourceDemand {
             return
         }
         let session = delivery.session
+        guard stepUp != nil || ResourceDemand.namesMore(challenge, than: delivery) else { return nil }
         scope = try? ScopeChoice.stepUp(
             requested: session.requestedScope, granted: session.grantedScope, challenge: challenge)
         if let needed = challenge.scope, let granted = session.grantedScope, challenge.isScopeInsufficient {
             isMetByOwnToken =
                 delivery.access.token != session.tokens.access.token && granted.missing(from: needed).isEmpty
         }
+    }
+
+    /// Returns whether a challenge names scope that the token lacks. RFC 6750 §3 leaves it to the resource to name
+    /// any; Spring Security 7.1 names none (2026-11). A sign-in for what the session has would change nothing.
+    private static func namesMore(
+        _ challenge: ResourceChallenge, than delivery: SessionTokens.Delivery
+    ) -> Bool {
+        guard let needed = challenge.scope, !needed.isEmpty else { return false }
+        let session = delivery.session
+        guard delivery.access.token == session.tokens.access.token else { return true }
+        return session.grantedScope.map { !needed.isSubset(of: $0) } ?? true
     }
 
     /// The evidence for the search that the sign-in starts with.

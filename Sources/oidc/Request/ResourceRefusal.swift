@@ -30,10 +30,20 @@ struct ResourceRefusal {
         return OIDCError(
             kind,
             "resource: \(url.hostAndPort) answered \(head.status)"
-                + (refusal.map { " \($0.text)" } ?? "") + redirect + afterRounds,
+                + (refusal.map { " \($0.text)" } ?? "") + withoutScope + redirect + afterRounds,
             hint: hint(challenge), stage: .resource, oauthError: refusal?.code,
             retryAfter: head.retryAfter
         ).withholding(secrets)
+    }
+
+    /// The remark that no scope to sign in for is known.
+    private var withoutScope: String {
+        guard let challenge = try? ResourceChallenge(head), challenge.isScopeInsufficient, demand == nil
+        else { return "" }
+        guard let scope = challenge.scope, !scope.isEmpty else {
+            return "; the API does not say which scope"
+        }
+        return "; the session has the scope that it asks for"
     }
 
     private var kind: OIDCError.Kind {

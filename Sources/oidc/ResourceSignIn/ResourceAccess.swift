@@ -13,7 +13,9 @@ extension ResourceOperand {
         for _ in 0..<2 {
             let provider = try search.resolved(evidence)
             do throws(OIDCError) { return try signedIn(provider, search.deadline, change) } catch {
-                guard let next = evidence.next(after: error, of: provider) else { throw error }
+                guard let next = evidence.next(after: error, of: provider) else {
+                    throw provider.registeringAgain(error)
+                }
                 evidence = next
             }
         }
@@ -53,7 +55,7 @@ extension ResourceOperand {
             signIn.needed = evidence.scope
             do throws(OIDCError) { return try signIn.run() } catch {
                 guard let next = evidence.next(after: error, of: provider) else {
-                    throw provider.naming(error)
+                    throw provider.registeringAgain(provider.naming(error))
                 }
                 evidence = next
             }
@@ -184,6 +186,17 @@ extension ProviderContext {
         guard named != hint else { return failure }
         var error = failure
         error.hint = .text(named)
+        return error
+    }
+
+    /// Returns the error of a sign-in that timed out, after which the next one registers another client.
+    fileprivate func registeringAgain(_ failure: OIDCError) -> OIDCError {
+        guard failure.kind == .timedOut, failure.stage == .authorization,
+            (try? target?.registered(context))??.isRetired == true
+        else { return failure }
+        var error = failure
+        error.message += "; the server may no longer know the registered client"
+        error.hint = .text("\(settings.loginLine), which registers another client")
         return error
     }
 

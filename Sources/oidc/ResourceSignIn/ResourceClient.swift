@@ -128,12 +128,39 @@ struct ResourceClient {
         return context.settings(profile: nil, entries)
     }
 
+    /// Returns the settings of a registration like `settings(scope:)`, with a redirect URL of its own for this
+    /// issuer (RFC 9700 §4.4.2.2). A redirect URL elsewhere is used as it is.
+    ///
+    /// If every port that we would choose is in use, by other sign-ins, these are other ones.
+    private func registrationSettings(scope: Scope) throws(OIDCError) -> Settings {
+        let settings = settings(scope: scope)
+        let redirect = try settings.signIn.redirect()
+        guard let loopback = redirect.loopback else { return settings }
+        let origin = SettingLayers.Origin.resource(operand.url.text)
+        let own = try MixUpDefense.redirectURI(redirect.text, for: issuer)
+        var entries = [SettingLayers.Entry(setting: .redirectURI, value: .string(own), origin: origin)]
+        if loopback.ports == .any {
+            let usual = LoopbackAddress(host: loopback.host, ports: .firstFree(of: ClientRegistration.ports))
+            let ports =
+                usual.isInUse
+                ? LoopbackAddress.freePorts(ClientRegistration.ports.count, host: loopback.host) : []
+            if !ports.isEmpty {
+                let value = JSONValue.array(ports.map { JSONValue(Int64($0)) })
+                entries.append(SettingLayers.Entry(setting: .redirectPorts, value: value, origin: origin))
+            }
+        }
+        return settings.overridden(by: entries)
+    }
+
     /// Returns the client that was registered before, or registers one. Only one of several processes does.
     private func registered() throws(OIDCError) -> Choice {
         let settings = settings(scope: scope)
         let redirect = try settings.signIn.redirect()
         let ports = redirect.loopback.map { $0.ports.candidates.map { String($0) } } ?? []
-        let name = Registrations.name(issuer: issuer, redirects: [redirect.text] + ports)
+        let own =
+            redirect.loopback == nil
+            ? redirect.text : try MixUpDefense.redirectURI(redirect.text, for: issuer)
+        let name = Registrations.name(issuer: issuer, redirects: [own] + ports)
         guard let records = ResourceRecords(context) else {
             return choice(try register(replacing: nil), name: nil, isNew: true)
         }
@@ -166,10 +193,19 @@ struct ResourceClient {
         try records.registrations.clients(name, issuer: issuer).first
     }
 
+    /// Returns the client to use: the newest one that has a free port, if the ports are our choice.
     private func known(_ name: String, _ records: ResourceRecords) throws(OIDCError) -> RegisteredRecord? {
-        try records.registrations.clients(name, issuer: issuer).first {
-            $0.isUsable(at: environment.now())
+        let choosesPorts = try settings(scope: scope).signIn.redirect().loopback?.ports == .any
+        return try records.registrations.clients(name, issuer: issuer).first {
+            $0.isUsable(at: environment.now()) && !(choosesPorts && isInUse($0))
         }
+    }
+
+    /// Returns whether other sign-ins use all ports of a registered client.
+    private func isInUse(_ client: RegisteredRecord) -> Bool {
+        let settings = context.settings(
+            profile: nil, client.entries(origin: .resource(operand.url.text)))
+        return (try? settings.signIn.redirect())?.loopback?.isInUse ?? false
     }
 
     private func choice(_ client: RegisteredRecord, name: String?, isNew: Bool = false) -> Choice {
@@ -188,7 +224,7 @@ struct ResourceClient {
         var fewer = [supported, scope][...]
         var wanted = all
         while true {
-            do throws(OIDCError) { return try register(settings(scope: wanted)) } catch {
+            do throws(OIDCError) { return try register(registrationSettings(scope: wanted)) } catch {
                 fewer = fewer.drop { $0 == wanted }
                 guard ["invalid_client_metadata", "invalid_scope"].contains(error.oauthError),
                     let next = fewer.popFirst()

@@ -12,7 +12,7 @@ extension ResourceResolution {
         let given = ResourceOwnership(entries: entries)
         let own = ResourceOwnership(entries: given.entries(for: issuer))
         var link = ResourceLink(
-            resource: found.metadata.resource, metadataURL: found.metadataURL.text, issuer: issuer,
+            resource: found.metadata.resource, metadataURL: found.metadataURL?.text, issuer: issuer,
             clientID: client.clientID, grant: grant,
             account: own.text(.account, in: [.options, .variables, .profile]))
         if let prefix = found.prefix {
@@ -30,10 +30,13 @@ extension ResourceResolution {
         link.isIssuerNamed = given.names(issuer: issuer) || wasNamed
         if let earlier, ExactText.isSame(earlier.issuer, issuer) {
             link.settings = earlier.settings
+            if earlier.metadataURL == nil { link.settings[Setting.resourceParameter.name] = nil }
             if !isSameClient {
                 for redirect in Setting.redirects { link.settings[redirect.name] = nil }
             }
         }
+        // A server of 2025-03-26 knows no resources.
+        if found.metadataURL == nil { link.settings[Setting.resourceParameter.name] = "off" }
         link.bindsTokens = try bindsTokens(found)
         return link
     }

@@ -15,6 +15,8 @@ extension ResourceOperand {
         var scope: Scope?
         /// The resource as it was just found, for the first search.
         var found: ResourceSearch.Found?
+        /// The link of an attempt before this one, whose client the user has agreed to.
+        var agreed: ResourceLink?
         /// Whether to ignore the scope of the last sign-in, because the server refused it.
         var forgetsScope = false
         /// Whether to continue even if neither the session nor the registered client can be stored.
@@ -25,6 +27,7 @@ extension ResourceOperand {
             var next = self
             next.asksResource = false
             next.found = nil
+            next.agreed = provider.target?.link
             guard error.oauthError == "invalid_scope", !forgetsScope,
                 provider.target?.isScopeRemembered == true
             else { return provider.hasLostClient(error) ? next : nil }
@@ -48,7 +51,7 @@ extension ResourceOperand {
 
     /// Returns whether the URL's server says which server protects it (RFC 9728).
     func isProtectedResource() throws(OIDCError) -> Bool {
-        do throws(OIDCError) { _ = try ResourceResolution(self, Evidence()).find() } catch {
+        do throws(OIDCError) { _ = try ResourceResolution(self, Evidence()).published() } catch {
             guard error.kind != .interrupted else { throw error }
             return false
         }
@@ -90,7 +93,7 @@ struct ResourceResolution {
     func provider(mayLogIn: Bool) throws(OIDCError) -> ProviderContext {
         var found = try find()
         trace(
-            "resource: \(found.metadata.resource), from \(found.metadataURL.withoutQuery)"
+            "resource: \(found.metadata.resource), from \(found.metadataURL?.withoutQuery ?? "its origin")"
                 + (found.isNamedByChallenge ? ", which its challenge names" : ""))
         let grant = try grant(of: found.metadata)
         guard mayLogIn || !grant.needsUser else { throw operand.notSignedIn }
@@ -103,8 +106,12 @@ struct ResourceResolution {
         ).choice(for: grant)
         trace("client: \(DisplayText.clean(client.clientID)) (\(client.reason))")
         let entries = try operand.entries(of: client.profile)
-        let link = try link(
+        var link = try link(
             to: found, at: server, scope: requested.scope, client: client, grant: grant, entries: entries)
+        link.agreedScope = try ClientConsent(
+            operand: operand, resource: found.metadata, issuer: link.issuer, client: client,
+            scope: requested.scope, grant: grant, entries: entries
+        ).scopes(knownFrom: [evidence.agreed, earlier])
         return operand.provider(
             ResourceTarget(
                 operand: operand, link: link, earlierLink: earlier, isNewlyRegistered: client.isNew,
@@ -116,6 +123,33 @@ struct ResourceResolution {
 
     func find() throws(OIDCError) -> Found {
         if let found = evidence.found { return found }
+        do throws(OIDCError) { return try published() } catch {
+            guard let found = try ownServer(after: error) else { throw error }
+            return found
+        }
+    }
+
+    /// Returns what the origin's own authorization server is for, if the resource has no metadata and demands a
+    /// token (MCP authorization, 2025-03-26); nil if there is none.
+    func ownServer(after error: OIDCError) throws(OIDCError) -> Found? {
+        guard error.kind == .refused, error.stage == .discovery else { return nil }
+        var response = evidence.response
+        if response == nil { response = try search.probe() }
+        guard let response, response.status == 401 else { return nil }
+        let found: Found
+        do throws(OIDCError) { found = try search.ownServer(after: response) } catch {
+            guard error.kind != .interrupted, error.kind != .timedOut else { throw error }
+            trace("\(error.message)")
+            return nil
+        }
+        context.console.note(
+            "\(DisplayText.clean(found.metadata.resource)) has no metadata of its own: "
+                + "it is signed in to at its origin's server, as in MCP authorization of 2025-03-26")
+        return found
+    }
+
+    /// Returns the resource by the metadata that it publishes.
+    func published() throws(OIDCError) -> Found {
         if let response = evidence.response {
             // A challenge may omit the metadata URL that an earlier one named.
             let known = earlier.flatMap { $0.isFor(operand.url) ? $0.metadataURL : nil }

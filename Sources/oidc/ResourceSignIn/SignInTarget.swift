@@ -13,7 +13,8 @@ enum SignInTarget {
 
 extension ResourceOperand {
     /// Finds out what the URL is. In this order: a provider that the settings or a profile name, an earlier
-    /// sign-in, a protected resource (RFC 9728), a profile's resource, a provider by its own metadata.
+    /// sign-in, a protected resource (RFC 9728), a profile's resource, a provider by its own metadata, and a resource
+    /// without metadata at its origin's server.
     ///
     /// Nothing is sent to a host that neither the URL nor the profile names. The time limit of the sign-in
     /// starts here.
@@ -25,15 +26,17 @@ extension ResourceOperand {
         if let link = try operand.link(), link.isFor(url) { return .resource(operand, evidence) }
         let notProtected: OIDCError
         do throws(OIDCError) {
-            evidence.found = try ResourceResolution(operand, evidence).find()
+            evidence.found = try ResourceResolution(operand, evidence).published()
             return .resource(operand, evidence)
         } catch {
             guard error.kind == .refused, error.stage == .discovery else { throw error }
             notProtected = error
         }
         if let known = try operand.knownProvider({ $0.isResource(url) }) { return .provider(known) }
-        guard let provider = try operand.publishedProvider() else { throw notProtected }
-        return .provider(provider)
+        if let provider = try operand.publishedProvider() { return .provider(provider) }
+        evidence.found = try ResourceResolution(operand, evidence).ownServer(after: notProtected)
+        guard evidence.found != nil else { throw notProtected }
+        return .resource(operand, evidence)
     }
 
     /// Returns the provider of the settings, or else of the first profile that `isMeant` accepts; nil if there
@@ -87,6 +90,9 @@ extension ResourceOperand {
         if let registered = client.registered {
             entries += registered.entries(origin: origin)
         } else {
+            if operand.settings.provider.endpoint(.authorization) == nil {
+                try metadata.checkAnswersAreItsOwn()
+            }
             entries.append(ClientRegistration.documentPorts(origin: origin))
         }
         return ProviderContext(operand.adding(entries).settings, context, until: deadline)

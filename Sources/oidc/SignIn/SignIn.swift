@@ -10,6 +10,8 @@ struct SignIn {
     var opensBrowser = true
     /// Whether to show the name of the user who signed in.
     var showsName = false
+    /// The URL that the user asked to sign in to; nil if none was given.
+    var askedURL: WebURL?
     /// A callback for a session that cannot be saved; if nil, the sign-in fails.
     var onStoreFailure: ((OIDCError) -> Void)?
 
@@ -20,6 +22,7 @@ struct SignIn {
         self.provider = provider
         key = access.key
         store = access.store
+        askedURL = provider.target?.operand.url
     }
 
     func run() throws(OIDCError) -> Session {
@@ -39,7 +42,12 @@ struct SignIn {
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
         let page = Preset.matching(provider.settings)?.registrationPage
-        let reporter = SignInReporter(context: provider.context, registrationPage: page)
+        let target = provider.target
+        let reporter = SignInReporter(
+            context: provider.context, registrationPage: page,
+            isClientRegistered: target?.link.registration != nil && target?.isNewlyRegistered == false)
+        if case .browser = flow { try checkMixUp(metadata) }
+        announce(metadata, login.request.scope, isDevice: settings.flow == .device)
         defer { reporter.end() }
         let outcome: SignInFlow.Outcome
         switch flow {
@@ -83,6 +91,40 @@ struct SignIn {
             try provider.target?.probe(store, provider.context)
         } catch {
             guard onStoreFailure != nil, error.isOfStore else { throw error }
+        }
+    }
+
+    /// Names the server that the browser will show, if it is on another host than the URL that was asked for, and
+    /// the scopes of a resource.
+    private func announce(_ metadata: ProviderMetadata, _ scope: Scope, isDevice: Bool) {
+        guard let askedURL else { return }
+        let page = isDevice ? metadata.issuer.flatMap { WebURL.ofIssuer($0) } : metadata.authorizationEndpoint
+        if let page, page.hostAndPort != askedURL.hostAndPort {
+            console.note(
+                "Sign in at \(DisplayText.clean(page.hostAndPort)), which "
+                    + "\(DisplayText.clean(askedURL.withoutQuery)) names")
+        }
+        guard provider.target != nil, !scope.isEmpty else { return }
+        console.note("Scopes: \(DisplayText.clean(scope.text, limit: 300))")
+    }
+
+    /// Checks that the answer to a sign-in for a resource's server cannot come from another provider (RFC 9700
+    /// §4.4). A registered client has a redirect URL of its own for each issuer; with another client, the server
+    /// has to tell its answers from others', unless the settings name the authorization endpoint.
+    private func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
+        guard provider.target != nil, let issuer = metadata.issuer,
+            provider.settings.provider.endpoint(.authorization) == nil,
+            try !MixUpDefense.isOwn(settings.redirect().text, of: issuer)
+        else { return }
+        do throws(OIDCError) { try metadata.checkAnswersAreItsOwn() } catch {
+            var error = error
+            error.hint = metadata.authorizationEndpoint.map { endpoint in
+                let value = ShellWord.quoted("authorization_endpoint=\(endpoint.text)")
+                return .text(
+                    "if \(DisplayText.clean(endpoint.hostAndPort)) is where you sign in for it: "
+                        + "\(provider.settings.loginLine) --set \(value)")
+            }
+            throw error
         }
     }
 

@@ -8,6 +8,8 @@ final class SignInReporter {
     private let ownsTerminal: Bool
     /// The provider's console page for clients, if it is known.
     private let registrationPage: String?
+    /// Whether the client registered itself at an earlier sign-in, so the provider may have forgotten it.
+    private let isClientRegistered: Bool
     private var statusLine: TerminalStatusLine
     private var isOpened = false
     private var reportedKinds: [String] = []
@@ -16,7 +18,8 @@ final class SignInReporter {
     /// The instructions so far, which a QR code must not push off the screen.
     private var instructions = ""
 
-    init(context: CommandContext, registrationPage: String? = nil) {
+    init(context: CommandContext, registrationPage: String? = nil, isClientRegistered: Bool = false) {
+        self.isClientRegistered = isClientRegistered
         console = context.console
         self.registrationPage = registrationPage
         environment = context.environment
@@ -43,6 +46,9 @@ final class SignInReporter {
         case .notOpened(let reason):
             console.warn(reason)
             console.note("Open the URL above yourself.")
+        case .portsInUse(let ports):
+            let list = ports.map(String.init).joined(separator: ", ")
+            console.note("Ports \(list) are in use by other sign-ins: waiting for one of them …")
         case .listening(let port): reportPort(port)
         case .pasteOffered(let isOnlyWay): reportPaste(isOnlyWay: isOnlyWay)
         case .device(let authorization): reportDevice(authorization)
@@ -145,6 +151,12 @@ final class SignInReporter {
     /// Reports that no response has arrived. A provider that does not know the redirect URL or the client
     /// shows an error page and never redirects.
     private func reportSilence(_ redirectURL: String, _ clientID: String) {
+        guard !isClientRegistered else {
+            return console.note(
+                "No answer yet. If your browser shows an error, the server may have forgotten the client "
+                    + "\(DisplayText.clean(clientID)): press Ctrl-C, and sign in again to register another one."
+            )
+        }
         let hint = Hint.checkRegistration(redirectURL: redirectURL, clientID: clientID)
         console.note(
             "No answer yet. If your browser shows an error, \(hint.commandLine(registrationPage: registrationPage))."

@@ -17,7 +17,12 @@ struct LostClientTests {
             try #require(run.errorOutput { $0.contains("Sign in at:") ? true : nil } == true)
             run.signal(signal)
         }
-        #expect(run.finish().status == status)
+        let outcome = run.finish()
+        #expect(outcome.status == status)
+        if signal == nil {
+            let hint = "try: oidc login \(world.url), which registers another client"
+            #expect(outcome.errorOutput.contains(hint), "\(outcome.errorOutput)")
+        }
         #expect(world.server.registrations.count == 1)
         expectSuccess(try world.run(["login", world.url]))
         #expect(world.server.registrations.count == 2 && world.program.sessionFiles.count == 1)

@@ -82,6 +82,21 @@ struct ResourceClientTests {
         #expect(try world.run(["token", world.url]).status == 3)
     }
 
+    @Test("the secret of a profile that names the server and no client is not sent with a registered client")
+    func secretOfProfile() throws {
+        let world = try ResourceWorld {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["none", "client_secret_post"]]
+            $0.issuesRefreshTokens = true
+        }
+        try world.configure(#"{"issuer":"\#(world.server.issuer)","client_secret":"of the profile"}"#)
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        #expect(world.server.tokenRequests.map { $0.form["client_id"] } == ["registered-1", "registered-1"])
+        for request in world.server.tokenRequests {
+            #expect(request.form["client_secret"] == nil && request.basic == nil)
+        }
+    }
+
     @Test("a server that only takes clients with a key registers none for us: the user names one")
     func onlyWithKey() throws {
         let world = try ResourceWorld {
@@ -197,7 +212,9 @@ struct ResourceClientTests {
         }
         #expect(world.server.registrations.count == 2)
         #expect(
-            world.server.registrations.last?["redirect_uris"] == ["http://127.0.0.1:18471/callback"])
+            world.server.registrations.last?["redirect_uris"]?.array?.compactMap(\.string).map {
+                $0.hasPrefix("http://127.0.0.1:18471/callback/")
+            } == [true])
     }
 
     @Test("if a refresh finds the client unknown, exit 3; the next sign-in registers another one")

@@ -66,6 +66,28 @@ struct ResourceStepUpTests {
         #expect(world.server.scope(of: String(token))?.contains("mcp:write") == true)
     }
 
+    @Test(
+        "403 for scope, of which the resource names none or only what the session has, is exit 4 without a hint",
+        arguments: [(nil, "the API does not say which scope"), ("mcp:read", "the session has the scope")]
+            as [(String?, String)])
+    func unnamedScope(scope: String?, words: String) throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.url]))
+        let rules = world.resource.rules
+        world.resource.change {
+            $0.answer = { request, _ in
+                rules.challenge(
+                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", scope)])
+            }
+        }
+        for options in [[], ["--login"]] {
+            let refused = try world.call(options: options)
+            #expect(refused.status == 4 && refused.errorOutput.contains(words), "\(refused)")
+            #expect(!refused.errorOutput.contains("try:"), "\(refused.errorOutput)")
+        }
+        #expect(world.tabs.count == 1)
+    }
+
     @Test("an answer that asks for a stronger sign-in need not say again where the metadata is")
     func metadataNotNamedAgain() throws {
         let world = try world()

@@ -20,8 +20,10 @@ final class ResourceWorld: Sendable {
 
     var url: String { resource.url }
 
+    /// Unless `isOwnResource` is false, the settings name the resource's origin, so no command asks whether the
+    /// user's own client may be used for it.
     init(
-        _ variables: [String: String] = [:],
+        _ variables: [String: String] = [:], isOwnResource: Bool = true,
         server serverRules: (inout ServerStandIn.Rules) -> Void = { _ in },
         resource resourceRules: (inout ResourceStandIn.Rules) -> Void = { _ in }
     ) throws {
@@ -48,6 +50,9 @@ final class ResourceWorld: Sendable {
         try ExecutableScript.write(script, to: URL(fileURLWithPath: browser))
         program.environment["BROWSER"] = browser
         program.environment["OIDC_TIMEOUT"] = "30"
+        if isOwnResource {
+            program.environment["OIDC_PROXY_ROUTES"] = #"[{"url":"\#(resource.origin)"}]"#
+        }
         // The default ports are too few for all the tests that run at once.
         let free = try (0..<4).map { _ in try LoopbackServer() }
         let ports = free.map { "\($0.port)" }.joined(separator: ",")

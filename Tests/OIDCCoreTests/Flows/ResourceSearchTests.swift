@@ -38,7 +38,7 @@ struct ResourceSearchTests {
         ] {
             let inserted = try search.find(after: answer)
             #expect(inserted.metadata.scopesSupported == Scope("p") && !inserted.isNamedByChallenge)
-            #expect(inserted.metadataURL.text == "\(SearchedPlaces.root)/mcp")
+            #expect(inserted.metadataURL?.text == "\(SearchedPlaces.root)/mcp")
             #expect(places.asked == ["\(SearchedPlaces.root)/mcp"])
         }
         places["\(SearchedPlaces.root)/mcp"] = nil
@@ -103,7 +103,7 @@ struct ResourceSearchTests {
         ])
         let found = try places.search(SearchedPlaces.url).find(
             after: SearchedPlaces.challenge("resource_metadata=\"\(named)\""))
-        #expect(found.metadataURL.text == SearchedPlaces.root && !found.isNamedByChallenge)
+        #expect(found.metadataURL?.text == SearchedPlaces.root && !found.isNamedByChallenge)
     }
 
     @Test("if nothing holds, the first refusal is reported")
@@ -149,7 +149,7 @@ struct ResourceSearchTests {
         _ = try search.authorizationServer(of: found.metadata)
         #expect(places.asked.count == 2)
         _ = try search.authorizationServer(of: try search.find().metadata)
-        _ = try search.find(at: found.metadataURL)
+        _ = try search.find(at: #require(found.metadataURL))
         #expect(places.asked.isEmpty)
         places["\(SearchedPlaces.root)/mcp"] = .success(
             SearchedPlaces.resource(servers: ["https://new.example"]))

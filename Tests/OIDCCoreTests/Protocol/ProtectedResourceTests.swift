@@ -154,6 +154,37 @@ struct ProtectedResourceTests {
         #expect(try metadata(here, for: resource).authorizationServers == [issuer])
     }
 
+    private static let privateAddresses = [
+        "https://10.0.0.5", "https://172.16.0.1", "https://172.31.255.255:8443/a", "https://192.168.1.1",
+        "https://169.254.169.254", "https://100.64.0.1", "https://0xa.1", "https://167772165",
+        "https://[fd00::1]", "https://[fe80::1]", "https://[::ffff:10.0.0.5]", "https://[64:ff9b::c0a8:101]",
+        "https://10.0.0.5.",
+    ]
+
+    @Test(
+        "a resource elsewhere must not lead to a private address, in any spelling; a resource there may",
+        arguments: privateAddresses)
+    func privateServer(_ issuer: String) throws {
+        let text = #"{"resource":"\#(Self.url)","authorization_servers":["https://as.example","\#(issuer)"]}"#
+        let error = Fixture.error { try metadata(text) }
+        #expect(error?.kind == .untrusted && error?.member == "authorization_servers")
+        for resource in ["https://192.168.7.7/mcp", "http://localhost:3000/mcp"] {
+            let here = #"{"resource":"\#(resource)","authorization_servers":["\#(issuer)"]}"#
+            #expect(try metadata(here, for: resource).authorizationServers == [issuer])
+        }
+    }
+
+    @Test(
+        "names, which may resolve to private addresses behind a VPN, and public addresses are accepted",
+        arguments: [
+            "https://10.example", "https://192.168.1.1.example", "https://172.32.0.1", "https://100.128.0.1",
+            "https://[2001:db8::1]", "https://11.0.0.1", "https://login.corp.internal",
+        ])
+    func publicServer(_ issuer: String) throws {
+        let text = #"{"resource":"\#(Self.url)","authorization_servers":["\#(issuer)"]}"#
+        #expect(try metadata(text).authorizationServers == [issuer])
+    }
+
     @Test("a document names a bounded number of servers")
     func manyServers() throws {
         func text(_ count: Int) -> String {

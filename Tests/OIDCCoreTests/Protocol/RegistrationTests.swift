@@ -152,7 +152,10 @@ struct RegistrationTests {
         #expect(try usable(#","redirect_uris":[]"#) == urls)
         #expect(try usable(#","redirect_uris":["\#(urls[1])","\#(urls[0])"]"#) == urls)
         #expect(try usable(#","redirect_uris":["\#(urls[1])"]"#) == [urls[1]])
+        // RFC 8252 §7.3: any port of a loopback URL may be used, so a server may leave it out.
+        #expect(try usable(#","redirect_uris":["http://127.0.0.1/cb"]"#) == urls)
         for other in [
+            #"["http://127.0.0.1/other"]"#, #"["http://localhost/cb"]"#, #"["https://127.0.0.1/cb"]"#,
             #"["https://evil.test/cb"]"#, #"["\#(urls[0])","https://evil.test/cb"]"#,
             #"["http://127.0.0.1:3/cb"]"#,
             #"["http://127.0.0.1:1/cb/"]"#, #"["http://localhost:1/cb"]"#, #"["javascript:alert(1)"]"#,

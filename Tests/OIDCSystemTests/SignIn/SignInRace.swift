@@ -83,7 +83,7 @@ final class SignInRace {
         case .unanswered(let url, let client): unanswered.append((url, client))
         case .answered: steps.append("answered")
         case .waiting: onWaiting(self)
-        case .opened, .notOpened, .listening, .pasteOffered, .strayRequest: break
+        case .opened, .notOpened, .listening, .portsInUse, .pasteOffered, .strayRequest: break
         case .warning(let warning): warnings.append(warning.message)
         }
     }

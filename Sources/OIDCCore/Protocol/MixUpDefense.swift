@@ -1,0 +1,39 @@
+import OIDCCrypto
+
+/// The defense against mix-up (RFC 9700 §4.4): a server that sends the user to another provider's authorization
+/// endpoint must not get the code that this provider issues.
+package enum MixUpDefense {
+    /// Returns a redirect URI with a path of its own for each issuer (RFC 9700 §4.4.2.2). The answer to a request
+    /// for one issuer then never arrives at the redirect URI of another. The digest has no collisions that a
+    /// server could choose its issuer for.
+    package static func redirectURI(_ base: String, for issuer: String) throws(OIDCError) -> String {
+        let end = base.firstIndex { "?#".contains($0) } ?? base.endIndex
+        let path = base[..<end]
+        return "\(path)\(path.hasSuffix("/") ? "" : "/")\(try segment(issuer))\(base[end...])"
+    }
+
+    /// Returns whether a redirect URI is the issuer's own.
+    package static func isOwn(_ redirectURI: String, of issuer: String) throws(OIDCError) -> Bool {
+        let path = redirectURI.prefix { !"?#".contains($0) }
+        return path.hasSuffix("/\(try segment(issuer))")
+    }
+
+    private static func segment(_ issuer: String) throws(OIDCError) -> String {
+        Base64URL.encode(Array(try Cryptography.hash(Array(issuer.utf8), .sha256).prefix(16)))
+    }
+}
+
+extension ProviderMetadata {
+    /// Checks, for a redirect URI that other issuers share, that no other provider can answer: `iss` is promised
+    /// (RFC 9207 §2.4), or the authorization endpoint is on the issuer's own origin.
+    package func checkAnswersAreItsOwn() throws(OIDCError) {
+        guard !authorizationResponseIssParameterSupported, let endpoint = authorizationEndpoint,
+            let origin = issuer.flatMap({ WebURL.ofIssuer($0) })?.origin, endpoint.origin != origin
+        else { return }
+        throw .untrusted(
+            .discovery, "authorization_endpoint",
+            expected:
+                "a URL of \(DisplayText.clean(origin)), as the server does not promise iss in its answers",
+            found: DisplayText.clean(endpoint.withoutQuery))
+    }
+}

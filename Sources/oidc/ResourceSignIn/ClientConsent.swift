@@ -1,0 +1,128 @@
+import OIDCCore
+import OIDCSystem
+
+/// The user's consent to use a client of their own for a resource elsewhere.
+///
+/// A resource chooses the server and the scopes. If it names the user's own provider, and that ignores
+/// `resource`, the token that the resource gets is also good elsewhere.
+struct ClientConsent {
+    let operand: ResourceOperand
+    let resource: ProtectedResourceMetadata
+    let issuer: String
+    let client: ResourceClient.Choice
+    let scope: Scope
+    let grant: GrantType
+    /// The settings that configure the client.
+    let entries: [SettingLayers.Entry]
+
+    private var context: CommandContext { operand.context }
+
+    /// Returns the scopes that the user has agreed to, to be stored with the link; nil if the resource belongs to
+    /// the settings or the client was registered for it. Asks only a user at a terminal.
+    func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
+        guard client.isOfUser(operand.settings), !isOwnOrigin else { return nil }
+        let known = links.compactMap { $0 }.first { link in
+            link.resource == resource.resource && ExactText.isSame(link.issuer, issuer)
+                && link.clientID == client.clientID && link.agreedScope != nil
+        }?.agreedScope
+        if let known, scope.isSubset(of: known) { return known }
+        let agreed = scope.union(known ?? Scope(""))
+        if isNamedByOptions { return agreed }
+        guard grant.needsUser else { throw unattended }
+        guard TerminalQuestion.isPossible, context.ownsTerminal else { throw unasked }
+        guard try isAllowed() else {
+            throw OIDCError(.refused, "\(subject): declined", stage: .authorization)
+        }
+        return agreed
+    }
+
+    /// Whether options name both the server and the client, which is the answer to the question.
+    private var isNamedByOptions: Bool {
+        let ownership = operand.ownership
+        return ownership.optionIssuer.map { ExactText.isSame($0, issuer) } == true
+            && ownership.text(.clientID, in: [.options]) == client.clientID
+    }
+
+    /// Whether the resource is on the origin of its server, or on one that the client's settings name.
+    private var isOwnOrigin: Bool {
+        guard let origin = WebURL(resource.resource)?.origin else { return false }
+        var urls = [issuer]
+        for entry in entries {
+            switch entry.setting {
+            case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }
+            case .resource: urls += (entry.value.array ?? []).compactMap(\.string)
+            case let setting where setting == .issuer || ProviderEndpoint(rawValue: setting.name) != nil:
+                urls += [entry.value.string].compactMap { $0 }
+            default: break
+            }
+        }
+        return urls.contains { WebURL.ofIssuer($0)?.origin == origin }
+    }
+
+    private var scopeText: String {
+        scope.isEmpty ? "its default scopes" : DisplayText.clean(scope.text, limit: 300)
+    }
+
+    private var subject: String {
+        "\(DisplayText.clean(resource.resource, limit: 200)) asks for a token of "
+            + "\(DisplayText.clean(issuer, limit: 200)), as your client "
+            + "\(DisplayText.clean(client.clientID, limit: 200)), with: \(scopeText)"
+    }
+
+    private func isAllowed() throws(OIDCError) -> Bool {
+        let answer = try TerminalQuestion.ask("\(subject). Continue? [y/N] ") ?? ""
+        return ["y", "yes"].contains(ASCII.lowercased(answer))
+    }
+
+    /// The error where nobody can be asked: `oidc login` says how to answer by options, other commands lead
+    /// to it.
+    private var unasked: OIDCError {
+        let line = "\(operand.loginLine)\(profileOption)"
+        guard context.console.command == "login" else {
+            let isScopeGiven = operand.settings.isScopeAnOption || scope.isEmpty
+            return OIDCError(
+                .loginRequired, "\(subject): sign in to allow it",
+                hint: .text(line + (isScopeGiven ? "" : " --scope \(ShellWord.quoted(scope.text))")),
+                stage: .authorization)
+        }
+        return .usage("\(subject): there is no terminal to ask at", hint: .text(line + names))
+    }
+
+    /// The error of a grant without a user, which is never asked.
+    private var unattended: OIDCError {
+        let message = "\(subject): its settings do not name this resource"
+        guard let profile = client.profile ?? operand.settings.profile else {
+            let url = ShellWord.quoted(operand.url.text)
+            let options = operand.settings.givenOptions(and: [("--grant", .grant), ("--scope", .scope)])
+            let line = (["oidc token \(url)"] + options).joined(separator: " ")
+            return .usage(message, hint: .text(line + names))
+        }
+        var resources = entries.first { $0.setting == .resources }?.value.array ?? []
+        let title = WebURL(resource.resource)?.host ?? resource.resource
+        resources.append(["title": .string(title), "url": .string(resource.resource)])
+        let value = ShellWord.quoted("resources=\(JSONValue.array(resources).compact)")
+        return .usage(message, hint: .text("oidc config set -p \(ShellWord.quoted(profile)) \(value)"))
+    }
+
+    private var profileOption: String {
+        guard operand.namedProfile == nil, let profile = client.profile, profile != operand.settings.profile
+        else { return "" }
+        return " -p \(ShellWord.quoted(profile))"
+    }
+
+    /// The options that name the server and the client, if they are not given yet.
+    private var names: String {
+        let ownership = operand.ownership
+        func option(_ name: String, _ setting: Setting, _ value: String) -> String {
+            ownership.text(setting, in: [.options]) == nil ? " \(name) \(ShellWord.quoted(value))" : ""
+        }
+        return option("--issuer", .issuer, issuer) + option("--client-id", .clientID, client.clientID)
+    }
+}
+
+extension ResourceClient.Choice {
+    /// Whether the client is the user's own: neither registered here nor known by a metadata document.
+    fileprivate func isOfUser(_ settings: Settings) -> Bool {
+        registered == nil && registration == nil && clientID != settings.client.metadataURL
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "the user's own client for a resource elsewhere", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ClientConsentTests {
+    private static let scopes: [String: JSONValue] = ["scopes_supported": ["repo", "admin"]]
+
+    /// A resource that names the provider of the profile, and asks for scopes of its choice.
+    private func world(_ more: String = "") throws -> ResourceWorld {
+        let world = try ResourceWorld(isOwnResource: false) {
+            $0.registers = false
+        } resource: {
+            $0.metadata = Self.scopes
+        }
+        try world.configure(
+            #"{"issuer":"\#(world.server.issuer)","client_id":"corp-client"\#(more)}"#)
+        return world
+    }
+
+    private func question(_ world: ResourceWorld, _ scope: String) -> String {
+        "\(world.url) asks for a token of \(world.server.issuer), as your client corp-client, "
+            + "with: \(scope). Continue? [y/N] "
+    }
+
+    /// Runs the program on a terminal, and answers its question.
+    private func answered(
+        _ world: ResourceWorld, _ arguments: [String], _ scope: String, _ answer: String
+    ) throws -> (status: Int32, text: String) {
+        let run = try TerminalRun(world.program, arguments, columns: 400)
+        let question = question(world, scope)
+        try #require(run.wait(within: 60) { $0.contains(question) ? true : nil } == true, "\(run.text)")
+        #expect(world.tabs.isEmpty || !run.text.contains("Sign in at:"))
+        run.type(answer + "\n")
+        return run.finish()
+    }
+
+    @Test(
+        "login and --login ask at a terminal before the browser opens; no is the default",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+    func asked() throws {
+        let world = try world()
+        for answer in ["", "n", "nonsense"] {
+            let declined = try answered(world, ["login", world.url], "repo admin", answer)
+            #expect(declined.status == 4 && declined.text.contains("declined"), "\(declined)")
+        }
+        #expect(world.tabs.isEmpty && world.server.authorizations.isEmpty)
+        let token = try answered(world, ["token", "--login", world.url], "repo admin", "y")
+        #expect(token.status == 0, "\(token)")
+        #expect(world.tabs.count == 1)
+        // It is remembered for this resource, issuer, client and scopes.
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"]))
+        let more = try world.run(["token", "--login", "--refresh", world.url, "--scope", "repo other"])
+        #expect(more.status == 3 && more.errorOutput.contains("with: repo other"), "\(more)")
+        #expect(more.errorOutput.contains("try: oidc login \(world.url) --scope 'repo other'\n"), "\(more)")
+        expectSuccess(try world.run(["logout", world.url]))
+        #expect(try world.run(["login", world.url]).status == 2)
+        #expect(world.tabs.count == 3)
+    }
+
+    @Test("without a terminal login is exit 2, and the line that it names is the answer")
+    func unasked() throws {
+        let world = try world()
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 2, "\(refused)")
+        let options = ["--issuer", world.server.issuer, "--client-id", "corp-client"]
+        let line = (["oidc login", world.url] + options).joined(separator: " ")
+        #expect(refused.errorOutput.contains("try: \(line)\n"), "\(refused.errorOutput)")
+        for half in [Array(options[..<2]), Array(options[2...])] {
+            let outcome = try world.run(["login", world.url] + half)
+            #expect(outcome.status == 2 && outcome.errorOutput.contains("--issuer"), "\(outcome)")
+        }
+        #expect(world.tabs.isEmpty && world.server.tokenRequests.isEmpty)
+        expectSuccess(try world.run(["login", world.url] + options))
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.authorizations.map { $0["client_id"] } == ["corp-client", "corp-client"])
+    }
+
+    @Test("other commands of a user's session are exit 3 with the line of login")
+    func otherCommands() throws {
+        let world = try world()
+        for words in [["token", "--login"], ["credential", "headers"]] {
+            let refused = try world.run(words + [world.url])
+            #expect(refused.status == 3, "\(refused)")
+            #expect(refused.errorOutput.contains("try: oidc login \(world.url)"), "\(refused.errorOutput)")
+        }
+        let call = try world.call()
+        #expect(call.status == 3 && call.errorOutput.contains("corp-client"), "\(call)")
+        #expect(world.tabs.isEmpty && world.server.tokenRequests.isEmpty)
+    }
+
+    @Test("the profile's own origins are not asked about: its resources, its proxy routes, its issuer")
+    func ownOrigins() throws {
+        for (setting, title) in [("resources", #""title":"x","#), ("proxy_routes", "")] {
+            let world = try world()
+            try world.configure(
+                #"{"issuer":"\#(world.server.issuer)","client_id":"corp-client","#
+                    + #""\#(setting)":[{\#(title)"url":"\#(world.resource.origin)/other"}]}"#)
+            expectSuccess(try world.run(["login", world.url]))
+        }
+    }
+
+    @Test("a client of variables, or of the last sign-in, is the user's own too")
+    func otherOwnClients() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_ID": "corp-client"], isOwnResource: false) {
+            $0.registers = false
+        }
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 2 && refused.errorOutput.contains("with: its default scopes"), "\(refused)")
+        let other = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        expectSuccess(
+            try other.run(["login", other.url, "--issuer", other.server.issuer, "--client-id", "mine"]))
+        expectSuccess(try other.run(["login", other.url]))
+        let wider = try other.run(["login", other.url, "--scope", "more"])
+        #expect(wider.status == 2 && wider.errorOutput.contains("with: more"), "\(wider)")
+    }
+
+    @Test("a registered client, and one known by its document, are not asked about")
+    func registered() throws {
+        let world = try ResourceWorld(isOwnResource: false, resource: { $0.metadata = Self.scopes })
+        expectSuccess(try world.call())
+        let document = try ResourceWorld(
+            ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"], isOwnResource: false
+        ) {
+            $0.metadata = ["client_id_metadata_document_supported": true]
+        } resource: {
+            $0.metadata = Self.scopes
+        }
+        expectSuccess(try document.call())
+    }
+
+    @Test("a grant without a user is exit 2 with the entry in resources, which works")
+    func unattended() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"], isOwnResource: false) {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+        } resource: {
+            $0.metadata = Self.scopes
+        }
+        try world.configure(
+            #"{"profiles":{"work":{"issuer":"\#(world.server.issuer)","client_id":"corp-client","#
+                + #""grant":"client_credentials","resources":[{"title":"known","url":"https://known.example"}]}}}"#
+        )
+        for words in [["token"], ["credential", "headers"], ["request", "POST"]] {
+            let refused = try world.run(words + ["-p", "work", world.url])
+            #expect(refused.status == 2, "\(refused)")
+            #expect(world.server.tokenRequests.isEmpty)
+        }
+        let refused = try world.run(["token", "-p", "work", world.url])
+        let resources =
+            #"[{"title":"known","url":"https://known.example"},{"title":"127.0.0.1","url":"\#(world.url)"}]"#
+        #expect(
+            refused.errorOutput.contains("try: oidc config set -p work 'resources=\(resources)'\n"),
+            "\(refused.errorOutput)")
+        expectSuccess(try world.run(["config", "set", "-p", "work", "resources=\(resources)"]))
+        expectSuccess(try world.run(["token", "-p", "work", world.url]))
+        #expect(world.server.tokenRequests.count == 1)
+    }
+
+    @Test("a grant without a user and without a profile is answered by both options")
+    func unattendedOptions() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"], isOwnResource: false) {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+        }
+        let words = ["token", world.url, "--grant", "client_credentials", "--client-id", "one"]
+        let refused = try world.run(words)
+        #expect(refused.status == 2 && world.server.tokenRequests.isEmpty, "\(refused)")
+        #expect(refused.errorOutput.contains("--issuer \(world.server.issuer)"), "\(refused)")
+        expectSuccess(try world.run(words + ["--issuer", world.server.issuer]))
+    }
+}

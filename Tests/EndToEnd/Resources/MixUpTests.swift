@@ -1,0 +1,134 @@
+import Foundation
+import OIDCCore
+import OIDCSystem
+import TestSupport
+import Testing
+
+@Suite(
+    "mix-up of authorization servers", .serialized, .waiting,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct MixUpTests {
+    /// A world whose server sends the user to the authorization endpoint of the other one, which names no issuer
+    /// in its answers.
+    private func world(
+        _ variables: [String: String] = [:],
+        _ change: @escaping (inout ServerStandIn.Rules) -> Void = { _ in }
+    ) throws -> ResourceWorld {
+        let world = try ResourceWorld(variables)
+        let endpoint = "\(world.other.origin)/authorize"
+        world.other.change { $0.responseIssuer = { _ in nil } }
+        world.server.change {
+            $0.metadata["authorization_endpoint"] = .string(endpoint)
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            change(&$0)
+        }
+        return world
+    }
+
+    @Test("each issuer has a redirect URL of its own in its registrations, and the browser returns to it")
+    func ownRedirect() throws {
+        let world = try ResourceWorld()
+        let second = try ResourceWorld()
+        second.resource.change { $0.servers = [second.server.issuer] }
+        var paths: [String] = []
+        for world in [world, second] {
+            expectSuccess(try world.run(["login", world.url]))
+            let used = try #require(world.server.authorizations.first?["redirect_uri"])
+            let registered = world.server.registrations.first?["redirect_uris"]?.array ?? []
+            #expect(registered.contains(.string(used)))
+            let urls = registered.compactMap(\.string).compactMap { WebURL($0)?.path }
+            #expect(Set(urls).count == 1 && urls[0].hasPrefix("/callback/"), "\(urls)")
+            paths.append(try #require(WebURL(used)?.path))
+        }
+        #expect(Set(paths).count == 2)
+    }
+
+    @Test("a code that comes back to another issuer's redirect URL is not redeemed")
+    func otherRedirect() throws {
+        let world = try world()
+        let run = try world.program.start(["login", world.url, "--timeout", "60"], ["BROWSER": "true"])
+        let text = try #require(
+            run.errorOutput { $0.contains("Opening your browser") ? $0 : nil }, "\(run.finish())")
+        let line = try #require(text.split(separator: "\n").first { $0.contains("/authorize?") })
+        let url = try #require(WebURL(line.trimmingCharacters(in: .whitespaces)))
+        let parameters = Dictionary(
+            uniqueKeysWithValues: (FormEncoding.decode(url.query ?? "") ?? []).map { ($0.name, $0.value) })
+        let redirect = try #require(parameters["redirect_uri"].flatMap { WebURL($0) })
+        let state = try #require(parameters["state"])
+        let port = UInt16(redirect.effectivePort)
+        for path in ["/callback", "/callback/another"] {
+            let answer = RawConnection.exchange(
+                port: port,
+                "GET \(path)?code=stolen&state=\(state) HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n"
+                    + "Connection: close\r\n\r\n")
+            #expect(RawConnection.status(answer) == 404, "\(answer)")
+        }
+        #expect(world.server.tokenRequests.isEmpty)
+        run.signal(SIGTERM)
+        #expect(run.finish().status == 143)
+        #expect(text.contains("Sign in at \(url.hostAndPort), which \(world.url) names\n"), "\(text)")
+        #expect(world.server.tokenRequests.isEmpty && world.other.tokenRequests.isEmpty)
+    }
+
+    @Test(
+        "a client of the user's own is refused there with 7, and --set authorization_endpoint is the way on")
+    func ownClient() throws {
+        let world = try world()
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        let refused = try world.run(["login", world.url] + options)
+        #expect(refused.status == 7 && world.tabs.isEmpty, "\(refused)")
+        let setting = "--set authorization_endpoint=\(world.other.origin)/authorize"
+        #expect(refused.errorOutput.contains(setting), "\(refused.errorOutput)")
+        // The other server knows nothing of the code's redemption here.
+        let allowed = try world.run(
+            ["login", world.url] + options + setting.split(separator: " ").map(String.init))
+        #expect(world.other.authorizations.count == 1 && allowed.status == 4, "\(allowed)")
+    }
+
+    @Test("a client metadata document is refused there too, and accepted where the answers name the issuer")
+    func document() throws {
+        let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
+        let world = try world(variables) { $0.metadata["client_id_metadata_document_supported"] = true }
+        #expect(try world.run(["login", world.url]).status == 7)
+        #expect(world.tabs.isEmpty && world.other.authorizations.isEmpty)
+        world.server.change { $0.metadata["authorization_response_iss_parameter_supported"] = true }
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        // The promise is kept by nobody: the answer of the other server is refused.
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && refused.errorOutput.contains("iss"), "\(refused)")
+        #expect(world.server.tokenRequests.isEmpty)
+    }
+
+    @Test(
+        "a client that was registered with a shared redirect URL is replaced; its session is kept until then")
+    func oldRegistration() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.run(["login", world.url]))
+        let folder = world.program.home.appendingPathComponent(".local/state/oidc/registrations")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        let file = try #require(files.first { $0.hasSuffix(".json") })
+        // As an earlier version named it.
+        try FileManager.default.moveItem(
+            at: folder.appendingPathComponent(file), to: folder.appendingPathComponent("old-" + file))
+        let links = world.program.home.appendingPathComponent(".local/state/oidc/resources")
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: links.path).first { $0.hasSuffix(".json") })
+        let link = links.appendingPathComponent(name)
+        let text = try String(contentsOf: link, encoding: .utf8)
+            .replacingOccurrences(of: String(file.dropLast(5)), with: "old-" + file.dropLast(5))
+        try text.write(to: link, atomically: false, encoding: .utf8)
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        #expect(world.server.registrations.count == 1)
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.registrations.count == 2)
+    }
+
+    @Test("the scopes that a resource asks for are named before the browser opens")
+    func scopes() throws {
+        let world = try ResourceWorld(resource: { $0.metadata = ["scopes_supported": ["repo", "admin"]] })
+        let login = try world.run(["login", world.url])
+        expectSuccess(login)
+        let parts = login.errorOutput.components(separatedBy: "Sign in at:")
+        #expect(parts.count == 2 && parts[0].contains("Scopes: repo admin\n"), "\(login.errorOutput)")
+    }
+}
