@@ -6,24 +6,6 @@ import Testing
     "a registered client that the server has forgotten", .waiting,
     .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
 struct LostClientTests {
-    @Test(
-        "a profile's client that the server may have forgotten is registered again by the command in the hint"
-    )
-    func profile() throws {
-        let world = try ResourceWorld()
-        let issuer = world.server.issuer
-        expectSuccess(try world.run(["register", "-p", "work", "--issuer", issuer, "--scope", "api"]))
-        let run = try world.program.start(["login", "-p", "work", "--timeout", "3"], ["BROWSER": "true"])
-        let outcome = run.finish()
-        let line = "oidc register -p work --force"
-        #expect(outcome.status == 6 && outcome.errorOutput.contains(line), "\(outcome)")
-        expectSuccess(try world.run(line.split(separator: " ").dropFirst().map(String.init)))
-        #expect(world.server.registrations.count == 2)
-        expectSuccess(try world.run(["login", "-p", "work"]))
-        #expect(
-            world.server.authorizations.last?["client_id"] == world.server.tokenRequests[0].form["client_id"])
-    }
-
     @Test("a server that does not register us for itself is exit 2 with the line that names a client")
     func closed() throws {
         let world = try ResourceWorld { $0.registrationStatus = 401 }
