@@ -59,14 +59,16 @@ struct ClientRegistration {
     ) throws(OIDCError) -> Outcome {
         var redirects = redirects[...]
         var methods = methods[...]
+        var withDeviceGrant = offersDeviceGrant
         while let current = redirects.first, let method = methods.first {
             do throws(OIDCError) {
                 let client = try transport.perform(
-                    try registration(current, method).call(
+                    try registration(current, method, withDeviceGrant: withDeviceGrant).call(
                         at: endpoint, initialAccessToken: initialAccessToken))
                 return try outcome(client, current, method, console)
             } catch {
                 switch error.oauthError {
+                case "invalid_client_metadata" where withDeviceGrant: withDeviceGrant = false
                 case "invalid_client_metadata" where methods.count > 1: methods.removeFirst()
                 case "invalid_redirect_uri" where redirects.count > 1: redirects.removeFirst()
                 default: throw error
@@ -77,13 +79,24 @@ struct ClientRegistration {
         throw OIDCError(.failed, "nothing to register")
     }
 
-    private func registration(_ redirects: Redirects, _ method: String) -> Registration {
+    /// Whether the provider offers device codes, which a machine without a browser needs. Many issue none to a
+    /// client that is not registered for them (oidc-provider 9, better-auth; 2026-11). A resource's server is not
+    /// asked for more than its sign-in needs.
+    private var offersDeviceGrant: Bool {
+        settings.resource == nil && settings.token.grant.needsUser
+            && metadata[.deviceAuthorization] != nil
+            && metadata.grantTypesSupported?.contains(TokenRequest.Grant.deviceCode.rawValue) == true
+    }
+
+    private func registration(
+        _ redirects: Redirects, _ method: String, withDeviceGrant: Bool = false
+    ) -> Registration {
         var registration = Registration(
             clientName: clientName, redirectURIs: redirects.urls, scope: settings.token.scope ?? Scope(""),
             at: metadata)
         registration.postLogoutRedirectURIs = settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
         registration.tokenEndpointAuthMethod = method
-        registration.addGrants(of: settings)
+        registration.addGrants(of: settings, withDeviceGrant: withDeviceGrant)
         return registration
     }
 
@@ -204,8 +217,10 @@ struct ClientRegistration {
 }
 
 extension Registration {
-    /// Adds the device grant if the settings choose the device flow.
-    mutating func addGrants(of settings: Settings) {
-        if settings.signIn.flow == .device { grantTypes.append(TokenRequest.Grant.deviceCode.rawValue) }
+    /// Adds the device grant if the provider offers it, or the settings choose the device flow.
+    mutating func addGrants(of settings: Settings, withDeviceGrant: Bool = false) {
+        if withDeviceGrant || settings.signIn.flow == .device {
+            grantTypes.append(TokenRequest.Grant.deviceCode.rawValue)
+        }
     }
 }

@@ -242,6 +242,15 @@ struct RegisterTests {
         #expect(document["scope"] == "a b" && document["grant_types"] == .array(grants), "\(document)")
     }
 
+    @Test("the device grant is registered too where the provider offers it")
+    func deviceGrant() throws {
+        let world = try ToolWorld()
+        #expect(try world.run(["register", "--issuer", world.issuer]).code == 0)
+        let sent = try #require(world.requests.last { $0.url.path == "/register" })
+        let grants = try JSONValue(parsing: sent.body)["grant_types"]?.array ?? []
+        #expect(grants.contains("urn:ietf:params:oauth:grant-type:device_code"), "\(grants)")
+    }
+
     @Test("a provider without registration is an error that says so")
     func unsupported() throws {
         let world = try ToolWorld()
