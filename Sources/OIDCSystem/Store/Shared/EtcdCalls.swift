@@ -139,7 +139,7 @@ final class EtcdCalls: Sendable {
             guard response.isSuccess else { throw EtcdCalls.nonsense }
             return json
         }
-        let words = DisplayText.clean(text, limit: 200)
+        let words = words(text)
         if text.includes(EtcdCalls.badToken) {
             throw OIDCError(
                 .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
@@ -163,12 +163,18 @@ final class EtcdCalls: Sendable {
         throw .sharedStore(url.server, words)
     }
 
+    /// Returns a text of the server without the store's secrets, its own token included.
+    func words(_ text: String) -> String {
+        let token = state.withLock { $0.token }
+        return url.words(WithheldSecrets([token?.revealed].compactMap { $0 }).removed(from: text))
+    }
+
     /// Returns the error for an answer that is not JSON.
     private func refusal(_ response: HTTPResponse) -> OIDCError {
         guard response.mediaType == "text/plain", response.body.count < 1_000 else {
             return EtcdCalls.nonsense
         }
-        let words = DisplayText.clean(String(decoding: response.body, as: UTF8.self), limit: 200)
+        let words = words(String(decoding: response.body, as: UTF8.self))
         // etcd reads the CommonName as a user name, which its JSON gateway does not support.
         guard words.includes("CommonName") else { return .sharedStore(url.server, words) }
         return .sharedStoreRefusal(

@@ -110,12 +110,13 @@ package final class EtcdEngine: SharedEngine {
     }
 
     package func names(_ prefix: String) throws(OIDCError) -> [String] {
-        let start = "\(url.prefix)/\(prefix)"
-        var end = Array(start.utf8)
+        let wanted = "\(url.prefix)/\(prefix)"
+        var end = Array(wanted.utf8)
         end[end.count - 1] += 1
-        var names: [String] = []
-        var next = Array(start.utf8)
+        var listing = SharedListing(server: description)
+        var next = Array(wanted.utf8)
         while true {
+            try listing.beginPage()
             let answer = try sendAboutKeys(
                 "range",
                 [
@@ -123,15 +124,20 @@ package final class EtcdEngine: SharedEngine {
                     "keys_only": true,
                     "limit": "1000",
                 ])
+            let start = next
             for entry in try EtcdEngine.entries(in: answer) {
                 guard let key = entry["key"]?.string.flatMap({ Base64.decode($0) }) else {
                     throw EtcdCalls.nonsense
                 }
                 let text = String(decoding: key, as: UTF8.self)
-                if text.hasPrefix(start) { names.append(String(text.dropFirst(url.prefix.utf8.count + 1))) }
+                if text.hasPrefix(wanted) {
+                    try listing.add(String(text.dropFirst(url.prefix.utf8.count + 1)))
+                }
                 next = key + [0]
             }
-            guard answer["more"]?.bool == true else { return names }
+            guard answer["more"]?.bool == true else { return listing.names }
+            // Names are sorted, so each page goes on after the last one.
+            guard start.lexicographicallyPrecedes(next) else { throw EtcdCalls.nonsense }
         }
     }
 }

@@ -27,7 +27,7 @@ extension EtcdEngine {
         let isOld = numbers.count < 2 || (numbers[0], numbers[1]) < (3, 4)
         var reports = [
             HealthReport(
-                "etcd \(DisplayText.clean(version.isEmpty ? "of an unknown version" : version))",
+                "etcd \(version.isEmpty ? "of an unknown version" : calls.words(version))",
                 warning: isOld ? "use etcd 3.4 or later" : nil)
         ]
         // Compared as a string, as the leader's ID may not fit a signed number.
@@ -38,7 +38,7 @@ extension EtcdEngine {
         for problem in status["errors"]?.array ?? [] {
             reports.append(
                 HealthReport(
-                    DisplayText.clean(problem.string ?? ""), warning: "check the cluster: etcdctl alarm list")
+                    calls.words(problem.string ?? ""), warning: "check the cluster: etcdctl alarm list")
             )
         }
         if let date { reports.append(.clock(differingBy: date.seconds(since: now))) }

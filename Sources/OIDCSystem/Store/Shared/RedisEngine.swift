@@ -67,15 +67,16 @@ package final class RedisEngine: SharedEngine {
 
     package func names(_ prefix: String) throws(OIDCError) -> [String] {
         let kind = prefix.split(separator: "/").first.map(String.init) ?? prefix
-        var names: Set<String> = []
-        for master in try masters().engines { try master.scan(kind, into: &names) }
-        return Array(names)
+        var listing = SharedListing(server: description)
+        for master in try masters().engines { try master.scan(kind, into: &listing) }
+        return listing.names
     }
 
-    private func scan(_ kind: String, into names: inout Set<String>) throws(OIDCError) {
+    private func scan(_ kind: String, into listing: inout SharedListing) throws(OIDCError) {
         let start = "oidc:\(kind):{"
         var cursor = "0"
         repeat {
+            try listing.beginPage()
             let reply = try send(RedisCommand("SCAN", cursor, "MATCH", "\(start)*", "COUNT", "1000"))
             guard let parts = reply.array, parts.count == 2, let next = parts[0].text,
                 let keys = parts[1].array
@@ -84,7 +85,7 @@ package final class RedisEngine: SharedEngine {
             }
             for key in keys {
                 guard let text = key.text, text.hasPrefix(start), text.hasSuffix("}") else { continue }
-                names.insert("\(kind)/\(text.dropFirst(start.utf8.count).dropLast())")
+                try listing.add("\(kind)/\(text.dropFirst(start.utf8.count).dropLast())")
             }
             cursor = next
         } while cursor != "0"
@@ -102,6 +103,11 @@ package final class RedisEngine: SharedEngine {
         guard try info("cluster")["cluster_enabled"] == "1" else { return Masters(engines: [self]) }
         let reply = try send(RedisCommand("CLUSTER", "SLOTS"))
         guard let found = RedisCluster(slots: reply, asked: link.target?.name ?? "") else { throw nonsense }
+        guard found.masters.allSatisfy(url.mayRedirect) else {
+            throw .sharedStore(
+                description, "names servers that are not on this machine, and the connection is not encrypted"
+            )
+        }
         return Masters(engines: found.masters.map { RedisEngine($0, of: self) }, slots: found.slots)
     }
 
@@ -110,7 +116,7 @@ package final class RedisEngine: SharedEngine {
 
     /// Returns the fields of a section of `INFO`.
     func info(_ section: String = "default") throws(OIDCError) -> [String: String] {
-        RedisHealth.fields(try send(RedisCommand("INFO", section)).text ?? "")
+        RedisHealth.fields(try send(RedisCommand("INFO", section)).text ?? "").mapValues(url.words)
     }
 
     func send(_ command: RedisCommand) throws(OIDCError) -> RedisReply { try link.send(command) }

@@ -57,7 +57,7 @@ final class RedisLink: Sendable {
     private func send(_ command: RedisCommand, _ state: inout State, until deadline: MonotonicTime)
         throws(OIDCError) -> RedisReply
     {
-        var attempts = 0
+        var (attempts, redirects) = (0, 0)
         let hosts = max(1, url.hosts.count)
         while true {
             attempts += 1
@@ -86,7 +86,10 @@ final class RedisLink: Sendable {
                 throw fault(error)
             }
             guard case .error(let text) = reply else { return reply }
-            if attempts < 6, redirect(text, &state) { continue }
+            if redirects < RedisLink.redirectLimit, redirect(text, &state) {
+                redirects += 1
+                continue
+            }
             // The server became a replica, is loading its data, or does not know the new master yet. READONLY
             // may be inside the text, as Redis 6 wraps the errors of scripts in others.
             if attempts <= url.hosts.count,
@@ -97,7 +100,7 @@ final class RedisLink: Sendable {
                 state.index += 1
                 continue
             }
-            throw RedisRefusal.error(text, description)
+            throw RedisRefusal.error(text, url)
         }
     }
 
@@ -182,6 +185,8 @@ final class RedisLink: Sendable {
         }
     }
 
+    private static let redirectLimit = 5
+
     /// Follows a cluster's redirect, such as `MOVED 3999 127.0.0.1:6381`. Returns false for any other error.
     private func redirect(_ text: String, _ state: inout State) -> Bool {
         let words = text.split(separator: " ")
@@ -191,8 +196,10 @@ final class RedisLink: Sendable {
         else { return false }
         var name = String(words[2][..<colon])
         if name.isEmpty { name = (state.target ?? url.hosts.first)?.name ?? "" }
-        guard !name.isEmpty, name.utf8.allSatisfy(SharedStoreURL.Host.allows) else { return false }
-        state.target = SharedStoreURL.Host(name: name, port: port)
+        guard !name.isEmpty, name.utf8.allSatisfy(SharedStoreURL.Host.allows),
+            case let host = SharedStoreURL.Host(name: name, port: port), url.mayRedirect(to: host)
+        else { return false }
+        state.target = host
         state.asksFirst = words[0] == "ASK"
         return true
     }

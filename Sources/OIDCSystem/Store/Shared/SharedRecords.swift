@@ -191,8 +191,12 @@ final class SharedRecords: Sendable {
         files?.note(version, of: fileName(stem))
     }
 
-    /// Removes the version file of a removed session.
-    func removeVersionFile(of stem: String) { files?.remove(fileName(stem)) }
+    /// Notes that a session was removed, as the next version after the last one, so the server cannot bring the
+    /// old record back. A later sign-in has a greater version on any machine, as it is at least the time.
+    func noteRemoval(_ stem: String) {
+        let newest = newest(stem)
+        if newest > 0 { note(newest + 1, stem) }
+    }
 
     /// Returns the name of a session's local files. It includes a hash of the server's description.
     func fileName(_ stem: String) -> String { "\(stem)-\(FNV1a.digits(engine.description))" }

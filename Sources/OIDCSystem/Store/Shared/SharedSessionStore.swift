@@ -106,20 +106,26 @@ package final class SharedSessionStore: SessionStoring {
         try engine.remove(SharedRecords.name(.session, key.fileStem))
         try engine.remove(SharedRecords.name(.failure, key.fileStem))
         removePending(key)
-        records.removeVersionFile(of: key.fileStem)
+        records.noteRemoval(key.fileStem)
     }
 
     package func all() throws(OIDCError) -> [StoredSession] {
         let prefix = SharedRecords.name(.session, "")
         var entries: [StoredSession] = []
+        var wasUnreachable = false
         for name in try engine.names(prefix).sorted() where !name.hasSuffix(SharedSessionStore.probe) {
             let stem = String(name.dropFirst(prefix.utf8.count))
             do throws(OIDCError) {
-                guard let session = try records.listed(stem) else { continue }
+                let listed = try records.listed(stem)
+                wasUnreachable = false
+                guard let session = listed else { continue }
                 entries.append(
                     StoredSession(name: stem, location: records.location(stem), content: .success(session)))
             } catch {
-                guard error.kind != .unreachable, error.kind != .interrupted else { throw error }
+                // One answer may be nonsense because of its record; after two, the server is away.
+                let isAway = error.kind == .unreachable && wasUnreachable
+                guard !isAway, error.kind != .interrupted else { throw error }
+                wasUnreachable = error.kind == .unreachable
                 entries.append(
                     StoredSession(name: stem, location: records.location(stem), content: .failure(error)))
             }
@@ -134,7 +140,7 @@ package final class SharedSessionStore: SessionStoring {
         try engine.remove(SharedRecords.name(.session, stored.name))
         try engine.remove(SharedRecords.name(.failure, stored.name))
         removePending(key)
-        records.removeVersionFile(of: stored.name)
+        records.noteRemoval(stored.name)
     }
 
     package func failure(of key: SessionKey) -> SharedFailure? {

@@ -207,6 +207,31 @@ extension SharedStoreURL {
         return bare.redacted
     }
 
+    /// Returns a text of the server that can be shown. A server may repeat what it was sent: a Redis without
+    /// AUTH quotes the words of the command that it does not know.
+    package func words(_ text: String) -> String {
+        var secrets = WithheldSecrets([user, password?.revealed].compactMap { $0 })
+        if isSecretShort { secrets = WithheldSecrets([user].compactMap { $0 }) }
+        let shown = secrets.removed(from: text)
+        guard isSecretShort, let password, text.includes(password.revealed) else {
+            return DisplayText.clean(shown, limit: 200)
+        }
+        return "(the server's words contain the password)"
+    }
+
+    /// Whether the password is so short that removing it from a text would garble the text.
+    private var isSecretShort: Bool {
+        guard let password else { return false }
+        return (1..<8).contains(password.revealed.utf8.count)
+    }
+
+    /// Returns whether the user and the password may be sent to a server that another one named, by a redirect
+    /// or as a member of its cluster. With TLS, its certificate is checked like that of any server; without,
+    /// nothing is checked, so they do not leave this machine if the store is on it.
+    func mayRedirect(to host: Host) -> Bool {
+        isSecure || host.isLoopback || !hosts.allSatisfy(\.isLoopback)
+    }
+
     /// Whether the connection leaves the machine unencrypted.
     package var isOpen: Bool { !isSecure && socket == nil && !hosts.allSatisfy(\.isLoopback) }
 }

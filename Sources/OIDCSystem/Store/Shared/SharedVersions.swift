@@ -40,8 +40,6 @@ struct VersionFiles: Sendable {
         }
     }
 
-    func remove(_ name: String) { _ = try? directory.remove(name) { _ in } }
-
     /// The greatest version that is believed, far beyond any clock. A later one must still be possible.
     private static let greatest: Int64 = 1 << 53
 

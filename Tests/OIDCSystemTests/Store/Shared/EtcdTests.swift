@@ -147,6 +147,54 @@ struct EtcdTests {
         #expect(!refusal.message.contains("hunter2"))
     }
 
+    @Test(
+        "what a server repeats of its token, the user and the password is not shown",
+        arguments: [
+            #"{"error":"bad request {\"name\":\"somebody\",\"password\":\"hunter22\"} tok-e-n-1234"}"#,
+            #"{"error":"permission denied: somebody hunter22 tok-e-n-1234"}"#,
+        ])
+    func echoed(_ answer: String) throws {
+        let gateway = Gateway { request in
+            .success(request.url.path.hasSuffix("authenticate") ? #"{"token":"tok-e-n-1234"}"# : answer)
+        }
+        let engine = EtcdEngine(try SharedStoreURL("etcds://somebody:hunter22@a/team"), gateway, election: 0)
+        let refusal = try #require(failure { () throws(OIDCError) in try engine.read("session/x") })
+        for secret in ["somebody", "hunter22", "tok-e-n-1234"] { #expect(!refusal.message.contains(secret)) }
+    }
+
+    @Test("a list that does not end is refused, whether its pages repeat or go on")
+    func endless() throws {
+        let count = Mutex(0)
+        @Sendable func page(_ name: String) -> String {
+            let key = Base64.encode(Array(name.utf8))
+            return
+                #"{"header":{"revision":"2"},"kvs":[{"key":"\#(key)","mod_revision":"1"}],"count":"1","more":true}"#
+        }
+        let repeating = Gateway { _ in .success(page("team/session/x")) }
+        #expect(
+            failure { () throws(OIDCError) in try engine(repeating, "etcds://a/team").names("session/") }?
+                .kind
+                == .unreachable)
+        #expect(repeating.requests.count == 2)
+        let empty = Gateway { _ in .success(#"{"header":{"revision":"2"},"more":true}"#) }
+        #expect(
+            failure { () throws(OIDCError) in try engine(empty, "etcds://a/team").names("session/") }?.kind
+                == .unreachable)
+        let growing = Gateway { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return .success(
+                page("team/session/\(1_000_000_000 + number)" + String(repeating: "x", count: 500_000)))
+        }
+        let refusal = failure { () throws(OIDCError) in
+            try engine(growing, "etcds://a/team").names("session/")
+        }
+        #expect(refusal?.message.contains("does not end") == true)
+        #expect(count.withLock { $0 } < 200)
+    }
+
     @Test("doctor warns of a cluster without leader, of alarms and old versions")
     func health() throws {
         let good = Gateway { _ in .success(#"{"version":"3.5.1","leader":"10276657743932975437"}"#) }

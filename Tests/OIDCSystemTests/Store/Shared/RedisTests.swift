@@ -183,6 +183,99 @@ struct RedisTests {
                 == .unreachable)
     }
 
+    @Test("at most five redirects are followed, and none from this machine to another without TLS")
+    func redirects() throws {
+        let port = Mutex(0)
+        let asked = Mutex(0)
+        let circle = try server { _ in
+            asked.withLock { $0 += 1 }
+            return "-MOVED 7 127.0.0.1:\(port.withLock { $0 })\r\n"
+        }
+        port.withLock { $0 = circle.port }
+        #expect(
+            failure { () throws(OIDCError) in try engine(circle.port).read("session/x") }?.kind
+                == .unreachable)
+        #expect(asked.withLock { $0 } == 6)
+        for text in ["MOVED 7 192.0.2.1:6379", "ASK 7 evil.example:6379", "MOVED 7 127.evil.example:6379"] {
+            let away = try server { _ in "-\(text)\r\n" }
+            let refusal = failure { () throws(OIDCError) in try engine(away.port).read("session/x") }
+            #expect(refusal?.message.contains(text) == true, "\(String(describing: refusal))")
+        }
+        let url = try SharedStoreURL("rediss://:hunter2@127.0.0.1:1")
+        #expect(url.mayRedirect(to: .init(name: "192.0.2.1", port: 1)))
+    }
+
+    @Test("a cluster on this machine that names servers elsewhere gets nothing sent there without TLS")
+    func membersElsewhere() throws {
+        let server = try server { name in
+            name == "INFO"
+                ? "$17\r\ncluster_enabled:1\r\n"
+                : "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n192.0.2.1\r\n:6379\r\n"
+        }
+        let refusal = failure { () throws(OIDCError) in try engine(server.port).names("session/") }
+        #expect(refusal?.message.contains("not on this machine") == true, "\(String(describing: refusal))")
+    }
+
+    @Test("a list that does not end is refused, in bounded time and memory")
+    func endless() throws {
+        let count = Mutex(0)
+        let server = try server { name in
+            guard name == "SCAN" else { return "$0\r\n\r\n" }
+            let start = count.withLock { count in
+                count += 1
+                return count
+            }
+            let names = (0..<100).map { index in
+                let name = "oidc:session:{\(start)-\(index)-\(String(repeating: "x", count: 9_000))}"
+                return "$\(name.utf8.count)\r\n\(name)\r\n"
+            }
+            return "*2\r\n$1\r\n7\r\n*\(names.count)\r\n\(names.joined())"
+        }
+        let refusal = failure { () throws(OIDCError) in try engine(server.port).names("session/") }
+        #expect(refusal?.kind == .unreachable && refusal?.message.contains("does not end") == true)
+        #expect(count.withLock { $0 } < 100)
+        var listing = SharedListing(server: "x", timeLimit: .zero)
+        #expect(failure { () throws(OIDCError) in try listing.beginPage() }?.kind == .unreachable)
+    }
+
+    @Test(
+        "what a server repeats of the user and the password is not shown",
+        arguments: ["s3cret-password", "wrong", "p"])
+    func echoed(_ password: String) throws {
+        let server = try ScriptedServer { peer in
+            var parser = RedisParser()
+            while let bytes = peer.read() {
+                parser.append(bytes)
+                while let words = (try? parser.next())?.array {
+                    let quoted = words.dropFirst().map { "'\($0.text ?? "")'" }.joined(separator: " ")
+                    peer.write("-ERR unknown command 'AUTH', with args beginning with: \(quoted)\r\n")
+                }
+            }
+        }
+        let url = try SharedStoreURL("redis://somebody:\(password)@127.0.0.1:\(server.port)/0")
+        let engine = RedisEngine(url, CurlConfiguration())
+        let refusal = try #require(failure { () throws(OIDCError) in try engine.read("session/x") })
+        let words = refusal.message.replacingOccurrences(
+            of: "(the server's words contain the password)", with: "")
+        #expect(!words.contains("somebody") && !words.contains("'\(password)'"))
+        #expect(refusal.hint == "check user and password in the store's URL")
+        withExtendedLifetime(server) {}
+    }
+
+    @Test(
+        "with TLS, nothing is sent to a server whose certificate is for another host",
+        .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"))
+    func otherHost() throws {
+        let servers = try #require(TLSServers.shared)
+        var configuration = CurlConfiguration()
+        configuration.caFile = .init(path: servers.path("ca.pem"))
+        let url = try SharedStoreURL("rediss://:hunter2@localhost:\(servers.port("good"))/0")
+        let refusal = failure { () throws(OIDCError) in
+            try RedisEngine(url, configuration).read("session/x")
+        }
+        #expect(refusal?.kind == .untrusted, "\(String(describing: refusal))")
+    }
+
     @Test(
         "the next server is asked if one cannot be reached, also with TLS",
         arguments: ["redis", "rediss"])

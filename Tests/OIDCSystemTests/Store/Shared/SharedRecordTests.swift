@@ -89,11 +89,56 @@ extension SharedStoreTests {
         #expect(refusal.kind == .unreachable && refusal.hint == .signIn)
         try process().save(.example("at-3"), replacingDamaged: true)
         #expect(try process().load(.example) == .example("at-3"))
+    }
+
+    @Test("a session that was signed out stays so, even if the server brings its last record back")
+    func signedOut() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SharedSessionStore { self.process(state: scratch.path, keys) }
+        try process().save(.example(), replacingDamaged: false)
+        let last = try #require(engine[record])
         try process().remove(.example)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/versions") == [])
-        // Another machine's session is a new one, whatever its version.
-        engine[record] = old
-        #expect(try process().load(.example) == .example())
+        #expect(try process().load(.example) == nil)
+        engine[record] = last
+        let refusal = failure { () throws(OIDCError) in try process().load(.example) }
+        #expect(refusal?.kind == .unreachable && refusal?.hint == .signIn)
+        // The next sign-in, here or on a machine that has never seen the session, is newer than the removal.
+        time.withLock { $0 = $0.adding(2) }
+        engine[record] = nil
+        try machine().save(.example("at-2"), replacingDamaged: false)
+        #expect(try process().load(.example) == .example("at-2"))
+    }
+
+    @Test("a record whose version was raised by somebody without the key is refused")
+    func raisedVersion() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        #expect(try store.replace(.example(), with: .example("at-2")))
+        let raised = String(decoding: old, as: UTF8.self).replacingOccurrences(
+            of: #""version":1700000000"#, with: #""version":1800000000"#)
+        #expect(raised.contains("1800000000"))
+        engine[record] = Array(raised.utf8)
+        for store in [store, try machine()] {
+            let refusal = failure { () throws(OIDCError) in try store.load(.example) }
+            #expect(refusal?.kind == .untrusted)
+            #expect(refusal?.message.contains("was changed by somebody without the key") == true)
+        }
+    }
+
+    @Test("one record that cannot be read does not hide the others, whatever its name or error")
+    func badRecord() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        let bad = "session/\u{1B}[31m/../../x"
+        engine[bad] = Array("{".utf8)
+        var entries = try store.all()
+        #expect(entries.count == 2 && entries.compactMap(\.session) == [.example()])
+        engine.fail(OIDCError(.unreachable, "nonsense", stage: .store), reading: bad)
+        entries = try store.all()
+        #expect(entries.count == 2 && entries.compactMap(\.session) == [.example()])
+        engine.fail(OIDCError(.unreachable, "away", stage: .store))
+        #expect(failure { () throws(OIDCError) in try store.all() }?.kind == .unreachable)
     }
 
     @Test("a record that another process replaces while it is read is not taken for an old one")
