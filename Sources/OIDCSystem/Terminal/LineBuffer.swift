@@ -23,7 +23,7 @@ struct LineBuffer: Sendable {
             case .carriageReturn where edits: finishLine()
             case .delete where edits, .backspace where edits: erase()
             // Ctrl-U and Ctrl-D
-            case 0x15 where edits: line = []
+            case 0x15 where edits: clear()
             case 0x04 where edits && line.isEmpty: events.append(.endOfInput)
             case _ where edits && ASCII.isControl(byte): continue
             default: append(byte)
@@ -66,6 +66,10 @@ struct LineBuffer: Sendable {
             if line.last == .carriageReturn { line.removeLast() }
             events.append(.line(String(decoding: line, as: UTF8.self)))
         }
+        clear()
+    }
+
+    private mutating func clear() {
         line = []
         isTooLong = false
     }

@@ -29,6 +29,12 @@ struct TerminalTests {
         #expect(lines(["abcd\nabcde\nf\n"], limit: 4) == [.line("abcd"), .tooLong, .line("f")])
     }
 
+    @Test("on a terminal, Ctrl-U discards a line over the limit, and the next line is read")
+    func discarding() {
+        #expect(lines(["abcde\u{15}f\n"], edits: true, limit: 4) == [.line("f")])
+        #expect(lines(["abcde\u{15}", "abcde\n", "f\n"], edits: true, limit: 4) == [.tooLong, .line("f")])
+    }
+
     @Test("on a terminal, keys edit the line")
     func editing() {
         #expect(lines(["ax\u{7F}bé\u{08}c\r"], edits: true) == [.line("abc")])
