@@ -96,7 +96,7 @@ struct JSONParser {
     private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
         index += 1
         var members: [JSONObject.Member] = []
-        var earlier: Set<String> = []
+        var earlier: Set<[UInt8]> = []
         skipBlanks()
         if current == .rightBrace {
             index += 1
@@ -108,7 +108,8 @@ struct JSONParser {
             let name = try name()
             let isNew =
                 members.count < 32
-                ? !members.contains { $0.name == name } : isNewName(name, among: members, &earlier)
+                ? !members.contains { ExactText.isSame($0.name, name) }
+                : isNewName(name, among: members, &earlier)
             guard isNew else {
                 throw error("duplicate member \(DisplayText.quoted(name, limit: 60))", at: start)
             }
@@ -134,13 +135,13 @@ struct JSONParser {
         index += 1
     }
 
-    /// Returns whether a name is new. Small objects are searched, large ones use a set, so none takes
+    /// Returns whether a name is new. Names are compared by code point (RFC 8259 §8.3). Small objects are searched, large ones use a set, so none takes
     /// quadratic time.
     private func isNewName(
-        _ name: String, among members: [JSONObject.Member], _ earlier: inout Set<String>
+        _ name: String, among members: [JSONObject.Member], _ earlier: inout Set<[UInt8]>
     ) -> Bool {
-        if earlier.isEmpty { earlier = Set(members.map(\.name)) }
-        return earlier.insert(name).inserted
+        if earlier.isEmpty { earlier = Set(members.map { Array($0.name.utf8) }) }
+        return earlier.insert(Array(name.utf8)).inserted
     }
 
     private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {

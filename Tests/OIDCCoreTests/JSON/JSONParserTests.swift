@@ -115,6 +115,16 @@ struct JSONParserTests {
         #expect(error?.reason == "duplicate member \"m250\"")
     }
 
+    @Test(
+        "names that are only canonically equivalent are different members, among few and among many (RFC 8259 §8.3)",
+        arguments: [0, 40])
+    func equivalentNames(others: Int) throws {
+        let members = (0..<others).map { "\"m\($0)\":0," }.joined()
+        let value = try JSONValue(parsing: "{\(members)\"\u{E9}\":1,\"e\u{301}\":2}")
+        #expect(value["\u{E9}"]?.integer == 1 && value["e\u{301}"]?.integer == 2)
+        #expect(value.object?.members.count == others + 2)
+    }
+
     @Test("a duplicate's name cannot speak to a terminal")
     func cleanReason() {
         let error = #expect(throws: JSONError.self) {
