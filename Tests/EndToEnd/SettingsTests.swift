@@ -162,6 +162,22 @@ struct SettingsTests {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file.path)
     }
 
+    @Test("a configuration in a directory in which others may replace it is refused")
+    func openDirectory() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let file = try neighbors(program, #"{"issuer":"https://127.0.0.1:9","client_id":"x"}"#)
+        let directory = file.deletingLastPathComponent().path
+        for (mode, code) in [(0o777, 2), (0o770, 2), (0o1777, 0), (0o755, 0)] as [(Int, Int32)] {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: directory)
+            let outcome = try program.run("config", "list", "--config", file.path)
+            #expect(outcome.status == code, "\(outcome)")
+            #expect(
+                outcome.errorOutput.contains("in which others may replace it") == (code == 2)
+                    && outcome.errorOutput.contains("chmod go-w \(directory)") == (code == 2), "\(outcome)")
+        }
+    }
+
     @Test(
         "relative paths in a configuration are relative to its directory",
         arguments: [#""client_secret_file":"secret""#, #""client_secret_command":["./print"]"#])

@@ -32,6 +32,16 @@ package enum FilePath {
         return FileStatus(raw)
     }
 
+    /// Returns the path that a symbolic link contains; nil if it cannot be read.
+    static func target(ofLink path: String) -> String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            guard let start = buffer.baseAddress, case let count = readlink(path, start, buffer.count),
+                count > 0, count < buffer.count
+            else { return nil }
+            return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+
     static func createDirectory(_ path: String) throws(Errno) {
         _ = try Errno.check { mkdir(path, 0o700) }
     }

@@ -71,6 +71,8 @@ struct FileStatus: Hashable, Sendable {
     }
 
     var isSomeoneElses: Bool { owner != geteuid() }
+    /// Whether this user or root owns the file.
+    var isTrusted: Bool { owner == geteuid() || owner == 0 }
     var isOpenToOthers: Bool { permissions & 0o077 != 0 }
 
     /// Returns whether the content was written before that of the other file.

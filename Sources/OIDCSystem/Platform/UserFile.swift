@@ -206,6 +206,31 @@ package struct UserFile: Sendable {
         (owner != geteuid() && owner != 0) || permissions & 0o022 != 0
     }
 
+    /// Returns the directory in which another user, except root, could put another file at the path, also one
+    /// that the path leads to through links; nil if there is none.
+    ///
+    /// In a directory with the sticky bit, such as /tmp, only the owners of a file and of the directory can
+    /// replace it. On a read-only file system nobody can: Kubernetes mounts its volumes so, with mode 0777.
+    package static func openDirectory(of path: String) -> String? {
+        var path = path
+        // The kernel follows at most forty links.
+        for _ in 0..<40 {
+            let directory = FilePath.split(path).directory
+            var raw = stat()
+            guard stat(directory, &raw) == 0, let status = try? FilePath.status(path) else { return nil }
+            let parent = FileStatus(raw)
+            let isSticky = parent.permissions & 0o1000 != 0
+            let isOpen = !parent.isTrusted || (parent.permissions & 0o022 != 0 && !isSticky)
+            if isOpen || !status.isTrusted {
+                let isReadOnly = access(directory, W_OK) != 0 && Errno.last.isReadOnly
+                if !isReadOnly { return directory }
+            }
+            guard status.kind == .symbolicLink, let target = FilePath.target(ofLink: path) else { return nil }
+            path = FilePath.join(directory, target)
+        }
+        return nil
+    }
+
     package var isOwn: Bool { owner == geteuid() }
 
     /// Whether this user owns the file and others may read it.

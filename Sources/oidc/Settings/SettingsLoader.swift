@@ -95,7 +95,7 @@ struct SettingsLoader: Sendable {
         return (try parsed(contents.bytes, permissions: contents.permissions), contents.bytes)
     }
 
-    /// Reads the file. Refuses one that other users can write.
+    /// Reads the file. Refuses one that other users can write, or replace in its directory.
     func ownFile(mayBeMissing: Bool = false) throws(OIDCError) -> UserFile? {
         guard let path else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
@@ -108,6 +108,12 @@ struct SettingsLoader: Sendable {
             throw ConfigurationFile.error(
                 path, "belongs to another user or may be written by others, and it can name programs",
                 hint: contents.ownershipHint(path))
+        }
+        if contents.isRegular, let directory = UserFile.openDirectory(of: path) {
+            throw ConfigurationFile.error(
+                path,
+                "is in \(DisplayText.clean(directory)), in which others may replace it, and it can name programs",
+                hint: "let only yourself write there: chmod go-w \(ShellWord.quoted(directory))")
         }
         return contents
     }

@@ -23,6 +23,29 @@ struct UserFileTests {
         #expect(try UserFile.read("/proc/self/stat", limit: 10_000, named: "x")?.bytes.isEmpty == false)
     }
 
+    @Test(
+        "a directory in which others could replace the file is found, also behind links; not one with the sticky bit"
+    )
+    func openDirectory() throws {
+        directory.put("{}", "file")
+        #expect(UserFile.openDirectory(of: directory["file"]) == nil)
+        for name in ["open", "sticky", "own"] { try #require(mkdir(directory[name], 0o700) == 0) }
+        for (name, mode) in [("open", 0o777), ("sticky", 0o1777), ("own", 0o755)] as [(String, mode_t)] {
+            directory.put("{}", "\(name)/file")
+            try #require(chmod(directory[name], mode) == 0)
+        }
+        #expect(UserFile.openDirectory(of: directory["open/file"]) == directory["open"])
+        #expect(UserFile.openDirectory(of: directory["sticky/file"]) == nil)
+        #expect(UserFile.openDirectory(of: directory["own/file"]) == nil)
+        try #require(chmod(directory["open"], 0o770) == 0)
+        #expect(UserFile.openDirectory(of: directory["open/file"]) == directory["open"])
+        // The link is safe, what it leads to is not; and the other way around.
+        try #require(symlink("../open/file", directory["own/link"]) == 0)
+        #expect(UserFile.openDirectory(of: directory["own/link"]) == directory["own/../open"])
+        try #require(symlink("../own/file", directory["open/link"]) == 0)
+        #expect(UserFile.openDirectory(of: directory["open/link"]) == directory["open"])
+    }
+
     @Test("a named pipe to which nothing is written is given up, not waited for without end")
     func silentPipe() {
         mkfifo(directory["pipe"], 0o600)
