@@ -9,10 +9,30 @@ struct CommandContext: Sendable {
     let common: CommonOptions
     /// Whether stdin and the screen belong to this program, not to a command that runs beside it.
     var ownsTerminal = true
+    /// Whether a sign-in that no profile describes is saved as one.
+    var keepsProfile = true
     /// The start of the command. A failure that another process reports later also applies to this one.
     var startedAt = MonotonicTime.now()
 
     var now: Instant { Clock.now() }
+
+    /// Returns the context of a command that leaves no profile behind if an option says so.
+    func keepingProfile(_ keepsProfile: Bool) -> CommandContext {
+        var context = self
+        context.keepsProfile = keepsProfile
+        return context
+    }
+
+    /// Returns the context of the same command for a profile.
+    func using(profile: String) -> CommandContext {
+        var common = common
+        common.profile = profile
+        var context = CommandContext(console: console, environment: environment, common: common)
+        context.ownsTerminal = ownsTerminal
+        context.keepsProfile = keepsProfile
+        context.startedAt = startedAt
+        return context
+    }
 
     /// The context for one use of a session by a long-running process, to which earlier failures do not
     /// apply.
@@ -79,7 +99,14 @@ struct CommandContext: Sendable {
 
     /// Returns the session of the options, variables and profile.
     func access(_ options: ProviderOptions) throws(OIDCError) -> SessionAccess {
-        try SessionAccess(try provider(options))
+        try target(options).access()
+    }
+}
+
+extension UsageError {
+    /// Refuses `--no-profile` for a command that does not sign in.
+    static func refuseWithoutLogin(_ isWithoutProfile: Bool, _ mayLogIn: Bool) throws(UsageError) {
+        if isWithoutProfile, !mayLogIn { throw UsageError("--no-profile requires --login") }
     }
 }
 

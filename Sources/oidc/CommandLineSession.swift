@@ -10,26 +10,39 @@ struct CommandLineSession: Sendable {
     private let command: String?
     /// The URL of the resource, if the command takes one.
     private let resource: String?
+    /// The provider known by name that `oidc login` signs in to, with its parameters.
+    private let preset: [String]
     private let environment: Variables
 
     init(_ common: CommonOptions, words: [String], environment: Variables) {
-        self.common = common
         self.environment = environment
         options = ProviderOptions.lenient(words)
         guard case .run(let command, let path)? = try? Program.oidc.parse(words) else {
-            (self.command, resource) = (nil, nil)
+            (self.common, self.command, resource, preset) = (common, nil, nil, [])
             return
         }
         self.command = path.joined(separator: " ")
-        let url: String? =
-            switch command {
-            case let command as LoginCommand: command.url
-            case let command as TokenCommand: command.url
-            case let command as StatusCommand: command.url
-            case let command as LogoutCommand: command.url
-            case let command as CredentialHeadersCommand: command.url
-            default: nil
+        var common = common
+        var preset: [String] = []
+        let url: String?
+        switch command {
+        case let command as LoginCommand:
+            url = command.operand.flatMap { WebURL($0) ?? Entrance.url(withoutScheme: $0) }?.text
+            guard let operand = command.operand, url == nil else { break }
+            let profiles = try? SettingsLoader(environment: environment, common: common).file()?.profiles
+            if profiles?.contains(where: { $0.name == operand }) == true {
+                common.profile = common.profile ?? operand
+            } else if Preset.named(operand) != nil {
+                preset = [operand] + command.words
             }
+        case let command as TokenCommand: url = command.url
+        case let command as StatusCommand: url = command.url
+        case let command as LogoutCommand: url = command.url
+        case let command as CredentialHeadersCommand: url = command.url
+        default: url = nil
+        }
+        self.common = common
+        self.preset = preset.map { ShellWord.quoted($0) }
         resource = url.flatMap { WebURL($0) == nil ? nil : $0 }
     }
 
@@ -72,6 +85,7 @@ struct CommandLineSession: Sendable {
         if let resource, hint.operand == nil, ["login", "token", "status", "logout"].contains(hint.call) {
             words.insert(ShellWord.quoted(resource), at: 0)
         }
+        if hint.call == "login", hint.operand == nil, !hint.names("issuer") { words = preset + words }
         return words.map { " \($0)" }.joined()
     }
 

@@ -13,7 +13,13 @@ struct Main {
 
     static func run(_ arguments: [String], calledAs name: String) -> Int32 {
         var words = arguments
-        if name.hasSuffix("docker-credential-oidc") { words = ["credential", "docker"] + words }
+        let program = name.split(separator: "/").last.map(String.init) ?? name
+        if program.hasPrefix(DockerCredential.helper) {
+            let profile = program.dropFirst(DockerCredential.helper.count)
+            words =
+                ["credential", "docker"] + (profile.isEmpty ? [] : ["-p", String(profile.dropFirst())])
+                + words
+        }
         do {
             let code = try invoke(words)
             return signalCode ?? code

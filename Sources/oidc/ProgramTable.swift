@@ -8,7 +8,11 @@ extension Program {
         common: CommonOptions.self,
         sections: [
             CommandSection(
-                "Sign in", [LoginCommand.self, LogoutCommand.self, StatusCommand.self, DemoCommand.self]),
+                "Sign in",
+                [
+                    LoginCommand.self, LogoutCommand.self, SwitchCommand.self, StatusCommand.self,
+                    DemoCommand.self,
+                ]),
             CommandSection("Get a token", [TokenCommand.self, UserinfoCommand.self]),
             CommandSection(
                 "Use it",
@@ -49,7 +53,9 @@ extension Program {
         "config ls": "oidc config list", "config add": "oidc config init",
         "config new": "oidc config init", "config create": "oidc config init",
         "config edit": "edit the file that oidc config path prints",
-        "config delete": removal, "config remove": removal, "config rm": removal,
+        "config delete": "oidc config rm NAME", "config remove": "oidc config rm NAME",
+        "config mv": "oidc config rename NAME NEW-NAME", "config move": "oidc config rename NAME NEW-NAME",
+        "config default": "oidc switch NAME", "config switch": "oidc switch NAME",
         "init": "oidc config init", "setup": "oidc config init", "version": "oidc --version",
         "--device": "oidc login --flow device", "--device-code": "oidc login --flow device",
         "--headless": "oidc login --no-browser", "--web": "oidc login --flow browser",
@@ -61,17 +67,13 @@ extension Program {
         "credential gcloud": "oidc credential gcp", "credential google": "oidc credential gcp",
         "credential codex": "oidc credential headers https://api.example.com --setup codex",
         "credential claude-code": "oidc credential headers https://api.example.com --setup claude-code",
-        "use": "oidc config use NAME", "switch": "oidc config use NAME",
+        "use": "oidc switch NAME", "auth switch": "oidc switch NAME",
         "set": "oidc config set KEY=VALUE",
         "profile": "oidc config list", "profiles": "oidc config list",
         "--format": "-o json",
         "credential kubernetes": "oidc credential kubectl", "credential k8s": "oidc credential kubectl",
         "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",
     ]
-
-    private static let removal =
-        "a setting is removed with oidc config unset; a profile is removed by editing the file that "
-        + "oidc config path prints"
 }
 
 /// The commands about the settings.
@@ -80,8 +82,8 @@ struct ConfigCommand: Command {
     static let summary = "Show, check or change the settings"
     static let subcommands: [any Command.Type] = [
         ConfigShowCommand.self, ConfigListCommand.self, ConfigUseCommand.self, ConfigSetCommand.self,
-        ConfigUnsetCommand.self, ConfigPathCommand.self, ConfigInitCommand.self, ConfigCheckCommand.self,
-        ConfigNewKeyCommand.self,
+        ConfigUnsetCommand.self, ConfigRemoveCommand.self, ConfigRenameCommand.self, ConfigPathCommand.self,
+        ConfigInitCommand.self, ConfigCheckCommand.self, ConfigNewKeyCommand.self,
     ]
 }
 
@@ -125,7 +127,7 @@ enum Manual {
         Change a setting, or the profile that is used by default:
 
           oidc config set -p work flow=device
-          oidc config use work
+          oidc switch work
         """
 
     static let exitCodes: [(String, String)] = [

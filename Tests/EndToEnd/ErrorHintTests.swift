@@ -188,9 +188,10 @@ struct ErrorHintTests {
     @Test(
         "where only a resource was signed in to, the hint is a command that works for it, if there is one",
         arguments: [
-            ("token", "oidc token URL"), ("inspect", "oidc token URL | oidc inspect -"),
+            ("token", "oidc login URL"), ("inspect", "oidc token URL | oidc inspect -"),
             ("introspect", "oidc token URL | oidc introspect - --issuer https://a.example --client-id demo"),
-            ("revoke", "oidc logout URL"), ("userinfo", "oidc config init --issuer URL --client-id ID"),
+            ("revoke", "oidc logout URL"),
+            ("userinfo", "name a profile of a provider with -p: oidc config list"),
         ])
     func resourceSession(command: String, hint: String) throws {
         let program = try Program()
@@ -204,9 +205,8 @@ struct ErrorHintTests {
             try store.save(session, replacingDamaged: false)
         }
         let outcome = try program.run(command)
-        #expect(outcome.status == 2)
-        let isCommand = hint.hasPrefix("oidc config init")
-        let expected = isCommand ? hint : hint.replacingOccurrences(of: "URL", with: resource)
+        #expect(outcome.status == (command == "token" ? 3 : 2))
+        let expected = hint.replacingOccurrences(of: "URL", with: resource)
         #expect(outcome.errorOutput.hasSuffix("  try: \(expected)\n"), "\(outcome)")
     }
 

@@ -18,6 +18,7 @@ struct JSONFormTests {
         (["config", "use", "a"], true),
         (["config", "init", "-p", "b", "--issuer", "ISSUER", "--client-id", "demo"], true),
         (["discover"], true), (["introspect"], true), (["inspect", "-"], true), (["doctor"], true),
+        (["config", "rename", "b", "c"], true), (["config", "rm", "c"], true), (["switch", "a"], true),
         (["pkce"], true), (["authorize-url", "--grant", "authorization_code"], true),
         (["resources", "--set", #"resources=[{"title":"a","url":"https://a.example"}]"#], true),
         (["help"], true), (["help", "token"], true), (["help", "settings"], true), (["--version"], true),

@@ -61,19 +61,22 @@ struct CompletionValues {
 
     var candidates: [Candidate] {
         switch query.kind {
-        case "profiles":
-            (try? loader.file())??.profiles.map { Candidate($0.name, $0.values["issuer"]?.string ?? "") }
-                ?? []
+        case "profiles": profiles
         case "settings": settings
         case "set-settings":
             (try? (try? loader.file())??.profile(named: loader.profileName))??.values.names
                 .map { Candidate($0, Setting.named($0)?.summary ?? "") } ?? []
         case "resources":
             (try? loader.load())?.tools.resources.map { Candidate($0.title, $0.url.text) } ?? []
+        case "entrances": profiles + Preset.all.map { Candidate($0.name, $0.title) }
         case "providers": Preset.all.map { Candidate($0.name, $0.title) }
         case "parameters": parameters
         default: []
         }
+    }
+
+    private var profiles: [Candidate] {
+        (try? loader.file())??.profiles.map { Candidate($0.name, $0.values["issuer"]?.string ?? "") } ?? []
     }
 
     /// Completions of the provider's parameters: `NAME=`, then `NAME=VALUE` if the values can be listed.

@@ -33,6 +33,12 @@ struct ConfigInitCommand: RunnableCommand {
     var isForced = false
     var options = ProviderOptions()
     var common = CommonOptions()
+    /// The command that is typed: `oidc login` takes the same words.
+    var call = "config init"
+    /// The settings of the options of `oidc login`.
+    var more: [SettingLayers.Entry] = []
+    /// The profile's name if none is given.
+    var newName = "default"
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let path = try context.settingsLoader.requiredPath()
@@ -43,11 +49,28 @@ struct ConfigInitCommand: RunnableCommand {
             ProfileSessions.noteSharing(of: profile.name, context)
             return 0
         }
-        return try converse(context, path)
+        let profile = try converse(context, path)
+        let settings = profile.settings
+        if settings.store == "file", CredentialHelperStore.hasKeychain(context.environment),
+            try InitDialog.confirms("Keep the keys of sessions in the keychain?", TerminalQuestion.ask)
+        {
+            var loader = context.settingsLoader
+            loader.profileName = profile.name
+            _ = try ProfileEditor(loader).set([
+                try SettingsLoader.assignment("\(Setting.store.name)=keychain")
+            ])
+        }
+        guard profile.hasSecret, profile.obstacles.isEmpty,
+            try InitDialog.confirms("Sign in now?", TerminalQuestion.ask)
+        else { return 0 }
+        var login = LoginCommand()
+        login.common = common
+        login.common.profile = profile.name
+        return try login.run(context.using(profile: profile.name))
     }
 
     /// Whether a value is missing that the dialog prompts for.
-    private var isIncomplete: Bool {
+    var isIncomplete: Bool {
         get throws(OIDCError) {
             let given = try options.entries().map(\.setting)
             guard given.contains(.clientID) else { return true }
@@ -59,8 +82,20 @@ struct ConfigInitCommand: RunnableCommand {
         }
     }
 
-    /// Prompts for the missing values, writes the profile and offers to sign in.
-    private func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Int32 {
+    /// Returns whether the provider gives its clients a secret, and none is given.
+    func lacksSecret(_ context: CommandContext, _ path: String) throws(OIDCError) -> Bool {
+        guard let provider, Preset.named(provider)?.secret == .required else { return false }
+        let given = try options.entries() + more
+        let name = common.profile ?? context.settingsLoader.profileName ?? newName
+        return !given.contains {
+            Setting.clientSecrets.contains($0.setting) || $0.setting == .clientAuth && $0.value == "none"
+        }
+            && (context.environment[Setting.clientSecret.variable] ?? "").isEmpty
+            && !UserFile.isThere(ProfileSecret(of: name, beside: path).file)
+    }
+
+    /// Prompts for the missing values and writes the profile.
+    func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> NewProfile {
         let profiles = try ProfileWriter(path: path).profiles()
         let dialog = InitDialog(
             say: { text in
@@ -74,44 +109,33 @@ struct ConfigInitCommand: RunnableCommand {
                 try command.made(context, path, isChecked: false).registration
             }, home: context.environment["HOME"])
         var command = self
-        command.common.profile = common.profile ?? context.settingsLoader.profileName
+        command.common.profile = common.profile ?? context.settingsLoader.profileName ?? newName
         let secret = try dialog.complete(&command, profiles: profiles, path: path)
         let profile = try command.made(context, path)
         try profile.write(replacing: command.isForced, secret: secret)
-        try profile.report(withRegistration: false)
+        if call == "login" {
+            let name = DisplayText.clean(profile.name)
+            context.console.note("Saved as profile \(name)")
+        } else {
+            try profile.report(withRegistration: false)
+        }
         ProfileSessions.noteSharing(of: profile.name, context)
-        if profile.settings.store == "file", CredentialHelperStore.hasKeychain(context.environment),
-            try dialog.confirms("Keep the keys of sessions in the keychain?")
-        {
-            var loader = context.settingsLoader
-            loader.profileName = profile.name
-            _ = try ProfileEditor(loader).set([
-                try SettingsLoader.assignment("\(Setting.store.name)=keychain")
-            ])
-        }
-        guard profile.hasSecret, profile.obstacles.isEmpty, try dialog.confirms("Sign in now?") else {
-            return 0
-        }
-        var login = LoginCommand()
-        login.common = command.common
-        return try login.run(
-            CommandContext(
-                console: context.console, environment: context.environment, common: command.common))
+        return profile
     }
 
     /// Creates the profile from the command line; checks it at the provider if `isChecked`.
-    private func made(
+    func made(
         _ context: CommandContext, _ path: String, isChecked: Bool = true
     ) throws(OIDCError) -> NewProfile {
         let preset = try provider.map { name throws(OIDCError) in
             guard let preset = Preset.named(name) else { throw Preset.unknown(name, line: commandLine) }
             return preset
         }
-        let name = common.profile ?? context.settingsLoader.profileName ?? "default"
+        let name = common.profile ?? context.settingsLoader.profileName ?? newName
         context.traceConfiguration(name)
         let writer = ProfileWriter(path: path)
         try writer.checkName(name, replacing: isForced)
-        let given = try options.entries()
+        let given = try options.entries() + more
         let secret = ProfileSecret(of: name, beside: path)
         var made = try preset.map { preset throws(OIDCError) in
             try PresetProfile(
@@ -127,10 +151,14 @@ struct ConfigInitCommand: RunnableCommand {
                         + "so the profile does not use it")
             }
         }
+        let hasVariable =
+            call == "login" && !(context.environment[Setting.clientSecret.variable] ?? "").isEmpty
+        if hasVariable { _ = made?.leaveOutSecretFile() }
         let entries = made?.entries ?? given
         let settings = context.settings(profile: nil, entries + (try around(context, path)))
         var profile = NewProfile(
-            name: name, writer: writer, entries: entries, settings: settings, made: made,
+            name: name, writer: writer, entries: entries.filter { !$0.isForOneSignIn }, settings: settings,
+            made: made,
             console: context.console, common: context.common)
         if isChecked { profile.obstacles = try check(settings, made, context) }
         return profile
@@ -149,7 +177,7 @@ struct ConfigInitCommand: RunnableCommand {
             guard let made else { throw missing(.clientID) }
             let arguments = [made.preset.name] + words.map { ShellWord.quoted($0) }
             throw OIDCError.usage(
-                "config init: client_id is not given; register \(made.preset.application): "
+                "\(call): client_id is not given; register \(made.preset.application): "
                     + made.registrationPage, hint: commandLine(arguments.joined(separator: " ")))
         }
         try settings.check()
@@ -172,6 +200,7 @@ struct ConfigInitCommand: RunnableCommand {
         loader.profileName = nil
         return try loader.load(from: nil, in: path).layers.entries.filter {
             $0.setting.owner == .anyone && $0.setting != .issuer
+                || call == "login" && $0.setting == .clientSecret
         }
     }
 
@@ -186,13 +215,13 @@ struct ConfigInitCommand: RunnableCommand {
             let value = entry.value.string ?? entry.value.compact
             return " --set " + ShellWord.quoted("\(entry.setting.name)=\(value)")
         }
-        return "oidc config init\(profile) \(arguments) --client-id \(client)\(settings.joined())"
+        return "oidc \(call)\(profile) \(arguments) --client-id \(client)\(settings.joined())"
             + (isForced ? " --force" : "")
     }
 
     private func missing(_ setting: Setting) -> OIDCError {
         .usage(
-            "config init: \(setting.name) is not given (a variable does not go into a profile)",
+            "\(call): \(setting.name) is not given (a variable does not go into a profile)",
             hint: commandLine("--issuer \(options.issuer.map { ShellWord.quoted($0) } ?? "URL")"))
     }
 }

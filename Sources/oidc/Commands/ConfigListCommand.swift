@@ -39,7 +39,7 @@ struct ConfigListCommand: RunnableCommand {
         let rows = listed.map { Self.row($0, sessions) }
         try context.console.output(
             Table.text(
-                ["", "PROFILE", "ISSUER", "CLIENT", "SIGNED IN"], rows,
+                ["", "PROFILE", "PROVIDER", "CLIENT", "SIGNED IN"], rows,
                 width: Terminal.width(.standardOutput)))
         if common.profile == nil, let name = loader.profileName {
             context.console.note("OIDC_PROFILE is set: commands without -p use \(DisplayText.clean(name))")
@@ -51,22 +51,8 @@ struct ConfigListCommand: RunnableCommand {
         let settings = profile.settings
         return [
             profile.isDefault ? "*" : "", profile.name,
-            settings.map { $0.provider.issuer ?? $0.provider.endpoint(.token) ?? "-" } ?? "-",
-            settings?.client.id ?? "-", state(profile, sessions),
+            profile.providerName, settings?.client.id ?? "-", sessions.state(profile),
         ].map { DisplayText.clean($0, limit: 200) }
-    }
-
-    /// Returns who is signed in, and the other profiles that share the session.
-    private static func state(_ profile: ProfileSessions.Profile, _ sessions: ProfileSessions) -> String {
-        if let problem = profile.problem { return "not valid: \(problem.message)" }
-        let state =
-            switch sessions.report(profile) {
-            case .failure(let error): "cannot be read: \(error.message)"
-            case .success(nil): "no"
-            case .success(let report?): report.isUsable ? report.who : "expired (\(report.who))"
-            }
-        let others = sessions.sharing(with: profile)
-        return others.isEmpty ? state : "\(state), same session as \(others.joined(separator: ", "))"
     }
 
     private static func json(_ profile: ProfileSessions.Profile, _ sessions: ProfileSessions) -> JSONValue {

@@ -6,7 +6,10 @@ struct ConfigUseCommand: RunnableCommand {
     static let name = "use"
     static let summary = "Choose the default profile"
     static let declaration = Declaration<ConfigUseCommand>(
-        discussion: "Sets `default_profile` in the configuration file: the profile of commands without -p.",
+        discussion: """
+            Sets `default_profile` in the configuration file: the profile of commands without -p. `oidc switch` does \
+            the same, and also lists the profiles.
+            """,
         examples: [
             Example("oidc config use work", "work is the default from now on"),
             Example("oidc config list", "the profiles to choose from"),
@@ -17,23 +20,16 @@ struct ConfigUseCommand: RunnableCommand {
     var profile = ""
     var common = CommonOptions()
 
-    func validate() throws(UsageError) {
-        if let other = common.profile, other != profile {
-            throw UsageError("the profile is named twice: \(UsageError.quoted(profile)) and -p")
-        }
-    }
+    func validate() throws(UsageError) { try common.refuseOther(profile) }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         context.traceConfiguration()
-        let editor = try ProfileEditor(context.settingsLoader)
-        if let remaining = try editor.use(profile).remaining { context.console.warn(remaining.commandLine) }
-        context.console.note("The default profile is \(DisplayText.clean(profile)).")
-        if let name = context.environment["OIDC_PROFILE"], !name.isEmpty, name != profile {
-            context.console.warn(
-                "OIDC_PROFILE is set to \(DisplayText.quoted(name)), which overrides the default profile")
-        }
+        let change = try DefaultProfile.change(to: profile, context)
         if context.console.isJSON {
-            try context.console.output(["path": .string(editor.path), "default_profile": .string(profile)])
+            try context.console.output([
+                "path": .string(try context.settingsLoader.requiredPath()),
+                "default_profile": .string(change.profile), "previous": JSONValue(change.previous),
+            ])
         }
         return 0
     }

@@ -7,7 +7,8 @@ struct CredentialDockerCommand: RunnableCommand {
     static let summary = "Give docker a token as its password"
     static let declaration = Declaration<CredentialDockerCommand>(
         discussion: """
-            Implements the protocol of docker's credential helpers, also under the name docker-credential-oidc. \
+            Implements the protocol of docker's credential helpers, also under the names docker-credential-oidc and \
+            docker-credential-oidc-PROFILE. \
             Answers for the registries in the setting `docker_registries`.
             """,
         examples: [
@@ -92,13 +93,18 @@ struct CredentialDockerCommand: RunnableCommand {
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("docker", context, options)
         let hosts = try command.settings.tools.dockerRegistries.required(example: "registry.example.com")
+        let profile = command.profile.flatMap { isPlain($0) ? $0 : nil }
+        let suffix = profile.map { "-\($0)" } ?? ""
         var helpers = JSONObject()
-        for host in hosts { helpers[host.host] = "oidc" }
+        for host in hosts { helpers[host.host] = .string("oidc\(suffix)") }
         try context.console.output((["credHelpers": .object(helpers)] as JSONValue).indented)
         context.console.note(
             "Docker finds the helper by its name on PATH: "
-                + "ln -s \"$(command -v oidc)\" ~/.local/bin/docker-credential-oidc\n"
-                + "It takes no options: it uses the default profile, or OIDC_PROFILE.")
+                + "ln -s \"$(command -v oidc)\" ~/.local/bin/\(DockerCredential.helper)\(suffix)\n"
+                + "It takes no options: "
+                + (profile == nil
+                    ? "it uses the default profile, or OIDC_PROFILE."
+                    : "its name says which profile it uses."))
         let given = command.settings.layers.entries.filter { $0.origin.layer == .options }
         if !given.isEmpty {
             context.console.warn(
@@ -106,5 +112,10 @@ struct CredentialDockerCommand: RunnableCommand {
                     + given.map(\.setting.name).joined(separator: ", "))
         }
         return 0
+    }
+
+    /// Returns whether a profile's name can be a part of a program's name.
+    private func isPlain(_ name: String) -> Bool {
+        name.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-_.".utf8.contains($0) }
     }
 }

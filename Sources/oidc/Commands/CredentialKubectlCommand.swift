@@ -44,13 +44,14 @@ struct CredentialKubectlCommand: RunnableCommand {
     /// are valid YAML.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let command = try CredentialCommandLine("kubectl", context, options, type: type)
+        let name = userName(command)
         let words = command.words.map { JSONValue.string($0).compact }
         try context.console.output(
             """
             apiVersion: v1
             kind: Config
             users:
-            - name: oidc
+            - name: \(isPlain(name) ? name : JSONValue.string(name).compact)
               user:
                 exec:
                   apiVersion: \(KubernetesCredential.group)/v1
@@ -62,7 +63,23 @@ struct CredentialKubectlCommand: RunnableCommand {
             """)
         context.console.note(
             "Put the user below `users:` in ~/.kube/config, or save all of it as a file that KUBECONFIG names "
-                + "too; then: kubectl --user=oidc …")
+                + "too; then: kubectl --user=\(ShellWord.quoted(name)) …")
         return 0
+    }
+
+    /// Returns the name of kubectl's user: kubectl keeps only the first of several users of one name, and would send
+    /// its token to the cluster of another.
+    private func userName(_ command: CredentialCommandLine) -> String {
+        let profile = command.profile ?? "default"
+        let account = command.settings.token.account
+        let parts =
+            ["oidc"] + (profile == "default" && account == nil ? [] : [profile])
+            + (account.map { [$0] } ?? [])
+        return parts.joined(separator: "-")
+    }
+
+    /// Returns whether a string means itself in YAML.
+    private func isPlain(_ text: String) -> Bool {
+        text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "-_.".utf8.contains($0) }
     }
 }

@@ -35,6 +35,7 @@ struct ExecCommand: RunnableCommand {
             .flag(
                 \.mayLogIn, "--login",
                 "sign in if there is no session, or, with --proxy, if a server asks for more"),
+            .flag(\.isWithoutProfile, "--no-profile", "with --login: do not save the sign-in as a profile"),
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...604_800,
                 "how long the job takes; warns if the token may expire earlier"),
@@ -46,12 +47,14 @@ struct ExecCommand: RunnableCommand {
     var isIDToken = false
     var proxies: [String] = []
     var mayLogIn = false
+    var isWithoutProfile = false
     var minimumValidity = 60
     var options = ProviderOptions()
     var common = CommonOptions()
     var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
+        try UsageError.refuseWithoutLogin(isWithoutProfile, mayLogIn)
         guard let first = variable.utf8.first, !ASCII.isDigit(first),
             variable.utf8.allSatisfy({ ASCII.isAlphanumeric($0) || $0 == .underscore })
         else { throw UsageError("--env takes a variable's name: letters, digits and _") }
@@ -63,14 +66,20 @@ struct ExecCommand: RunnableCommand {
     private static let standardVariable = "OIDC_ACCESS_TOKEN"
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let context = context.keepingProfile(!isWithoutProfile)
         if let failure = Executable.problem(command.first ?? "", in: context.environment) {
             return report(failure, context)
         }
         let settings = try context.settings(options)
         guard proxies.isEmpty else { return try serve(ProviderContext(settings, context)) }
-        let access = try SessionAccess(ProviderContext(settings, context), mayKeepNothing: mayLogIn)
-        let token = try access.signingIn(mayLogIn) { access throws(OIDCError) in
+        let body = { (access: SessionAccess) throws(OIDCError) in
             try CredentialToken(isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
+        }
+        let token: CredentialToken
+        switch try context.target(options) {
+        case .provider(let provider):
+            token = try SessionAccess(provider, mayKeepNothing: mayLogIn).signingIn(mayLogIn, body)
+        case .resource(let operand): token = try operand.signingIn(mayLogIn, body)
         }
         warn(token, context)
         try Interruption.throwIfPending()

@@ -7,19 +7,26 @@ struct LoginCommand: RunnableCommand {
     static let summary = "Sign in with the browser or a device code"
     static let declaration = Declaration<LoginCommand>(
         discussion: """
-            Always starts a new sign-in. With a URL, it signs in to that resource: the URL says which server issues \
-            its tokens, and a client is registered there if none is configured. `auto` opens a browser if \
+            Always starts a new sign-in. It takes the name of a profile, the name of a provider (oidc help providers), \
+            or a URL: that of a provider, or that of a resource, which says which server issues its tokens. \
+            Without one, it signs in with the default profile, or asks at a terminal what to set up. A sign-in that \
+            no profile describes is saved as one, so the next commands need no options. `auto` opens a browser if \
             this machine has a display. Without one, it \
             prints a device code if the provider offers them, and on a terminal also takes the URL that your \
             browser was redirected to: whatever is finished first signs you in. The URL is always printed.
             """,
         examples: [
-            Example(
-                "oidc login --issuer https://login.example.com --client-id cli", "sign in without a profile"),
+            Example("oidc login github --client-id ID", "a provider known by name"),
+            Example("oidc login https://login.example.com --client-id cli", "any other provider"),
             Example("oidc login https://mcp.example.com/mcp", "sign in to a resource by its URL"),
             Example("oidc login --flow device", "with a code on another device"),
         ],
-        operands: [.optional(\.url, "URL", "the resource to sign in to")],
+        operands: [
+            .optional(\.operand, "URL|NAME", "what to sign in to", completion: .dynamic("entrances")),
+            .rest(
+                \.words, "NAME=VALUE", "parameters of a provider known by name",
+                completion: .dynamic("parameters")),
+        ],
         options: [
             .value(
                 \.flow, "--flow", "FLOW", oneOf: Setting.flow.kind.choices, "how to sign in",
@@ -34,10 +41,13 @@ struct LoginCommand: RunnableCommand {
                 "\(Setting.promptList), or off to send none",
                 completion: .values(Setting.prompts + ["off"])),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
+            .flag(\.isWithoutProfile, "--no-profile", "do not save the sign-in as a profile"),
             .group(\.options), .group(\.common),
         ])
 
-    var url: String?
+    var operand: String?
+    var words: [String] = []
+    var isWithoutProfile = false
     var flow: String?
     var isWithoutBrowser = false
     var port: Int?
@@ -49,6 +59,9 @@ struct LoginCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         try Setting.checkPrompt(prompt)
+        if let operand, operand.hasPrefix("–") || operand.hasPrefix("—") {
+            throw UsageError("unexpected argument \(UsageError.quoted(operand))")
+        }
         if isWithoutBrowser, let flow, flow == "device" || flow == "paste" {
             throw UsageError("--no-browser requires --flow browser, not \(flow)")
         }
@@ -57,38 +70,108 @@ struct LoginCommand: RunnableCommand {
         }
     }
 
+    /// Two commands that work where nothing is configured.
+    static let firstSteps =
+        "oidc login gitlab --client-id ID, or: oidc login https://login.example.com --client-id ID"
+
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        var (session, access) = try signIn(context)
-        let provider = access.provider
-        EarlierSession(provider, access.key)?.remove(provider)
-        if access.store is MemorySessionStore {
-            session.tokens.refreshToken = nil
-            context.console.warn(
-                "store is none, so the session is not kept (oidc token --login signs in and prints a token)")
+        let context = context.keepingProfile(!isWithoutProfile)
+        guard let operand else {
+            if try isUnconfigured(context) { return try setUp(context) }
+            return try run(context, at: nil)
         }
-        let report = SessionReport(
-            session: session, profile: provider.settings.profile,
-            location: access.store.location(of: access.key), now: context.now)
-        let isMarked =
-            Terminal.isTerminal(.standardError) && Terminal.usesUnicode(environment: context.environment)
-        context.console.note { style in SignInSummary(report: report, style: style, isMarked: isMarked).text }
-        if context.console.isJSON { try context.console.output(report.json) }
-        return 0
+        let profiles = try context.settingsLoader.file()?.profiles.map(\.name) ?? []
+        let entrance = try Entrance(operand, profiles: profiles, context)
+        if case .preset(let preset) = entrance {
+            let own = try PresetProfiles(preset: preset, context: context)
+                .profile(words, try options.entries())
+            if let own, common.profile == nil || common.profile == own {
+                return try run(context.using(profile: own), at: nil)
+            }
+            return try setUp(context, preset, beside: profiles)
+        }
+        if let word = words.first {
+            throw .usage(
+                "unexpected argument \(DisplayText.quoted(word, limit: 80)) after "
+                    + "\(DisplayText.quoted(DisplayText.address(operand), limit: 80))",
+                hint: "parameters are for a provider known by name: oidc help providers")
+        }
+        guard case .profile(let name) = entrance else { return try run(context, at: entrance.url) }
+        if let other = common.profile, other != name {
+            throw .usage(
+                "the profile is named twice: \(DisplayText.quoted(name)) and -p",
+                hint: "leave -p out")
+        }
+        return try run(context.using(profile: name), at: nil)
     }
 
-    private func signIn(_ context: CommandContext) throws(OIDCError) -> (Session, SessionAccess) {
+    /// Whether neither options, variables nor profiles say whom to sign in with.
+    private func isUnconfigured(_ context: CommandContext) throws(OIDCError) -> Bool {
+        guard context.settingsLoader.profileName == nil else { return false }
+        let provider = try context.provider(options, and: try entries())
+        guard !provider.namesProvider else { return false }
+        return try context.settingsLoader.file()?.profiles.isEmpty ?? true
+    }
+
+    /// Sets up a provider that no profile is for, and signs in. Prompts at a terminal for what is missing.
+    private func setUp(
+        _ context: CommandContext, _ preset: Preset? = nil, beside profiles: [String] = []
+    ) throws(OIDCError) -> Int32 {
+        let mayAsk = TerminalQuestion.isPossible && !context.console.isJSON
+        guard preset != nil || mayAsk else {
+            throw .usage(
+                "there is no profile, and no provider is named", hint: .text(LoginCommand.firstSteps))
+        }
+        if let preset, let name = common.profile, profiles.contains(name) {
+            throw .usage(
+                "profile \(DisplayText.quoted(name)) is not for \(preset.name) with these parameters",
+                hint: "choose another name with -p, or leave -p out")
+        }
+        let path = try context.settingsLoader.requiredPath()
+        var command = ConfigInitCommand()
+        command.call = Self.name
+        command.provider = preset?.name
+        command.words = words
+        command.options = options
+        command.more = try entries()
+        command.common = common
+        command.newName =
+            profiles.isEmpty ? "default" : SignInProfile.free(preset?.name ?? "default", beside: profiles)
+        if options.clientID == nil, context.environment[Setting.issuer.variable] == nil {
+            let variable = context.environment[Setting.clientID.variable] ?? ""
+            command.options.clientID = variable.isEmpty ? nil : variable
+        }
+        let isIncomplete = try command.isIncomplete
+        let lacksSecret = try command.lacksSecret(context, path)
+        if mayAsk, isIncomplete || lacksSecret {
+            let profile = try command.converse(context, path)
+            if let obstacle = profile.obstacles.first { throw obstacle.orReported }
+            var login = self
+            (login.operand, login.words) = (nil, [])
+            login.options = ProviderOptions()
+            return try login.run(context.using(profile: profile.name), at: nil)
+        }
+        let profile = try command.made(context, path)
+        if let obstacle = profile.obstacles.first { throw obstacle.orReported }
+        return try finish(try signIn(ProviderContext(profile.settings, context)), profile.name)
+    }
+
+    private func run(_ context: CommandContext, at url: WebURL?) throws(OIDCError) -> Int32 {
         guard let url else {
-            return try signedIn(try context.provider(options, and: try entries()))
+            switch try context.target(options, and: try entries()) {
+            case .provider(let provider): return try finish(try signIn(provider))
+            case .resource(let operand): return try finish(try operand.signedIn { prepare(&$0) })
+            }
         }
-        let operand = try ResourceOperand(
-            try ResourceOperand.url(url, command: "login", context), options, context, and: try entries())
+        let operand = try ResourceOperand(url, options, context, and: try entries())
         switch try operand.signInTarget() {
-        case .resource(let operand, let evidence): return try operand.signedIn(evidence) { prepare(&$0) }
-        case .provider(let provider): return try signedIn(provider, asked: operand.url)
+        case .resource(let operand, let evidence):
+            return try finish(try operand.signedIn(evidence) { prepare(&$0) })
+        case .provider(let provider): return try finish(try signIn(provider, asked: operand.url))
         }
     }
 
-    private func signedIn(
+    private func signIn(
         _ provider: ProviderContext, asked url: WebURL? = nil
     ) throws(OIDCError) -> (Session, SessionAccess) {
         let access = try SessionAccess(provider.forSignIn(until: provider.deadline))
@@ -96,6 +179,31 @@ struct LoginCommand: RunnableCommand {
         signIn.askedURL = url
         prepare(&signIn)
         return (try signIn.run(), access)
+    }
+
+    /// Reports the session, and saves its profile. `name` is that of a new profile.
+    private func finish(
+        _ signedIn: (Session, SessionAccess), _ name: String? = nil
+    ) throws(OIDCError) -> Int32 {
+        var (session, access) = signedIn
+        let context = access.provider.context
+        let provider = access.provider
+        EarlierSession(provider, access.key)?.remove(provider)
+        if access.store is MemorySessionStore {
+            session.tokens.refreshToken = nil
+            context.console.warn(
+                "store is none, so the session is not kept (oidc token --login signs in and prints a token)")
+        }
+        let saved = SignInProfile.saved(access, as: name)
+        let report = SessionReport(
+            session: session, profile: saved?.name ?? provider.settings.profile,
+            location: access.store.location(of: access.key), now: context.now)
+        let isMarked =
+            Terminal.isTerminal(.standardError) && Terminal.usesUnicode(environment: context.environment)
+        context.console.note { style in SignInSummary(report: report, style: style, isMarked: isMarked).text }
+        if let saved { context.console.note(saved.note) }
+        if context.console.isJSON { try context.console.output(report.json) }
+        return 0
     }
 
     private func prepare(_ signIn: inout SignIn) {

@@ -46,7 +46,7 @@ extension LogoutCommand {
         }
 
         func add(_ outcome: Outcome, of key: SessionKey?, profile: String?) {
-            documents.append(outcome.json(of: key?.provider, profile))
+            documents.append(outcome.json(of: key, profile))
             guard var failure = outcome.failure else { return }
             if namesProviders, let key {
                 failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"

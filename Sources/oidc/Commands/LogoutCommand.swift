@@ -51,24 +51,19 @@ struct LogoutCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let bound = try SettingsLoader.entries([(.timeout, "--timeout", timeout.map { String($0) })])
-        if let url {
-            return try run(
-                try ResourceOperand(
-                    try ResourceOperand.url(url, command: "logout", context), options, context, and: bound),
-                context)
-        }
-        let provider = try context.provider(options, and: bound)
-        guard isAll else {
+        guard !isAll else { return try runAll(try context.provider(options, and: bound), context) }
+        switch try context.target(url, command: "logout", options, and: bound) {
+        case .resource(let operand): return try run(operand, context)
+        case .provider(let provider):
             if !provider.namesProvider, let error = ResourceRecords(context)?.choice { throw error }
             let key = try SessionAccess(provider).key
             let outcome = try end(key, provider, context)
             if context.console.isJSON {
-                try context.console.output(outcome.json(of: key.provider, provider.settings.profile))
+                try context.console.output(outcome.json(of: key, provider.settings.profile))
             }
             if let failure = outcome.failure { throw failure }
             return 0
         }
-        return try runAll(provider, context)
     }
 
     /// Ends the session of the settings, wherever it is stored.
@@ -91,10 +86,10 @@ struct LogoutCommand: RunnableCommand {
 
         static let none = Outcome(answer: nil, hadSession: false, failure: nil)
 
-        func json(of issuer: String?, _ profile: String?) -> JSONValue {
+        func json(of key: SessionKey?, _ profile: String?) -> JSONValue {
             [
                 "provider": JSONValue(answer?.rawValue), "profile": JSONValue(profile),
-                "issuer": JSONValue(issuer),
+                "issuer": JSONValue(key?.provider), "account": JSONValue(key?.account),
                 "session": hadSession ? "forgotten" : "none",
             ]
         }
@@ -129,7 +124,8 @@ struct LogoutCommand: RunnableCommand {
             if let failure = removal.failure { throw failure }
             let issuer = DisplayText.clean(session.key.provider)
             let resources = session.key.resources.map { DisplayText.clean($0) }.joined(separator: ", ")
-            let server = resources.isEmpty ? issuer : "\(issuer) for \(resources)"
+            let account = session.key.account.map { " (account \(DisplayText.clean($0)))" } ?? ""
+            let server = (resources.isEmpty ? issuer : "\(issuer) for \(resources)") + account
             context.console.note(
                 failures.isEmpty && !isLocal
                     ? "Signed out of \(server); the session is forgotten."

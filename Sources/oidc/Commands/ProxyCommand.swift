@@ -30,6 +30,7 @@ struct ProxyCommand: RunnableCommand {
             .value(
                 \.log, "--log", "FILE", "log each request, without secrets; - is stdout", completion: .file),
             .flag(\.mayLogIn, "--login", "sign in if there is no session, or if a server asks for more"),
+            .flag(\.isWithoutProfile, "--no-profile", "with --login: do not save the sign-in as a profile"),
             .group(\.options), .group(\.common),
         ])
 
@@ -40,10 +41,12 @@ struct ProxyCommand: RunnableCommand {
     var timeout = 300
     var log: String?
     var mayLogIn = false
+    var isWithoutProfile = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
+        try UsageError.refuseWithoutLogin(isWithoutProfile, mayLogIn)
         if port != nil, listen != nil { throw UsageError("--port and --listen cannot be used together") }
         if let listen { _ = try ProxyCommand.socketPath(listen) }
         if log == "" { throw UsageError("--log takes a file, or - for stdout") }
@@ -57,6 +60,7 @@ struct ProxyCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let context = context.keepingProfile(!isWithoutProfile)
         let provider = try context.provider(options)
         let routes = try ProxyRoutes.routes(urls, provider, onSocket: listen != nil)
         let log = try log.map { path throws(OIDCError) in try ProxyLog(context.path(path), context.console) }

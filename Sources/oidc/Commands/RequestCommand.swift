@@ -33,6 +33,7 @@ struct RequestCommand: RunnableCommand {
             .repeated(
                 \.allowedOrigins, "--allow-origin", "ORIGIN", "also send the token to this origin"),
             .flag(\.mayLogIn, "--login", "sign in if the answer asks for it"),
+            .flag(\.isWithoutProfile, "--no-profile", "with --login: do not save the sign-in as a profile"),
             .group(\.request), .group(\.options), .group(\.common),
         ])
 
@@ -40,11 +41,13 @@ struct RequestCommand: RunnableCommand {
     var url = ""
     var allowedOrigins: [String] = []
     var mayLogIn = false
+    var isWithoutProfile = false
     var request = RequestOptions()
     var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
+        try UsageError.refuseWithoutLogin(isWithoutProfile, mayLogIn)
         try request.validate(with: common)
         if let method, WebURL(method) != nil, WebURL(url) == nil {
             let target = ShellWord.quoted(method)
@@ -68,9 +71,15 @@ struct RequestCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let context = context.keepingProfile(!isWithoutProfile)
         // A fragment is not sent, and no resource has one.
         guard let url = WebURL(String(url.prefix { $0 != "#" })) else { throw .usage("expected a URL") }
-        let provider = try context.provider(options)
+        let provider: ProviderContext
+        switch try context.target(options) {
+        case .provider(let found): provider = found
+        // The URL names its resource itself.
+        case .resource(let resource): provider = ProviderContext(resource.settings, context)
+        }
         let isForResource = options.resource.isEmpty && allowedOrigins.isEmpty
         let operand = isForResource ? ResourceOperand(url, provider.settings, context) : nil
         try RequestOptions.checkScheme(url, allowsInsecureHTTP: provider.allowsInsecureHTTP)

@@ -40,6 +40,11 @@ struct StatusCommand: RunnableCommand {
             return try showOne(provider, context)
         }
         let provider = try context.provider(options)
+        if !isAll, let own = provider.settings.ownResource {
+            let operand = ResourceOperand(own, provider.settings, context)
+            guard let linked = try operand.linked() else { throw operand.notSignedIn }
+            return try showOne(linked, context)
+        }
         guard !isAll else { return try show(try known(provider, context), provider, context) }
         if !provider.namesProvider {
             let sessions = try known(provider, context)

@@ -16,6 +16,9 @@ struct TokenCommand: RunnableCommand {
             Example("curl -H \"$(oidc token --header)\" https://api.example.com/", "call an API"),
             Example(
                 "oidc token https://mcp.example.com/mcp", "the token of a resource, after oidc login URL"),
+            Example(
+                "oidc token --login --issuer https://login.example.com --client-id cli",
+                "sign in if needed, from nothing to a token"),
             Example("oidc token --grant client_credentials -o json", "a machine token, in CI"),
         ],
         operands: [.optional(\.url, "URL", "the resource that the token is for")],
@@ -27,6 +30,7 @@ struct TokenCommand: RunnableCommand {
             .flag(\.isHeader, "--header", "print it as an Authorization header"),
             .flag(\.isForced, "--refresh", "get a new one even if the stored one is fresh"),
             .flag(\.mayLogIn, "--login", "sign in if there is no session"),
+            .flag(\.isWithoutProfile, "--no-profile", "with --login: do not save the sign-in as a profile"),
             .group(\.options), .group(\.common),
         ])
 
@@ -36,10 +40,12 @@ struct TokenCommand: RunnableCommand {
     var isHeader = false
     var isForced = false
     var mayLogIn = false
+    var isWithoutProfile = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
+        try UsageError.refuseWithoutLogin(isWithoutProfile, mayLogIn)
         if isHeader, type == .id { throw UsageError("--header is for access tokens, not --type id") }
         if isHeader, common.output == .json {
             throw UsageError("--header and -o json cannot be used together")
@@ -47,6 +53,7 @@ struct TokenCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        let context = context.keepingProfile(!isWithoutProfile)
         // The session before a sign-in. One that a sign-in has just created is not refreshed.
         var earlier: Session?
         let body = { (access: SessionAccess) throws(OIDCError) in
@@ -57,16 +64,15 @@ struct TokenCommand: RunnableCommand {
             if mayLogIn, isForced { isNew = try access.load() != earlier }
             try print(access, forced: isForced && !isNew, context)
         }
-        guard let url else {
-            let access = try SessionAccess(try context.provider(options), mayKeepNothing: mayLogIn)
+        switch try context.target(url, command: "token", options) {
+        case .provider(let provider):
+            let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
             if mayLogIn, isForced { earlier = try? access.load() }
             try access.signingIn(mayLogIn, body)
-            return 0
+        case .resource(let operand):
+            if mayLogIn, isForced { earlier = try? operand.existingAccess()?.load() }
+            try operand.signingIn(mayLogIn, body)
         }
-        let operand = try ResourceOperand(
-            try ResourceOperand.url(url, command: "token", context), options, context)
-        if mayLogIn, isForced { earlier = try? operand.existingAccess()?.load() }
-        try operand.signingIn(mayLogIn, body)
         return 0
     }
 

@@ -17,20 +17,28 @@ struct UserinfoCommand: RunnableCommand {
         options: [
             .value(\.claim, "--claim", "NAME", "print only this claim, as text without quotes"),
             .flag(\.mayLogIn, "--login", "sign in if there is no session"),
+            .flag(\.isWithoutProfile, "--no-profile", "with --login: do not save the sign-in as a profile"),
             .group(\.options), .group(\.common),
         ])
 
     var claim: String?
     var mayLogIn = false
+    var isWithoutProfile = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
+        try UsageError.refuseWithoutLogin(isWithoutProfile, mayLogIn)
         if claim?.isEmpty == true { throw UsageError("--claim takes the name of a claim, not ''") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let provider = try context.provider(options)
+        let context = context.keepingProfile(!isWithoutProfile)
+        guard case .provider(let provider) = try context.target(options) else {
+            throw .usage(
+                "userinfo is about a provider's user, and the session in use is for a resource",
+                hint: "name a profile of a provider with -p: oidc config list")
+        }
         let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
         let claims = try access.signingIn(mayLogIn, fetch)
         guard let claim else {

@@ -6,6 +6,9 @@ import OIDCSystem
 struct CredentialCommandLine {
     let words: [String]
     let settings: Settings
+    /// The profile that the command line names. It names the default one too: after `oidc switch`, the program would
+    /// otherwise get another provider's token.
+    let profile: String?
 
     init(
         _ kind: String, _ context: CommandContext, _ provider: ProviderOptions, type: TokenKind? = nil
@@ -27,7 +30,8 @@ struct CredentialCommandLine {
         }
         let loader = context.settingsLoader
         add("--config", loader.configPath.map(UserFile.absolute))
-        add("-p", loader.profileName)
+        profile = loader.profileName ?? settings.profile
+        add("-p", profile)
         words += try settings.repeatedOptions()
         for resource in provider.resource { add("--resource", resource) }
         for entry in try provider.entries() where entry.origin == .option("--set") {

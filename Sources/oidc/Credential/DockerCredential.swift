@@ -2,6 +2,9 @@ import OIDCCore
 
 /// The protocol of `docker-credential-…` programs.
 enum DockerCredential {
+    /// The name of the program that docker runs; `-PROFILE` may follow, because docker passes no options.
+    static let helper = "docker-credential-oidc"
+
     /// The only error that docker recognizes; it then continues without a password.
     static let notFound = "credentials not found in native keychain"
     static let limit = 65_536

@@ -54,9 +54,13 @@ struct InitDialog {
         say("Known providers:\n\n" + InitDialog.columns(Preset.all.map(\.name)) + "\n")
         var shown: [Preset] = []
         while true {
-            let typed = try line("Provider (a part of its name, or the https URL of any other issuer): ")
+            let typed = try line("Provider (a part of its name, or the URL of any other issuer): ")
             if let url = WebURL(typed), url.isSecure || url.isLoopback {
                 command.options.issuer = typed
+                return nil
+            }
+            if let url = Entrance.url(withoutScheme: typed) {
+                command.options.issuer = url.text
                 return nil
             }
             let answer = ASCII.lowercased(typed)
@@ -113,7 +117,7 @@ struct InitDialog {
         return other
     }
 
-    /// Prompts for the secret's file, or for the secret itself if it can be stored.
+    /// Prompts once, hidden, for the secret or its file. A secret that is typed needs a file of its own.
     private func secret(
         _ command: inout ConfigInitCommand, _ destination: ProfileSecret, _ profiles: JSONObject
     ) throws(OIDCError) -> SecretInput? {
@@ -122,34 +126,41 @@ struct InitDialog {
             say("  \(error.commandLine)")
             isTaken = true
         }
-        let otherwise = isTaken ? "none" : "none, or type the secret next"
-        let named = try required("File that contains the client secret (Enter: \(otherwise)): ") {
-            let isThere = UserFile.isThere(SettingFile.path($0, home: home))
-            return $0.isEmpty || isThere ? nil : "there is no such file"
+        let prompt =
+            isTaken
+            ? "@FILE with the client secret (hidden; Enter: none): "
+            : "Client secret, or @FILE (hidden; Enter: none): "
+        let typed = try required(prompt, isHidden: true) { answer in
+            guard answer.hasPrefix("@") else {
+                return answer.isEmpty || !isTaken ? nil : "only a file can be used here, as in @FILE"
+            }
+            let file = String(answer.dropFirst())
+            return !file.isEmpty && UserFile.isThere(SettingFile.path(file, home: home))
+                ? nil : "there is no such file"
         }
-        if !named.isEmpty {
-            command.options.assignments.append("client_secret_file=\(named)")
+        guard !typed.isEmpty else { return nil }
+        if typed.hasPrefix("@") {
+            command.options.assignments.append("client_secret_file=\(typed.dropFirst())")
             return nil
         }
-        guard !isTaken else { return nil }
-        let typed = try line("Client secret (not shown; Enter: none): ", isHidden: true)
-        guard !typed.isEmpty else { return nil }
         command.options.assignments.append("client_secret_file=\(destination.file)")
         return SecretInput(text: Redacted(typed), destination: destination)
     }
 
     /// Asks a yes-or-no question. An empty answer means yes.
-    func confirms(_ question: String) throws(OIDCError) -> Bool {
-        let answer = ASCII.lowercased(try line("\(question) [Y/n] "))
-        return answer.isEmpty || answer.hasPrefix("y")
+    static func confirms(
+        _ question: String, _ ask: (String, Bool) throws(OIDCError) -> String?
+    ) throws(OIDCError) -> Bool {
+        guard let answer = try ask("\(question) [Y/n] ", false) else { return false }
+        return answer.isEmpty || ASCII.lowercased(answer).hasPrefix("y")
     }
 
     /// Prompts until `problem` returns nil for the answer.
     private func required(
-        _ prompt: String, problem: (String) -> String?
+        _ prompt: String, isHidden: Bool = false, problem: (String) -> String?
     ) throws(OIDCError) -> String {
         while true {
-            let answer = try line(prompt)
+            let answer = try line(prompt, isHidden: isHidden)
             guard let problem = problem(answer) else { return answer }
             say("  \(problem)")
         }

@@ -61,6 +61,12 @@ struct NewProfile {
                 "no \(settings.token.grant.needsUser ? "sign-in" : "token") is possible: \(obstacle.orReported.commandLine)"
             )
         }
+        // The guide says how to write the preset's own file.
+        let own = entries.filter { $0.setting == .clientSecretFile && $0.origin == .option("--set") }
+        for file in settings.client.secretFiles where file.setting != .clientSecretFile || !own.isEmpty {
+            guard !UserFile.isThere(file.path) else { continue }
+            console.warn("\(file.name): there is no file \(DisplayText.clean(file.path))")
+        }
         if console.isJSON { try console.output(json) }
     }
 

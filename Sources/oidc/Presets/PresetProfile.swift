@@ -29,7 +29,7 @@ struct PresetProfile {
             guard !options.contains(where: { setting.isReplaced(by: $0.setting) }) else { continue }
             if let name = preset.missing(in: template, values) {
                 throw OIDCError.usage(
-                    "config init \(preset.name): \(name) is missing",
+                    "\(preset.name): \(name) is missing",
                     hint: line(preset.example(keeping: words)))
             }
             let value = preset.filled(template, values)

@@ -12,6 +12,18 @@ struct ProfileSessions {
         let key: SessionKey?
         let store: String
 
+        /// The provider as lists show it: its issuer, or else its usual name or host. A resource's profile shows
+        /// the resource.
+        var providerName: String {
+            guard let settings else { return "-" }
+            if let issuer = settings.provider.issuer { return issuer }
+            if let preset = Preset.matching(settings)?.preset { return preset.title }
+            if let endpoint = settings.provider.endpoint(.token) {
+                return WebURL(endpoint)?.hostAndPort ?? "-"
+            }
+            return settings.token.resources.first ?? "-"
+        }
+
         /// Returns whether both profiles use one session: signing in or out with one does so with the other.
         fileprivate func shares(with other: Profile) -> Bool {
             guard let key, name != other.name else { return false }
@@ -33,15 +45,24 @@ struct ProfileSessions {
             do throws(OIDCError) {
                 let settings = try file.settings(of: profile.name, home: context.environment["HOME"])
                 try settings.check()
+                let provider = ProfileSessions.provider(settings, context)
                 return Profile(
                     name: profile.name, isDefault: profile.name == chosen, settings: settings, problem: nil,
-                    key: try? ProviderContext(settings, context).sessionKey(), store: settings.store)
+                    key: try? provider.sessionKey(), store: settings.store)
             } catch {
                 return Profile(
                     name: profile.name, isDefault: profile.name == chosen, settings: nil, problem: error,
                     key: nil, store: "")
             }
         }
+    }
+
+    /// Returns the provider of a profile; for one that names only a resource, that of the last sign-in to it.
+    private static func provider(_ settings: Settings, _ context: CommandContext) -> ProviderContext {
+        let linked = settings.ownResource.flatMap { url in
+            (try? ResourceOperand(url, settings, context).linked()) ?? nil
+        }
+        return linked ?? ProviderContext(settings, context)
     }
 
     /// Returns the names of the other profiles that share a profile's session.
@@ -59,6 +80,21 @@ struct ProfileSessions {
                     session: $0, profile: profile.name, location: store.location(of: key), now: context.now)
             }
         }
+    }
+
+    /// Returns who is signed in, with which account, and the other profiles that share the session.
+    func state(_ profile: Profile) -> String {
+        if let problem = profile.problem { return "not valid: \(problem.message)" }
+        let state =
+            switch report(profile) {
+            case .failure(let error): "cannot be read: \(error.message)"
+            case .success(nil): "no"
+            case .success(let report?): report.isUsable ? report.who : "expired (\(report.who))"
+            }
+        let account = profile.settings?.token.account.map { ", account \($0)" } ?? ""
+        let others = sharing(with: profile)
+        return state + account
+            + (others.isEmpty ? "" : ", same session as \(others.joined(separator: ", "))")
     }
 
     /// Returns the names of the other profiles that share the session of the named or default profile.

@@ -53,7 +53,11 @@ extension ResourceOperand {
                 provider: provider, access: access, earlier: access.key == key ? earlier : nil)
             signIn.takesAny = true
             signIn.needed = evidence.scope
-            do throws(OIDCError) { return try signIn.run() } catch {
+            do throws(OIDCError) {
+                let access = try signIn.run()
+                SignInProfile.remember(access)
+                return access
+            } catch {
                 guard let next = evidence.next(after: error, of: provider) else {
                     throw provider.registeringAgain(provider.naming(error))
                 }

@@ -105,7 +105,9 @@ extension ResourceOperand {
             ResourceOwnership(entries: entries).entries(for: link.issuer), isRegistered: registered != nil)
         layers.addLinkScope(unless: scope)
         layers.addSettingsOfLink()
-        let isOwnProfile = ownership.isOwned(.profile, by: [link.issuer])
+        // The URL says all that the profile of a resource does.
+        let isOwnProfile =
+            settings.ownResource == nil && ownership.isOwned(.profile, by: [link.issuer])
         let profile = namedProfile ?? link.profile ?? (isOwnProfile ? settings.profile : nil)
         return ProviderContext(
             context.settings(profile: profile, layers.found + layers.own), context, target: target)

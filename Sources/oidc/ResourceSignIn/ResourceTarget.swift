@@ -116,6 +116,14 @@ struct ResourceRecords {
             hint: .text(line))
     }
 
+    /// Renames the profile in the links of its sign-ins; nil if the profile was removed.
+    func rename(profile: String, to name: String?) {
+        for var link in (try? links.all()) ?? [] where link.profile == profile {
+            link.profile = name
+            try? links.keep(link)
+        }
+    }
+
     /// Removes the links that lead to a session.
     func forget(_ key: SessionKey) {
         for resource in key.resources {

@@ -112,7 +112,9 @@ private struct FileStructure {
     let path: String
     let option: String
 
+    /// Parses the file. An empty file, as `touch` makes it, has no settings.
     func document(_ bytes: [UInt8]) throws(OIDCError) -> JSONObject {
+        guard bytes.contains(where: { !" \t\r\n".utf8.contains($0) }) else { return JSONObject() }
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch {
             throw fault("is not valid JSON (\(error.inFile))")

@@ -77,6 +77,56 @@ struct ProfileEditor {
         }
     }
 
+    /// Removes a profile. If it was the default one, no profile is the default afterwards, unless only one is left.
+    func remove(_ name: String) throws(OIDCError) -> Outcome {
+        try rewrite { own throws(OIDCError) in
+            guard let own, case let file = try loader.parsed(own),
+                let profile = try file.profile(named: name)
+            else { throw noFile }
+            guard !file.isFlat else { return (Array("{}\n".utf8), Outcome(profile: name, remaining: nil)) }
+            var text = JSONText(own.bytes)
+            if file.defaultProfile == profile.name { text.remove("default_profile", in: []) }
+            text.remove(profile.name, in: ["profiles"])
+            return (text.bytes, Outcome(profile: name, remaining: nil))
+        }
+    }
+
+    /// Renames a profile, also where another profile names it.
+    func rename(_ name: String, to other: String) throws(OIDCError) -> Outcome {
+        try ProfileWriter.checkName(other)
+        return try rewrite { own throws(OIDCError) in
+            guard let own, case let file = try loader.parsed(own),
+                let profile = try file.profile(named: name)
+            else { throw noFile }
+            guard !file.profiles.contains(where: { $0.name == other }) else {
+                throw .usage(
+                    "profile \(DisplayText.quoted(other)) already exists in \(DisplayText.clean(path))",
+                    hint: "choose another name, or: oidc config rm \(ShellWord.quoted(other))"
+                        + loader.configOption)
+            }
+            guard !file.isFlat else {
+                var profiles = JSONObject()
+                profiles[other] = .object(profile.values)
+                return edited(ProfileWriter.file(profiles, default: other), other)
+            }
+            var text = JSONText(own.bytes)
+            // The profile used without -p stays the same.
+            if try file.profile(named: nil)?.name == profile.name, file.profiles.count > 1 {
+                text.set("default_profile", to: .string(other), in: [], first: true)
+            } else if file.defaultProfile == profile.name {
+                text.set("default_profile", to: .string(other), in: [])
+            }
+            text.set(other, to: .object(profile.values), in: ["profiles"])
+            text.remove(profile.name, in: ["profiles"])
+            let setting = Setting.userProfile.name
+            for user in file.profiles where user.values[setting]?.string == profile.name {
+                let user = user.name == profile.name ? other : user.name
+                text.set(setting, to: .string(other), in: ["profiles", user])
+            }
+            return edited(text.bytes, other)
+        }
+    }
+
     private func edited(_ bytes: [UInt8], _ profile: String) -> (bytes: [UInt8], outcome: Outcome) {
         (bytes, Outcome(profile: profile, remaining: problem(bytes, profile: profile)))
     }

@@ -14,24 +14,51 @@ struct ProfileWriter {
     ) throws(OIDCError) {
         try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
             try checkName(name, replacing: replacing)
-            var profile = JSONObject()
-            for entry in try entries(try profiles()) {
-                profile[entry.setting.name] = entry.setting.kind.resolved(
-                    entry.value, in: UserFile.currentDirectory)
-            }
-            return try written(.object(profile), as: name)
+            return try written(ProfileWriter.profile(try entries(try profiles())), as: name)
         }
     }
 
+    /// Adds a profile for which `make` chooses the name and the settings, under the file's lock. Returns the name;
+    /// nil if `make` returns nil, and then the file stays as it is.
+    ///
+    /// The profile becomes the default one only if there is no other.
+    func add(
+        _ make: (JSONObject) throws(OIDCError) -> (name: String, entries: [SettingLayers.Entry])?
+    ) throws(OIDCError) -> String? {
+        guard try make(try profiles()) != nil else { return nil }
+        var added: String?
+        try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
+            let profiles = try profiles()
+            // Another process may have added it meanwhile.
+            guard let made = try make(profiles) else { return try file()?.bytes ?? [] }
+            added = made.name
+            return try written(
+                ProfileWriter.profile(made.entries), as: made.name, keepingDefault: !profiles.isEmpty)
+        }
+        return added
+    }
+
+    private static func profile(_ entries: [SettingLayers.Entry]) -> JSONValue {
+        var profile = JSONObject()
+        for entry in entries {
+            profile[entry.setting.name] = entry.setting.kind.resolved(
+                entry.value, in: UserFile.currentDirectory)
+        }
+        return .object(profile)
+    }
+
     /// Returns the new file. If the old one has a list of profiles, the text around the profile is kept.
-    private func written(_ profile: JSONValue, as name: String) throws(OIDCError) -> [UInt8] {
+    /// `keepingDefault` leaves a file without a default profile without one.
+    private func written(
+        _ profile: JSONValue, as name: String, keepingDefault: Bool = false
+    ) throws(OIDCError) -> [UInt8] {
         if let old = try file(), !(try ConfigurationFile(parsing: old.bytes, path: path).isFlat) {
             var text = JSONText(old.bytes)
             // The profile used without -p stays the same, even if it was only used because there was no
             // other.
-            let chosen = try chosen(in: text.bytes) ?? name
+            let chosen = try chosen(in: text.bytes) ?? (keepingDefault ? nil : name)
             text.set(name, to: profile, in: ["profiles"])
-            if try self.chosen(in: text.bytes) != chosen {
+            if let chosen, try self.chosen(in: text.bytes) != chosen {
                 text.set("default_profile", to: .string(chosen), in: [], first: true)
             }
             return text.bytes

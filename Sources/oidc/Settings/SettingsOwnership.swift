@@ -37,6 +37,8 @@ struct SettingsOwnership {
             .revocationEndpoint, .introspectionEndpoint,
         ]
 
+        var namesNothing: Bool { issuer == nil && endpoints.isEmpty && clientID == nil }
+
         private var origins: [String] {
             ([issuer] + endpoints.map(\.value.string)).compactMap { $0.flatMap(WebURL.ofIssuer)?.origin }
         }
@@ -73,6 +75,8 @@ struct SettingsOwnership {
     }
 
     private var owners: [Owner] = []
+    /// Whether options name a provider.
+    private var isProviderAnOption = false
     private var used = Owner()
 
     /// Creates the rules for all entries, strongest first.
@@ -84,6 +88,9 @@ struct SettingsOwnership {
             used = used.overridden(by: entries.filter { $0.origin.layer == layer })
             owners.append(used)
         }
+        isProviderAnOption = entries.contains {
+            $0.origin.layer == .options && [.issuer, .tokenEndpoint].contains($0.setting)
+        }
         let clientID = entries.first { $0.setting == .clientID && allows($0) }
         used.clientID = clientID?.value.string
     }
@@ -94,6 +101,9 @@ struct SettingsOwnership {
         }
         let owner = owners[entry.origin.layer.rawValue]
         switch entry.setting.owner {
+        // A profile with a resource and no provider is that of a sign-in to the resource's URL.
+        case .anyone where entry.setting == .resource && entry.origin.layer == .profile:
+            return !(isProviderAnOption && owner.namesNothing)
         case .anyone: return true
         case .provider:
             // A client ID is not a secret: one in a variable is also used for an issuer in an option.

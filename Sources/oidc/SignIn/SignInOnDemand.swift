@@ -142,7 +142,9 @@ extension SessionAccess {
             if let earlier, case .wider(let wanted) = earlier.source(for: demand()) {
                 provider = provider.requesting((earlier.requestedScope ?? Scope("")).union(wanted))
             }
-            return try body(try SignInOnDemand(provider: provider, access: self, earlier: earlier).run())
+            let access = try SignInOnDemand(provider: provider, access: self, earlier: earlier).run()
+            SignInProfile.remember(access)
+            return try body(access)
         }
     }
 }

@@ -60,7 +60,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("config get issuer", "unknown command 'get'", "oidc config show"),
         Mistake("config ls", "unknown command 'ls'", "oidc config list"),
         Mistake(
-            "config delete work", "unknown command 'delete'", "a setting is removed with oidc config unset"),
+            "config delete work", "unknown command 'delete'", "oidc config rm NAME"),
         Mistake(
             "config init https://login.example.com", "expected the name of a provider, found the URL",
             "oidc config init --issuer https://login.example.com --client-id ID"),
@@ -73,7 +73,47 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "login https://bücher.example/x",
             "\"https://bücher.example/x\" has a host in other letters than ASCII: write it as DNS does, with xn--",
             "oidc help login"),
-        Mistake("login localhost:1/x", "\"localhost:1/x\" is not a URL", "oidc login http://localhost:1/x"),
+        Mistake(
+            "login localhost", "is not a profile, a provider known by name, or a URL",
+            "oidc login http://localhost"),
+        Mistake("login gihub", "did you mean github?", "oidc login github"),
+        Mistake("login wrok", "did you mean work?", "oidc login work"),
+        Mistake("login GitLab", "did you mean gitlab?", "oidc login gitlab"),
+        Mistake(
+            "login nothinglikeit", "is not a profile, a provider known by name, or a URL",
+            "oidc help providers"),
+        Mistake("login github", "client_id is not given", "oidc login github --client-id ID"),
+        Mistake("login github --flow device", "client_id is not given", "oidc login github --client-id ID"),
+        Mistake(
+            "login keycloak realm=a", "keycloak: domain is missing",
+            "oidc login keycloak domain=https://sso.example.com realm=a --client-id ID"),
+        Mistake(
+            "login okta domian=a.okta.com --client-id x", "okta has no parameter \"domian\"",
+            "oidc login okta domain=a.okta.com --client-id x"),
+        Mistake("login okta a.okta.com", "okta takes NAME=VALUE", "oidc login okta"),
+        Mistake(
+            "login tenant=contoso.com", "the provider's name is missing before \"tenant=contoso.com\"",
+            "oidc login entra tenant=contoso.com --client-id ID"),
+        Mistake(
+            "login work realm=a", "unexpected argument \"realm=a\" after \"work\"",
+            "parameters are for a provider known by name"),
+        Mistake("login work -p home", "the profile is named twice: \"work\" and -p", "leave -p out"),
+        Mistake(
+            "login github -p work --client-id x", "profile \"work\" is not for github",
+            "choose another name with -p"),
+        Mistake("login ftp://login.example.com", "is not an http or https URL", "oidc help login"),
+        Mistake("login htps://login.example.com", "is not an http or https URL", "oidc help login"),
+        Mistake("login me@sso.example.com", "is not a profile", "oidc login https://sso.example.com"),
+        Mistake("switch wrok", "did you mean work?", "oidc config list"),
+        Mistake("switch", "no profile is named", "oidc switch work"),
+        Mistake("switch work -p home", "the profile is named twice", "oidc help switch"),
+        Mistake("use work", "unknown command 'use'", "oidc switch NAME"),
+        Mistake("config rm wrok", "did you mean work?", "oidc config list"),
+        Mistake("config rename work home", "profile \"home\" already exists", "choose another name"),
+        Mistake("config rename work", "oidc config rename needs NEW-NAME", "oidc help config rename"),
+        Mistake("config rename work ''", "a profile needs a name", "oidc help config rename"),
+        Mistake("token --no-profile", "--no-profile requires --login", "oidc help token"),
+        Mistake("config remove work", "unknown command 'remove'", "oidc config rm NAME"),
         Mistake(
             "token http://api.example/x", "http://api.example is plain http, which is for this machine only",
             "use https"),
@@ -133,7 +173,8 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),
         Mistake("login --timeout", "--timeout needs a value", "oidc help login"),
-        Mistake("login me", "\"me\" is not a URL", "oidc help login"),
+        Mistake(
+            "login me", "\"me\" is not a profile, a provider known by name, or a URL", "oidc help providers"),
         Mistake(
             "token mcp.example.com", "\"mcp.example.com\" is not a URL", "oidc token https://mcp.example.com"),
         Mistake(

@@ -66,8 +66,8 @@ extension Mistake {
             "config check --config trailing.json", "(line 2, column 32: trailing comma)",
             "fix it, then: oidc config check --config trailing.json"),
         Mistake(
-            "token --config empty.json", "configuration empty.json is not valid JSON (it is empty)",
-            "fix it, then: oidc config check --config empty.json"),
+            "token --config empty.json", "issuer is not set",
+            "oidc config init --config empty.json --issuer URL --client-id ID"),
         Mistake(
             "token --config single.json", "(line 1, column 2: single quotes; JSON has double quotes)",
             "fix it, then: "),

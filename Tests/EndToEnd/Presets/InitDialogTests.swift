@@ -48,7 +48,7 @@ struct InitDialogTests {
         let script = Script(["nothing like it", "spotif", "cid"])
         #expect(try script.run().command.provider == "spotify")
         #expect(script.shown.contains { $0.contains("no known provider matches \"nothing like it\"") })
-        let numbered = Script(["githu", "2", "cid", "", ""])
+        let numbered = Script(["githu", "2", "cid", ""])
         #expect(try numbered.run().command.provider == "github-app")
         #expect(numbered.shown.contains { $0.contains("  2  github-app: GitHub App") })
     }
@@ -69,26 +69,32 @@ struct InitDialogTests {
         command.provider = "keycloak"
         command.words = ["domain=https://sso.example.com"]
         command.options.clientID = "cid"
-        let result = try Script(["main", "", ""]).run(command)
+        let result = try Script(["main", ""]).run(command)
         #expect(result.command.words == ["domain=https://sso.example.com", "realm=main"])
         #expect(result.secret == nil)
         command = ConfigInitCommand()
         command.options.assignments = ["issuer=https://a.example", "client_id=cid", "client_secret_file=f"]
         #expect(try Script([]).run(command).command.provider == nil)
         command.options.assignments = ["token_endpoint=https://a.example/token"]
-        #expect(try Script(["cid", "", ""]).run(command).command.options.issuer == nil)
+        #expect(try Script(["cid", ""]).run(command).command.options.issuer == nil)
     }
 
     @Test("any other issuer is accepted as a URL, as it was typed")
     func issuer() throws {
-        let result = try Script(["https://Login.example.com/Tenant", "cid", "", ""]).run()
+        let result = try Script(["https://Login.example.com/Tenant", "cid", ""]).run()
         #expect(result.command.provider == nil)
         #expect(result.command.options.issuer == "https://Login.example.com/Tenant")
+        for (typed, issuer) in [
+            ("login.example.com", "https://login.example.com"), ("localhost:8080", "http://localhost:8080"),
+            ("sso.example.com/realms/a", "https://sso.example.com/realms/a"),
+        ] {
+            #expect(try Script([typed, "cid", ""]).run().command.options.issuer == issuer)
+        }
     }
 
     @Test("a typed secret is hidden and kept in a file of its own, not in the profile or the arguments")
     func secret() throws {
-        let script = Script(["bitbucket", "key", "", "hunter2"])
+        let script = Script(["bitbucket", "key", "hunter2"])
         let result = try script.run()
         #expect(
             result.secret?.text.revealed == "hunter2"
@@ -101,16 +107,16 @@ struct InitDialogTests {
 
     @Test("the secret file must exist; a public client is not prompted for a secret")
     func secretFile() throws {
-        let script = Script(["bitbucket", "key", "/no/such/file", "/etc/hostname"])
+        let script = Script(["bitbucket", "key", "@/no/such/file", "@/etc/hostname"])
         #expect(try script.run().command.options.assignments == ["client_secret_file=/etc/hostname"])
-        let home = Script(["bitbucket", "key", "~/no-such-file", "~/hostname"])
+        let home = Script(["bitbucket", "key", "@~/no-such-file", "@~/hostname"])
         #expect(try home.run().command.options.assignments == ["client_secret_file=~/hostname"])
         #expect(try Script(["spotify", "cid"]).run().secret == nil)
     }
 
     @Test("an existing profile is not replaced: the prompt asks for another name")
     func profile() throws {
-        let script = Script(["bitbucket", "default", "a\u{1}b", "work", "key", "", "x"])
+        let script = Script(["bitbucket", "default", "a\u{1}b", "work", "key", "x"])
         let result = try script.run(profiles: ["default": [:]])
         #expect(script.shown.contains { $0.contains("no invisible ones") })
         #expect(result.command.common.profile == "work")
@@ -124,15 +130,17 @@ struct InitDialogTests {
         let path = program.home.appendingPathComponent("config.json").path
         let file = program.home.appendingPathComponent("default.secret").path
         try Data("theirs".utf8).write(to: URL(fileURLWithPath: file))
-        let answers = ["bitbucket", "key", ""]
-        let script = Script(answers)
-        #expect(try script.run(path: path).secret == nil && script.hidden.isEmpty)
+        let answers = ["bitbucket", "key"]
+        let script = Script(answers + ["hunter2", ""])
+        #expect(try script.run(path: path).secret == nil)
+        #expect(Set(script.hidden) == ["@FILE with the client secret (hidden; Enter: none): "])
+        #expect(script.shown.contains("  only a file can be used here, as in @FILE"))
         #expect(script.shown.contains { $0.contains("a secret already exists at \(file) (move it away") })
         var command = ConfigInitCommand()
         command.isForced = true
         #expect(try Script(answers + ["hunter2"]).run(command, path: path).secret != nil)
         let others: JSONValue = ["other": ["client_secret_file": "default.secret"]]
-        let forced = Script(answers)
+        let forced = Script(answers + [""])
         #expect(try forced.run(command, profiles: others, path: path).secret == nil)
         #expect(forced.shown.contains { $0.contains(" (choose another name with -p)") })
     }
@@ -177,8 +185,8 @@ struct InitDialogTests {
             ["-c", #"exec script -qec "$PROGRAM config init" /dev/null >&2"#], input: .open,
             ["PROGRAM": Program.path], executable: "/bin/sh")
         for (prompt, answer) in [
-            ("issuer): ", "bitbuck"), ("Client ID: ", "key"), ("secret next): ", ""),
-            ("Enter: none): ", "hunter2"), ("[Y/n] ", "n"),
+            ("issuer): ", "bitbuck"), ("Client ID: ", "key"), ("@FILE (hidden; Enter: none): ", "hunter2"),
+            ("[Y/n] ", "n"),
         ] {
             let isAsked = run.errorOutput { $0.contains(prompt) ? true : nil } ?? false
             #expect(isAsked, "\(prompt) in \(run.errorOutput)")

@@ -62,7 +62,7 @@ struct ProviderByURLTests {
             $0.metadataPath = "/realm/.well-known/openid-configuration"
         }
         let options = ["--client-id", "mine", "--scope", "api"]
-        expectSuccess(try world.run(["login", world.server.issuer] + options))
+        expectSuccess(try world.run(["login", world.server.issuer, "--no-profile"] + options))
         #expect(
             world.server.paths.filter { $0.contains("/openid-") || $0.contains("/oauth-auth") }
                 == ["/realm/.well-known/openid-configuration"])

@@ -204,11 +204,11 @@ struct ResourceSessionTests {
             let outcome = try world.run(words)
             #expect(outcome.status == 2 && world.requests.isEmpty, "\(words) \(outcome)")
         }
-        let hint = try world.run(["login", "mcp.example.com/mcp"]).errorOutput
-        #expect(hint.contains("try: oidc login https://mcp.example.com/mcp"), "\(hint)")
+        let hint = try world.run(["token", "mcp.example.com/mcp"]).errorOutput
+        #expect(hint.contains("try: oidc token https://mcp.example.com/mcp"), "\(hint)")
         try world.configure(#"{"profiles":{"work":{"issuer":"https://op.example"}}}"#)
-        let name = try world.run(["login", "work"]).errorOutput
-        #expect(name.contains("\"work\" is not a URL") && name.contains("try: oidc login -p work"), "\(name)")
+        let name = try world.run(["token", "work"]).errorOutput
+        #expect(name.contains("\"work\" is not a URL") && name.contains("try: oidc token -p work"), "\(name)")
     }
 
     @Test("agents get the header of a session, and what to paste")

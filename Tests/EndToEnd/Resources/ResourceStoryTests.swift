@@ -29,6 +29,29 @@ struct ResourceStoryTests {
         #expect(world.tabs.count == 2)
     }
 
+    @Test("a sign-in to a URL is saved under the host's name, and the commands after it need no URL")
+    func saved() throws {
+        let world = try ResourceWorld()
+        let login = try world.run(["login", world.url])
+        expectSuccess(login)
+        #expect(login.errorOutput.hasSuffix("\nSaved as profile 127.0.0.1\n"), "\(login)")
+        let token = try world.run(["token"])
+        expectSuccess(token)
+        #expect(try world.run(["token", world.url]).output == token.output)
+        let listed = try world.run(["config", "list"])
+        #expect(listed.output.contains("*  127.0.0.1") && listed.output.contains(world.url), "\(listed)")
+        #expect(try !world.run(["login", world.url]).errorOutput.contains("Saved"))
+        // A sign-in to another provider is not for the resource.
+        let provider = try ProviderServer()
+        let other = try world.program.signIn(at: provider, [provider.origin, "--client-id", "demo"])
+        #expect(other.errorOutput.contains("Saved as profile 127.0.0.1-2\n"), "\(other)")
+        #expect(!other.errorOutput.contains("resource"))
+        expectSuccess(try world.run(["logout"]))
+        let after = try world.run(["token"])
+        #expect(
+            after.status == 3 && after.errorOutput.hasSuffix("  try: oidc login \(world.url)\n"), "\(after)")
+    }
+
     @Test("login URL alone: five requests, and one more where GET is answered with a challenge or not at all")
     func loginCounts() throws {
         for status in [401, 404, 405] {

@@ -94,7 +94,7 @@ struct ResourceUseTests {
         }
     }
 
-    @Test("who uses URLs only: logout names them, doctor finds no problem, status needs no provider")
+    @Test("who uses URLs only: logout ends the session, doctor finds no problem, status needs no provider")
     func urlsOnly() throws {
         let world = try ResourceWorld()
         try world.configure(#"{"client_metadata_url":"https://client.example/oidc.json"}"#)
@@ -109,13 +109,14 @@ struct ResourceUseTests {
         try FileManager.default.removeItem(atPath: world.program.home.path + "/.config/oidc/config.json")
         #expect(try provider()?["result"] == "problem")
         expectSuccess(try world.run(["login", world.url]))
-        let logout = try world.run(["logout"])
-        #expect(
-            logout.status == 2 && logout.errorOutput.hasSuffix("try: oidc logout \(world.url)\n"), "\(logout)"
-        )
         #expect(try provider()?["detail"]?.string?.contains(world.url) == true)
-        expectSuccess(try world.run(["logout", "--all"]))
-        #expect(try world.run(["logout"]).errorOutput.contains("oidc config init"))
+        let logout = try world.run(["logout"])
+        #expect(logout.status == 0 && logout.errorOutput.contains("Signed out"), "\(logout)")
+        let status = try world.run(["status"])
+        #expect(
+            status.status == 3 && status.errorOutput.hasSuffix("  try: oidc login \(world.url)\n"),
+            "\(status)")
+        #expect(try world.run(["logout"]).errorOutput.contains("there was no session"))
     }
 
     @Test("a sign-in whose record cannot be written fails before the browser opens")

@@ -30,7 +30,7 @@ struct CredentialSetupTests {
                 apiVersion: v1
                 kind: Config
                 users:
-                - name: oidc
+                - name: "oidc-wo rk"
                   user:
                     exec:
                       apiVersion: client.authentication.k8s.io/v1
@@ -63,7 +63,7 @@ struct CredentialSetupTests {
             ])
         #expect(
             kubectl.output.contains(
-                #"args: ["credential", "kubectl", "--issuer", "https://b.example", "--client-id", "c", "#
+                #"args: ["credential", "kubectl", "-p", "wo rk", "--issuer", "https://b.example", "--client-id", "c", "#
                     + #""--audience", "a"]"#), "\(kubectl)")
         let password = try world.run(
             ["credential", "kubectl", "--setup"], ["OIDC_ISSUER": "https://me:hunter2@b.example"])
@@ -74,8 +74,40 @@ struct CredentialSetupTests {
         #expect(docker.code == 0)
         #expect(docker.errors.contains("the profile has to set docker_registries"), "\(docker)")
         #expect(!(try world.run(["credential", "docker", "--setup"])).errors.contains("has to hold"))
+        try world.configure(["profiles": ["work": ["issuer": .string(world.issuer), "client_id": "demo"]]])
         let google = try world.run(["credential", "gcp", "--setup"]).json()
-        #expect(google["credential_source"]?["executable"]?["command"]?.string == "\(program) credential gcp")
+        #expect(
+            google["credential_source"]?["executable"]?["command"]?.string
+                == "\(program) credential gcp -p work")
+    }
+
+    @Test("the setup names the profile, also the default one, and kubectl's user is named after it")
+    func profiles() throws {
+        let world = try ToolWorld()
+        let registries: JSONValue = [["host": "registry.example.com"]]
+        try world.configure([
+            "default_profile": "default",
+            "profiles": [
+                "default": ["issuer": .string(world.issuer), "client_id": "demo"],
+                "work": [
+                    "issuer": .string(world.issuer), "client_id": "demo", "docker_registries": registries,
+                ],
+            ],
+        ])
+        for (options, user) in [
+            ([], "oidc"), (["-p", "work"], "oidc-work"),
+            (["-p", "work", "--account", "bob"], "oidc-work-bob"),
+            (["--account", "bob"], "oidc-default-bob"),
+        ] as [([String], String)] {
+            let setup = try world.run(["credential", "kubectl", "--setup"] + options)
+            #expect(setup.output.contains("- name: \(user)\n") && setup.output.contains(#""-p""#), "\(setup)")
+            #expect(setup.errors.contains("kubectl --user=\(user) …"))
+        }
+        let docker = try world.run(["credential", "docker", "--setup", "-p", "work"])
+        #expect(
+            try JSONValue(parsing: docker.output)["credHelpers"]?["registry.example.com"]?.string
+                == "oidc-work")
+        #expect(docker.errors.contains("~/.local/bin/docker-credential-oidc-work"))
     }
 
     @Test(

@@ -1,0 +1,58 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+struct ConfigRemoveCommand: RunnableCommand {
+    static let name = "rm"
+    static let summary = "Remove a profile"
+    static let declaration = Declaration<ConfigRemoveCommand>(
+        discussion: """
+            Removes a profile from the configuration file, and keeps the rest of the file as it is. Its session and \
+            its secret's file stay: log out first to end the session.
+            """,
+        examples: [
+            Example("oidc config rm work", "remove the profile work"),
+            Example("oidc logout -p work && oidc config rm work", "and end its session first"),
+        ],
+        operands: [.required(\.profile, "NAME", "the profile", completion: .dynamic("profiles"))],
+        options: [.group(\.common)])
+
+    var profile = ""
+    var common = CommonOptions()
+
+    func validate() throws(UsageError) { try common.refuseOther(profile) }
+
+    func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        context.traceConfiguration()
+        let editor = try ProfileEditor(context.settingsLoader)
+        let sessions = ProfileSessions(try context.settingsLoader.file(), context)
+        let removed = sessions.profiles.first { $0.name == profile }
+        _ = try editor.remove(profile)
+        ResourceRecords(context)?.rename(profile: profile, to: nil)
+        let console = context.console
+        console.note(
+            "Removed profile \(DisplayText.clean(profile)) from \(DisplayText.clean(editor.path)).")
+        if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty,
+            case .success(.some) = sessions.report(removed)
+        {
+            console.note("Its session stays; to end it: oidc logout \(key.options)")
+        }
+        let names = (try? context.settingsLoader.file())?.profiles.map(\.name) ?? []
+        if removed?.isDefault == true, names.count > 1, !names.contains("default") {
+            console.note("No profile is the default one now; to choose one: oidc switch NAME")
+        }
+        if console.isJSON {
+            try console.output(["path": .string(editor.path), "removed": .string(profile)])
+        }
+        return 0
+    }
+}
+
+extension CommonOptions {
+    /// Refuses `-p` with another profile than the operand's.
+    func refuseOther(_ operand: String) throws(UsageError) {
+        if let other = profile, other != operand {
+            throw UsageError("the profile is named twice: \(UsageError.quoted(operand)) and -p")
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import CommandLineKit
+import OIDCCore
+import OIDCSystem
+
+/// What the operand of `oidc login` names, in this order: a profile, a provider known by name, a URL.
+enum Entrance {
+    case profile(String)
+    case preset(Preset)
+    case url(WebURL)
+
+    init(_ text: String, profiles: [String], _ context: CommandContext) throws(OIDCError) {
+        if profiles.contains(text) {
+            self = .profile(text)
+        } else if let preset = Preset.named(text) {
+            self = .preset(preset)
+        } else if text.includes("://") {
+            self = .url(try ResourceOperand.url(text, command: "login", context))
+        } else if let url = Entrance.url(withoutScheme: text) {
+            self = .url(url)
+        } else {
+            throw Entrance.unknown(text, profiles)
+        }
+    }
+
+    var url: WebURL? {
+        guard case .url(let url) = self else { return nil }
+        return url
+    }
+
+    /// Returns the URL that a word with a dot or a port means; nil for any other word.
+    static func url(withoutScheme text: String) -> WebURL? {
+        let host = text.prefix { !"/?#".contains($0) }
+        guard host.contains(".") || host.contains(":"), !text.contains("="), !text.contains("@"),
+            let url = WebURL.completing(text), url.fragment == nil
+        else { return nil }
+        return url
+    }
+
+    /// Returns the error for a word that names nothing, with the nearest name or the commands that work.
+    private static func unknown(_ text: String, _ profiles: [String]) -> OIDCError {
+        if let equals = text.firstIndex(of: "="), equals != text.startIndex {
+            return missingName(text, String(text[..<equals]))
+        }
+        let names = profiles + Preset.all.map(\.name)
+        let shown = "\"\(DisplayText.distinct(text, from: names, limit: 80))\""
+        let problem = "\(shown) is not a profile, a provider known by name, or a URL"
+        if let nearest = Nearest.match(text, among: profiles)
+            ?? Nearest.match(ASCII.lowercased(text), among: names)
+        {
+            return .usage(
+                "\(problem), did you mean \(DisplayText.clean(nearest))?",
+                hint: .text("oidc login \(ShellWord.quoted(nearest))"))
+        }
+        // As in `localhost` or `user@sso.example.com`.
+        let meant =
+            ResourceOperand.meantURL(text)
+            ?? (text.contains("@") ? ResourceOperand.meantURL("https://\(text)") : nil)
+        return .usage(
+            problem,
+            hint: meant.map { .text("oidc login \(ShellWord.quoted($0.text))") } ?? "oidc help providers")
+    }
+
+    /// Returns the error for a parameter without the provider that it belongs to.
+    private static func missingName(_ word: String, _ key: String) -> OIDCError {
+        let preset = Preset.all.first { preset in preset.parameters.contains { $0.name == key } }
+        return .usage(
+            "the provider's name is missing before \(DisplayText.quoted(word, limit: 80))",
+            hint: preset.map { .text("oidc login \($0.name) \(ShellWord.quoted(word)) --client-id ID") }
+                ?? "oidc help providers")
+    }
+}
+
+/// The profiles of a provider known by name.
+struct PresetProfiles {
+    let preset: Preset
+    let context: CommandContext
+
+    /// Returns the profile to sign in with; nil if none is for this provider with these parameters and options.
+    func profile(_ words: [String], _ options: [SettingLayers.Entry]) throws(OIDCError) -> String? {
+        guard let file = try context.settingsLoader.file() else { return nil }
+        let identity: [Setting] = [.issuer, .tokenEndpoint, .clientID, .account]
+        let fitting = file.profiles.map(\.name).filter { name in
+            guard let settings = try? file.settings(of: name, home: nil),
+                let match = Preset.matching(settings), match.preset.name == preset.name,
+                words.allSatisfy({ match.has($0) })
+            else { return false }
+            return options.allSatisfy { entry in
+                !identity.contains(entry.setting) || settings.layers[entry.setting] == entry.value
+            }
+        }
+        if fitting.count < 2 { return fitting.first }
+        if let chosen = try file.profile(named: nil)?.name, fitting.contains(chosen) { return chosen }
+        let lines = fitting.prefix(5).map { "oidc login \(ShellWord.quoted($0))" }
+        throw .usage(
+            "several profiles are for \(preset.name): "
+                + DisplayText.clean(fitting.joined(separator: ", "), limit: 200),
+            hint: .text(lines.joined(separator: ", or: ")))
+    }
+}
+
+extension PresetMatch {
+    /// Returns whether a parameter has a value, given as `NAME=VALUE`.
+    fileprivate func has(_ word: String) -> Bool {
+        preset.parameters.contains { parameter in
+            guard word.hasPrefix("\(parameter.name)="), let value = values[parameter.name] else {
+                return false
+            }
+            return parameter.check.completed(String(word.dropFirst(parameter.name.count + 1))) == value
+        }
+    }
+}

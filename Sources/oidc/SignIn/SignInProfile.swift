@@ -1,0 +1,181 @@
+import OIDCCore
+import OIDCSystem
+
+/// The profile that a sign-in leaves behind, so the commands after it need no options.
+struct SignInProfile {
+    private let provider: ProviderContext
+    private let key: SessionKey
+    /// The name to use if it is not taken.
+    private let given: String?
+
+    /// A profile that was written, and the line that says so.
+    struct Saved {
+        let name: String
+        let note: String
+    }
+
+    /// Writes the profile of a sign-in by options, name or URL that no profile describes. `name` is the name to use if
+    /// it is not taken. A file that cannot be written is a warning.
+    static func saved(_ access: SessionAccess, as name: String? = nil) -> Saved? {
+        let isStored = !(access.store is MemorySessionStore || access.store is UnavailableStore)
+        let profile = SignInProfile(provider: access.provider, key: access.key, given: name)
+        guard isStored, access.provider.context.keepsProfile, profile.isNamed else { return nil }
+        return profile.written()
+    }
+
+    /// Writes the profile, and reports it.
+    static func remember(_ access: SessionAccess) {
+        if let saved = saved(access) { access.provider.context.console.note(saved.note) }
+    }
+
+    private var settings: Settings { provider.settings }
+    private var layers: SettingLayers { settings.layers }
+
+    /// Whether an option or an operand names the provider or client. Settings that came from variables alone are there
+    /// for the next command too.
+    private var isNamed: Bool {
+        if let target = provider.target {
+            // A client that a profile configures, and a profile that was named, describe the sign-in.
+            return target.link.profile == nil && target.operand.namedProfile == nil && key.grant.needsUser
+        }
+        return [Setting.issuer, .tokenEndpoint, .clientID].contains {
+            layers.entry($0)?.origin.layer == .options
+        }
+    }
+
+    private func written() -> Saved? {
+        guard let path = provider.context.settingsLoader.path else { return nil }
+        let name: String?
+        do throws(OIDCError) {
+            name = try ProfileWriter(path: path).add { profiles throws(OIDCError) in
+                guard !profiles.members.contains(where: { describes($0.value) }) else { return nil }
+                let name = self.name(beside: profiles.names)
+                return (name, try entries(for: name, at: path, beside: profiles))
+            }
+            if let name, let registeredSecret {
+                try ProfileSecret(of: name, beside: path).write(registeredSecret)
+            }
+        } catch {
+            provider.context.console.warn("the sign-in is not saved as a profile: \(error.commandLine)")
+            return nil
+        }
+        guard let name else { return nil }
+        let needed = secretVariables.map { " (needs \($0.joined(separator: " and ")) again)" } ?? ""
+        return Saved(name: name, note: "Saved as profile \(DisplayText.clean(name))\(needed)")
+    }
+
+    /// Returns whether a profile of the file names this provider and client, or this resource.
+    private func describes(_ profile: JSONValue) -> Bool {
+        if let resource = provider.target?.link.resource {
+            guard profile[Setting.issuer.name] == nil else { return false }
+            let named = profile[Setting.resource.name]
+            let own = named?.string.map { [$0] } ?? named?.array?.compactMap(\.string) ?? []
+            return own == [resource] && profile[Setting.account.name]?.string == key.account
+        }
+        let named = profile[Setting.issuer.name]?.string ?? profile[Setting.tokenEndpoint.name]?.string
+        guard let named, profile[Setting.clientID.name]?.string == key.clientID else { return false }
+        return ExactText.isSame(SignInProfile.withoutSlash(named), SignInProfile.withoutSlash(key.provider))
+    }
+
+    private static func withoutSlash(_ url: String) -> String {
+        url.hasSuffix("/") ? String(url.dropLast()) : url
+    }
+
+    /// Returns the profile's name: `default` for the first profile of a provider, else the name of the preset or the
+    /// host, with a number if it is taken. A host's name that is also a preset's would hide the preset.
+    private func name(beside names: [String]) -> String {
+        if let given, !names.contains(given) { return given }
+        if names.isEmpty, provider.target == nil { return "default" }
+        let preset = provider.target == nil ? Preset.matching(settings)?.preset.name : nil
+        let url = provider.target?.link.resource ?? key.provider
+        let host = DisplayText.clean(WebURL.ofIssuer(url)?.host ?? "profile", limit: 200)
+        let base = preset ?? (Preset.named(host) == nil ? host : "\(host)-host")
+        return SignInProfile.free(base, beside: names)
+    }
+
+    /// Returns the name, or the first of `NAME-2`, `NAME-3`, … that is not taken.
+    static func free(_ name: String, beside names: [String]) -> String {
+        var number = 1
+        var free = name
+        while names.contains(free) {
+            number += 1
+            free = "\(name)-\(number)"
+        }
+        return free
+    }
+
+    /// The secret of a client that was registered automatically, which nobody can be asked for again.
+    private var registeredSecret: Redacted<String>? {
+        guard provider.target == nil, let entry = layers.entry(.clientSecret), case .resource = entry.origin
+        else { return nil }
+        return entry.value.string.map { Redacted($0) }
+    }
+
+    /// Returns the settings to write. The secret of a registered client is kept in a file of its own.
+    private func entries(
+        for name: String, at path: String, beside profiles: JSONObject
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
+        guard registeredSecret != nil else { return entries }
+        let secret = ProfileSecret(of: name, beside: path)
+        try secret.check(among: profiles, replacing: false)
+        return entries + [.remembered(.clientSecretFile, .string(secret.file))]
+    }
+
+    private var entries: [SettingLayers.Entry] {
+        if let target = provider.target {
+            // The resource's metadata names the issuer, and the client is kept beside the session.
+            let account = key.account.map { SettingLayers.Entry.remembered(.account, .string($0)) }
+            return [.remembered(.resource, .array([.string(target.link.resource)]))]
+                + (account.map { [$0] } ?? []) + layers.entries.filter { $0.isRemembered && isOfStore($0) }
+        }
+        return layers.entries.filter { $0.isRemembered }
+    }
+
+    private func isOfStore(_ entry: SettingLayers.Entry) -> Bool {
+        [.store, .storeKeyFile, .storeKeyCommand].contains(entry.setting)
+    }
+
+    /// The variables with secrets that the next command needs again, because secrets are not written.
+    private var secretVariables: [String]? {
+        let names: [String] = layers.entries.compactMap { entry in
+            guard case .variable(let name) = entry.origin, entry.holdsSecret else { return nil }
+            return name
+        }
+        return names.isEmpty || provider.target != nil ? nil : names
+    }
+}
+
+extension SettingLayers.Entry {
+    fileprivate static func remembered(_ setting: Setting, _ value: JSONValue) -> SettingLayers.Entry {
+        SettingLayers.Entry(setting: setting, value: value, origin: .option("the sign-in"))
+    }
+
+    /// Whether the value itself is a secret, or holds one.
+    fileprivate var holdsSecret: Bool {
+        setting.kind.isSecret
+            || setting == .store && SessionStoreChoice.holdsPassword(value.string ?? "")
+    }
+
+    /// Whether the setting is for one sign-in only, as an option of `oidc login` is.
+    var isForOneSignIn: Bool {
+        let transient = ["--flow", "--timeout", "--prompt", "--login-hint"]
+        guard case .option(let option) = origin else { return false }
+        return transient.contains(option)
+    }
+
+    /// Whether a profile needs the setting to describe the sign-in: what options said, what belongs to the provider
+    /// or client, and what names the session, wherever it came from.
+    fileprivate var isRemembered: Bool {
+        guard !holdsSecret else { return false }
+        let ofSession: [Setting] = [
+            .scope, .audience, .resource, .account, .store, .storeKeyFile, .storeKeyCommand,
+        ]
+        if ofSession.contains(setting) { return true }
+        switch origin {
+        case .option: return !isForOneSignIn
+        case .variable, .profile: return setting == .issuer || setting.owner != .anyone
+        // What a registration set, such as the redirect URL.
+        case .resource: return true
+        }
+    }
+}
