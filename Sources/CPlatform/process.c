@@ -13,6 +13,7 @@
 
 #ifdef __APPLE__
 #include <crt_externs.h>
+#include <mach-o/dyld.h>
 #else
 extern char **environ;
 
@@ -53,6 +54,23 @@ void oidc_reserve_standard_descriptors(void) {
         int opened = open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY);
         if (opened >= 0 && opened != descriptor) close(opened);
     }
+}
+
+const char *oidc_executable_path(void) {
+#ifdef __APPLE__
+    static char path[4096];
+    uint32_t size = sizeof path;
+    return _NSGetExecutablePath(path, &size) == 0 ? path : NULL;
+#else
+    return "/proc/self/exe";
+#endif
+}
+
+int oidc_detach(void) {
+    pid_t child = fork();
+    if (child < 0) return errno;
+    if (child > 0) _exit(0);
+    return chdir("/") == 0 ? 0 : errno;
 }
 
 int oidc_pipe(int ends[2]) {

@@ -234,3 +234,9 @@ void oidc_end_socket(int descriptor) {
     shutdown(descriptor, SHUT_RDWR);
     while (recv(descriptor, discarded, sizeof discarded, MSG_DONTWAIT) > 0) {}
 }
+
+int oidc_is_listener(int descriptor) {
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0;
+}

@@ -123,6 +123,12 @@ struct TextStyle {
         }.joined(separator: "\n")
     }
 
+    /// Returns a line that is a link to a URL.
+    func linked(_ line: String, to url: WebURL) -> String {
+        guard hasLinks, url.text.utf8.allSatisfy({ ASCII.isVisible($0) }) else { return line }
+        return "\u{1B}]8;;\(url.text)\u{1B}\\\(line)\u{1B}]8;;\u{1B}\\"
+    }
+
     private func painted(_ text: String, _ code: String) -> String {
         isOn ? "\u{1B}[\(code)m\(text)\u{1B}[0m" : text
     }

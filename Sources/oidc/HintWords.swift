@@ -24,21 +24,21 @@ extension Hint {
     }
 }
 
-extension Hint {
-    /// Returns the hint, with the console page for clients if it is known.
-    func commandLine(registrationPage page: String?) -> String {
-        guard case .checkRegistration = self, let page else { return commandLine }
-        return "\(commandLine) (\(page))"
-    }
-}
-
 extension OIDCError {
-    /// Returns the error with the console page for clients in its hint, if the hint is to check the
-    /// registration.
-    func naming(registrationPage page: String?) -> OIDCError {
-        guard case .checkRegistration? = hint, page != nil else { return self }
+    /// Returns the error with the URL to register, and the provider's console page for clients, in its hint, if
+    /// that is to check the registration. `redirectURL` replaces the URL if its port does not matter.
+    func namingRegistration(at known: PresetMatch?, redirectURL: String?) -> OIDCError {
+        guard case .checkRegistration(let url, let clientID)? = hint else { return self }
         var error = self
-        error.hint = hint.map { .text($0.commandLine(registrationPage: page)) }
+        let page = known.map { " (\($0.registrationPage))" } ?? ""
+        // The provider itself has refused the URL.
+        let isRefused = stage == .pushedAuthorization
+        error.hint = .text(
+            isRefused
+                ? "register the redirect URL \(DisplayText.clean(redirectURL ?? url)) for the client "
+                    + "\(DisplayText.clean(clientID))\(page)"
+                : Hint.checkRegistration(redirectURL: redirectURL ?? url, clientID: clientID).commandLine
+                    + page)
         return error
     }
 }
@@ -88,6 +88,8 @@ extension Hint.Advice {
         case .checkACRValues: "check acr_values"
         case .chooseGrant: "the provider does not offer this grant: choose another with --grant"
         case .checkScope: "check --scope"
+        case .leaveOutOpenIDForDevice:
+            "check --scope: some providers refuse openid for device codes, so try --scope profile"
         case .checkTarget: "check --resource and --audience"
         case .giveAudience: "pass a name that is not a URL with --audience"
         case .checkIssuerSpelling:

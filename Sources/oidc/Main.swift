@@ -8,6 +8,9 @@ struct Main {
         Platform.secureStandardDescriptors()
         Platform.forbidDumps()
         let arguments = ProcessEnvironment.arguments
+        if DetachedProcess.task(in: Array(arguments.dropFirst())) == LateResult.task {
+            Platform.exit(LateResult.run())
+        }
         Platform.exit(run(Array(arguments.dropFirst()), calledAs: arguments.first ?? "oidc"))
     }
 

@@ -203,16 +203,26 @@ struct HintWordsTests {
     }
 
     @Test("what to compare with the registration names the place, if a preset knows it")
-    func registration() {
+    func registration() throws {
         let hint = Hint.checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app")
         let words =
-            "check that the redirect URL http://127.0.0.1:1/callback is registered for the client app at the provider"
+            "if the browser shows an error page, it says why; often the redirect URL http://127.0.0.1:1/callback or the client app is not registered there"
         let error = OIDCError(.timedOut, "timed out", hint: hint)
-        #expect(error.naming(registrationPage: nil) == error && hint.commandLine == words)
-        let place = "https://console.example/clients"
-        #expect(error.naming(registrationPage: place).hint == .text("\(words) (\(place))"))
+        #expect(error.namingRegistration(at: nil, redirectURL: nil).hint == .text(words))
+        #expect(hint.commandLine == words)
+        let keycloak = PresetMatch(
+            preset: try #require(Preset.named("keycloak")),
+            values: ["domain": "https://sso.example", "realm": "acme"])
+        let page = "https://sso.example/admin/acme/console > Clients"
+        #expect(
+            error.namingRegistration(at: keycloak, redirectURL: "http://127.0.0.1/callback").hint
+                == .text("\(words.replacing("127.0.0.1:1", with: "127.0.0.1")) (\(page))"))
+        let refused = OIDCError(.refused, "par: no", hint: hint, stage: .pushedAuthorization)
+        #expect(
+            refused.namingRegistration(at: keycloak, redirectURL: "http://127.0.0.1/callback").hint
+                == .text("register the redirect URL http://127.0.0.1/callback for the client app (\(page))"))
         let other = OIDCError(.refused, "no", hint: .signIn)
-        #expect(other.naming(registrationPage: place) == other)
+        #expect(other.namingRegistration(at: keycloak, redirectURL: nil) == other)
     }
 
     @Test("an error after a signal has the class of its exit code")

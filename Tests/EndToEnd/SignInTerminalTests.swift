@@ -164,7 +164,8 @@ struct SignInTerminalTests {
     @Test(
         "URL and code are the last rows; the QR code is drawn only if everything fits",
         arguments: [
-            (80, 24, true), (40, 24, true), (36, 24, false), (80, 22, false), (200, 60, true),
+            (80, 24, true), (40, 28, true), (40, 24, false), (36, 24, false), (80, 22, false),
+            (200, 60, true),
             (20, 10, false),
         ] as [(UInt16, UInt16, Bool)])
     func sizes(columns: UInt16, rows: UInt16, isDrawn: Bool) throws {
@@ -209,7 +210,8 @@ struct SignInTerminalTests {
         #expect(status == 6)
         #expect(text.contains("\u{1B}[33mwarning:\u{1B}[0m unknown prompt \"odd\""), "\(text)")
         #expect(
-            text.contains("\u{1B}[31merror:\u{1B}[0m timed out waiting for the sign-in\n  try: check that"))
+            text.contains(
+                "\u{1B}[31merror:\u{1B}[0m timed out waiting for the sign-in\n  try: if the browser"))
         let piped = try world.program.start(options).finish()
         #expect(!piped.errorOutput.contains("\u{1B}") && piped.errorOutput.contains("\nerror: timed out"))
     }

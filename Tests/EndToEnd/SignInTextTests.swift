@@ -93,11 +93,106 @@ struct SignInTextTests {
             summary(other, profile: nil, style: TextStyle(isOn: true), isMarked: true) == """
                 \u{1B}[32m✓\u{1B}[0m Signed in as alice@example.com
                   where  \(InMemoryProvider.issuer)
-                  until  2027-01-16 14:32, in 24 hours
+                  until  2027-01-16 14:32, in 24 hours; then sign in again, as no refresh token was issued
                   scope  openid email
                 """)
         let endless = try session { $0.tokens.access.expiresAt = nil }
         #expect(summary(endless).contains("  until  unknown, as the provider did not say"))
+    }
+
+    @Test("the account is named beside the user, and the end of the refresh token if the provider said it")
+    func accountAndEnd() throws {
+        let session = try session {
+            $0.key.account = "work"
+            $0.tokens.extra["refresh_expires_in"] = 1_800
+        }
+        let text = summary(session)
+        #expect(text.hasPrefix("Signed in as alice@example.com (account work)\n"))
+        #expect(text.contains("\n  ends   15:02 unless used\n"), "\(text)")
+    }
+
+    @Test("a URL that a browser has opened is one line, cut to the width, with the way to see all of it")
+    func shortURL() throws {
+        let url = try #require(
+            WebURL("https://login.example.com/authorize?a=\(String(repeating: "b", count: 300))"))
+        for width in [200, 120, 80, 60, 40] {
+            for canPress in [true, false] {
+                let line = SignInReporter.shortLine(url, width: width, canPress: canPress)
+                #expect(line.count < width, "\(line)")
+                #expect(line.hasPrefix("  https://login.example"), "\(line)")
+                #expect(line.contains(canPress ? "u shows all" : "-v shows all"), "\(line)")
+            }
+        }
+        #expect(
+            SignInReporter.shortLine(url, width: 90, canPress: true).hasSuffix(
+                "… (oidc login -v or press u shows all of it)"))
+        let short = try #require(WebURL("https://a.example/x"))
+        #expect(SignInReporter.shortLine(short, width: 80, canPress: true) == "  https://a.example/x")
+    }
+
+    @Test(
+        "the ssh line names the user and the address that the user's own machine reached",
+        arguments: [
+            (["SSH_CONNECTION": "10.0.0.1 50000 10.0.0.2 22", "USER": "me", "HOSTNAME": "h"], "me@10.0.0.2"),
+            (["SSH_CONNECTION": "10.0.0.1 50000 10.0.0.2 2222", "USER": "me"], "-p 2222 me@10.0.0.2"),
+            (["SSH_TTY": "/dev/pts/0", "HOSTNAME": "h"], "h"), (["USER": "me"], "me@THIS-HOST"),
+            (["SSH_CONNECTION": "odd", "LOGNAME": "me"], "me@THIS-HOST"),
+            (["SSH_CONNECTION": "a b $(id) 22", "USER": "me"], "'me@$(id)'"),
+        ] as [([String: String], String)])
+    func remote(environment: [String: String], words: String) {
+        #expect(SignInReporter.remote(Variables(environment)) == words)
+    }
+
+    @Test(
+        "the device code says who asks and from where, and names a page on another host than the provider's")
+    func deviceOrigin() throws {
+        let provider = try InMemoryProvider { _ in }
+        let code = try #require(try? provider.login().requestDeviceCode())
+        func text(_ issuer: String) -> String {
+            DeviceCodeText(
+                authorization: code,
+                origin: DeviceCodeText.Origin(clientID: "cli", machine: "build1", provider: WebURL(issuer))
+            ).text
+        }
+        let asks =
+            "oidc on build1 asks, as client cli. Continue only if you started this.\n"
+        #expect(text(InMemoryProvider.issuer).hasPrefix(asks + "On any device,"))
+        #expect(
+            text("https://login.example").hasPrefix(
+                asks + "The page is on 127.0.0.1, and the provider is login.example.\n"))
+    }
+
+    @Test("offline_access is requested by default unless the provider is known to do without (Keycloak)")
+    func offlineScope() throws {
+        let metadata = try ProviderMetadata(
+            document: try #require(
+                JSONValue(
+                    parsing:
+                        #"{"issuer":"https://op.example","authorization_endpoint":"https://op.example/a","token_endpoint":"https://op.example/t","jwks_uri":"https://op.example/j","scopes_supported":["openid","offline_access"]}"#
+                ).object), expectedIssuer: "https://op.example")
+        func scope(_ issuer: String) throws -> String {
+            let entry = try SettingsLoader.entry(.issuer, issuer, .option("--issuer"), named: "--issuer")
+            let settings = Settings(SettingLayers(profile: nil, entries: [entry]))
+            return Scope.forUsers(at: metadata, Preset.matching(settings)).text
+        }
+        #expect(try scope("https://sso.example.org/realms/acme") == "openid profile email")
+        #expect(try scope("https://acme.okta.com") == "openid profile email offline_access")
+        #expect(try scope("https://op.example") == "openid profile email offline_access")
+    }
+
+    @Test("--param adds to the parameters of the profile, and replaces one of the same name")
+    func parameters() throws {
+        let entries = [
+            SettingLayers.Entry(
+                setting: .extraAuthorizeParams, value: ["kc_idp_hint": "partner", "a": "new"],
+                origin: SettingLayers.Origin.parameter),
+            SettingLayers.Entry(
+                setting: .extraAuthorizeParams, value: ["a": "old", "access_type": "offline"],
+                origin: .profile("work")),
+        ]
+        let layers = SettingLayers(profile: "work", entries: entries)
+        let pairs = layers.parameters(.extraAuthorizeParams).map { "\($0.name)=\($0.value)" }
+        #expect(pairs == ["kc_idp_hint=partner", "a=new", "access_type=offline"])
     }
 
     @Test(

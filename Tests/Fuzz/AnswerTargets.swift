@@ -77,7 +77,8 @@ private func requireSound(_ tokens: TokenSet, _ types: [TokenType]) {
             random: zeros)
     }
     guard let call,
-        let device = outcome(hiding: secret, { () throws(OIDCError) in try call.read(response(bytes)) })
+        case .issued(let device)? = outcome(
+            hiding: secret, { () throws(OIDCError) in try call.read(response(bytes)) })
     else {
         return
     }

@@ -91,6 +91,12 @@ void oidc_stop_passing_signals_on(void);
 /// Waits until a child has ended, without reaping it.
 void oidc_await_exit(pid_t child);
 
+/// Returns the path by which this program can be executed again; NULL if it is unknown.
+const char *oidc_executable_path(void);
+
+/// Goes on in a child of this process, in the root directory; the process itself ends with 0. Returns 0, or errno.
+int oidc_detach(void);
+
 /// Makes a pipe that programs do not inherit. Returns 0, or errno.
 int oidc_pipe(int ends[2]);
 

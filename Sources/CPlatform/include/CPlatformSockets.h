@@ -52,6 +52,9 @@ int oidc_listen_unix(const char *path, int backlog);
 /// Ends the sending side of a connection.
 void oidc_shutdown_sending(int descriptor);
 
+/// Returns whether a descriptor is a socket that listens.
+int oidc_is_listener(int descriptor);
+
 /// Writes the two ends of a connection as Linux's table of sockets lists the peer's socket: the peer's address
 /// and port, a space, and our address and port. Returns 0, or errno.
 int oidc_peer_route(int descriptor, char *text, size_t size);

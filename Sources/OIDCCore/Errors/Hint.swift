@@ -60,6 +60,7 @@ public enum Hint: Hashable, Sendable {
         case checkACRValues
         case chooseGrant
         case checkScope
+        case leaveOutOpenIDForDevice
         case nameScopes
         case checkTarget
         case giveAudience

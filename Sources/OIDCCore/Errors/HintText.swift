@@ -16,8 +16,8 @@ extension Hint: CustomStringConvertible {
         case .checkPath(let name): "check the path in \(name)"
         case .trustAuthority: "name the file of the authority that signed it"
         case .checkRegistration(let url, let clientID):
-            "check that the redirect URL \(DisplayText.clean(url)) is registered for the client "
-                + "\(DisplayText.clean(clientID)) at the provider"
+            "if the browser shows an error page, it says why; often the redirect URL \(DisplayText.clean(url)) or "
+                + "the client \(DisplayText.clean(clientID)) is not registered there"
         case .text(let text): text
         }
     }
@@ -70,6 +70,8 @@ extension Hint.Advice: CustomStringConvertible {
         case .checkACRValues: "check the acr_values"
         case .chooseGrant: "the provider does not offer this grant: choose another"
         case .checkScope: "check the scope"
+        case .leaveOutOpenIDForDevice:
+            "check the scope: some providers refuse openid for device codes, so leave it out"
         case .checkTarget: "check the resources and the audience"
         case .giveAudience: "a name that is not a URL is an audience"
         case .checkIssuerSpelling:

@@ -12,9 +12,9 @@ extension SignInFlow {
         device.acrValues = request.acrValues
         device.authorizationDetails = request.authorizationDetails
         device.extraParameters = request.extraParameters
-        return try environment.transport.perform(
-            try DeviceAuthorization.call(
-                device, at: endpoint, client: client, now: environment.now(), random: environment.random))
+        return try DeviceAuthorization.request(
+            device, from: endpoint, client: client, dpop: tokenEndpoint.dpop,
+            allowsInsecureHTTP: metadata.allowsInsecureHTTP, environment)
     }
 
     /// Polls once; `DevicePolling` decides what an error means.

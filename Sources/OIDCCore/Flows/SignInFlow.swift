@@ -57,23 +57,35 @@ package struct SignInFlow: Sendable {
     /// Generates state, nonce and verifier, pushes the request if required, and returns the URL to open.
     package func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL)
     {
+        let (pending, pushed) = try start(redirectURI: redirectURI)
+        return (pending, pushed?.url ?? pending.url)
+    }
+
+    /// Generates state, nonce and verifier, and pushes the request if required, or if `isPushed` is true.
+    package func start(
+        redirectURI: String, isPushed: Bool = false
+    ) throws(OIDCError) -> (pending: PendingAuthorization, pushed: PushedAuthorization?) {
+        let isPushed = isPushed || self.isPushed
         try tokenEndpoint.check(resources: request.resources)
         var request = request
         request.redirectURI = redirectURI
         if !tokenEndpoint.sendsResources { request.resources = [] }
         let pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
-        guard isPushed else { return (pending, pending.url) }
+        return (pending, isPushed ? try push(pending) : nil)
+    }
+
+    /// Pushes a request; also again, when the last reference to it has expired.
+    package func push(_ pending: PendingAuthorization) throws(OIDCError) -> PushedAuthorization {
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(
             .pushedAuthorizationRequest, presentingCertificate: client.presentsCertificate)
-        let pushed = try PushedAuthorization.push(
+        return try PushedAuthorization.push(
             pending, to: endpoint, client: client, dpop: tokenEndpoint.dpop, environment)
-        return (pending, pushed.url)
     }
 
     /// Whether to push the request. If the metadata requires it, the provider would refuse a plain one (RFC
     /// 9126 §5).
-    private var isPushed: Bool {
+    var isPushed: Bool {
         switch pushing {
         case .auto: metadata.requirePushedAuthorizationRequests
         case .require: true
@@ -133,18 +145,59 @@ package struct SignInFlow: Sendable {
             subject: idToken?.subject, displayName: idToken?.displayName,
             dpopKey: tokenEndpoint.dpop?.pem)
         session.nonce = idToken == nil ? nil : nonce
-        if let granted = tokens.access.scope, !request.scope.isSubset(of: granted) {
-            let missing = granted.missing(from: request.scope).filter { $0 != "offline_access" }
-            if !missing.isEmpty {
-                warnings.append(
-                    "the provider did not grant: \(DisplayText.clean(missing.joined(separator: " ")))")
-            }
-        }
+        warnings += try shortfalls(tokens, idToken)
         if asksForName, idToken != nil, session.displayName == nil {
             session.displayName = nameFromUserInfo(session)
         }
         return Outcome(session: session, idToken: idToken, warnings: warnings)
     }
+
+    /// Returns what was requested and not granted. An access token for another resource than a configured one is
+    /// refused; at a resource's URL, the server may use an abstract identifier (RFC 8707 §2).
+    private func shortfalls(_ tokens: TokenSet, _ idToken: IDToken?) throws(OIDCError) -> [Warning] {
+        var warnings: [Warning] = []
+        if let granted = tokens.access.scope, !request.scope.isSubset(of: granted) {
+            // An ID token is what openid asks for, and a scope may be granted without being listed: Keycloak
+            // leaves out those without "Include in token scope" (26.7, 2026-11).
+            let missing = granted.missing(from: request.scope).filter {
+                $0 != "offline_access" && ($0 != "openid" || idToken == nil)
+            }
+            if !missing.isEmpty {
+                warnings.append(
+                    "the answer does not list the scope: \(DisplayText.clean(missing.joined(separator: " ")))"
+                )
+            }
+        }
+        if let asked = request.acrValues, let idToken {
+            let found = idToken.claims["acr"]?.string
+            if !asked.split(separator: " ").contains(where: { ExactText.isSame(String($0), found ?? "") }) {
+                warnings.append(
+                    "acr: asked for \(DisplayText.clean(asked)), got \(DisplayText.clean(found ?? "none"))")
+            }
+        }
+        guard let audience = tokens.access.audience else { return warnings }
+        let found = DisplayText.clean(audience.joined(separator: " "))
+        if tokenEndpoint.sendsResources, !request.resources.allSatisfy(audience.contains) {
+            guard request.rejectsErrorsWithoutIssuer else {
+                throw .protocolViolation(
+                    .token, "aud", expected: request.resources.joined(separator: " "), found: found,
+                    hint: SignInFlow.audienceHint)
+            }
+            warnings.append(
+                "the access token's aud is \(found), not \(DisplayText.clean(request.resources.joined(separator: " ")))"
+            )
+        }
+        if let asked = request.audience, !audience.contains(asked) {
+            warnings.append(
+                Warning(
+                    "the access token's aud is \(found), not the audience \(DisplayText.clean(asked))",
+                    hint: SignInFlow.audienceHint))
+        }
+        return warnings
+    }
+
+    private static let audienceHint: Hint =
+        "ask the provider's operator how to request this audience; at Keycloak, request a client scope with an audience mapper"
 
     private func checkedIDToken(
         _ tokens: TokenSet, nonce: String?, maxAge: Int64?, warnings: inout [Warning]

@@ -100,6 +100,8 @@ public struct HTTPRequest: Hashable, Sendable {
     public var redeemsSingleUseSecret = false
     /// Whether the status and the headers suffice, as the body of a stream may never end.
     package var needsOnlyHead = false
+    /// Whether only a connection is opened, with TLS for https, and no request is sent.
+    package var onlyConnects = false
 
     /// Creates a request from its parts.
     public init(

@@ -1,5 +1,5 @@
 /// An authorization request (RFC 6749 §4.1.1, OpenID Connect Core §3.1.2.1) for a code, always with PKCE and
-/// `state`, and with a `nonce` unless `sendsNonce` is false.
+/// `state`, and with a `nonce` if `openid` is requested, unless `sendsNonce` is false.
 public struct AuthorizationRequest: Sendable {
     /// The client that sends the request.
     public var client: Client
@@ -30,7 +30,9 @@ public struct AuthorizationRequest: Sendable {
     public var authorizationDetails: JSONValue?
     /// `dpop_jkt`: the thumbprint of the key to which the code is bound (RFC 9449 §10).
     public var dpopThumbprint: String?
-    /// Whether a `nonce` is sent. Some providers' ID tokens never have one; PKCE alone then ties the answer
+    /// Whether a `nonce` is sent with the scope `openid`. It belongs to ID tokens (OpenID Connect Core
+    /// §3.1.2.1), and oidc-provider 9 refuses a request that has one without `openid` (2026-11). Some
+    /// providers' ID tokens never have one; PKCE alone then ties the answer
     /// to the request.
     public var sendsNonce = true
     /// Whether an error answer without the `iss` that the metadata promises is rejected unread (RFC 9207
@@ -64,6 +66,7 @@ public struct AuthorizationRequest: Sendable {
         }
         try metadata.requireS256()
         let state = Redacted(Base64URL.encode(random(16)))
+        let sendsNonce = sendsNonce && scope.contains("openid")
         let nonce = sendsNonce ? Redacted(Base64URL.encode(random(16))) : nil
         let pkce = PKCE.generate(random: random)
         let prompt = effectivePrompt(metadata)
@@ -106,7 +109,7 @@ public struct AuthorizationRequest: Sendable {
 
     /// Returns the prompt to send. The default, `consent` for `offline_access`, is used only if no extra
     /// parameter sets a prompt and the metadata does not exclude it.
-    private func effectivePrompt(_ metadata: ProviderMetadata) -> String? {
+    package func effectivePrompt(_ metadata: ProviderMetadata) -> String? {
         guard prompt == nil, promptsForOfflineAccess, scope.contains("offline_access") else { return prompt }
         let isListed = metadata.promptValuesSupported?.contains("consent") ?? true
         return isListed && !extraParameters.contains { $0.name == "prompt" } ? "consent" : nil

@@ -46,29 +46,74 @@ public struct DeviceAuthorization: Sendable {
         }
     }
 
-    /// Returns the request for a code, with the function that reads its answer.
+    /// The endpoint's answer, unless it is a failure.
+    package enum Answer: Sendable {
+        case issued(DeviceAuthorization)
+        /// The provider demands a proof with this nonce (RFC 9449 §8).
+        case nonceDemanded(String)
+    }
+
+    /// Requests a code, and again with a nonce if the provider demands one; a second demand is a refusal.
+    package static func request(
+        _ request: Request, from endpoint: WebURL, client: Client, dpop: DPoPKey? = nil,
+        allowsInsecureHTTP: Bool = false, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> DeviceAuthorization {
+        var nonce: String?
+        for _ in 0..<2 {
+            let call = try call(
+                request, at: endpoint, client: client, dpop: dpop, dpopNonce: nonce,
+                allowsInsecureHTTP: allowsInsecureHTTP, now: environment.now(), random: environment.random)
+            switch try environment.transport.perform(call) {
+            case .issued(let authorization): return authorization
+            case .nonceDemanded(let demanded): nonce = demanded
+            }
+        }
+        throw DPoP.anotherNonce(.deviceAuthorization)
+    }
+
+    /// Returns the request for a code, with the function that reads its answer. `dpop` is the key that the
+    /// tokens will be bound to: its proof is sent, as a server may bind the code to it.
     package static func call(
-        _ request: Request, at endpoint: WebURL, client: Client, now: Instant, random: (Int) -> [UInt8]
-    ) throws(OIDCError) -> EndpointCall<DeviceAuthorization> {
-        let message = try client.request(
-            to: endpoint, request.parameters(client), now: now, random: random)
+        _ request: Request, at endpoint: WebURL, client: Client, dpop: DPoPKey? = nil,
+        dpopNonce: String? = nil, allowsInsecureHTTP: Bool = false, now: Instant, random: (Int) -> [UInt8]
+    ) throws(OIDCError) -> EndpointCall<Answer> {
+        var draft = try client.request(to: endpoint, request.parameters(client), now: now, random: random)
+        if let dpop {
+            draft.headers[DPoP.header] = try dpop.proof(
+                method: .post, url: endpoint, nonce: dpopNonce, now: now, random: random)
+        }
+        let (message, isBound) = (draft, dpop != nil)
         return EndpointCall(
             message, stage: .deviceAuthorization, withholding: { client.secrets(in: message) }
         ) { response throws(OIDCError) in
-            guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw client.failure(
-                    response, to: message, stage: .deviceAuthorization,
-                    hint: OAuthErrorResponse.deviceHint)
+            if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
+                let nonce = DPoP.nonce(in: response)
+            {
+                return .nonceDemanded(nonce)
             }
-            return try DeviceAuthorization(
-                JSONAnswer(formOrJSON: response, having: "device_code", stage: .deviceAuthorization),
-                scope: request.scope, now: now)
+            guard response.isSuccess, OAuthErrorResponse(response) == nil else {
+                let sendsOpenID = request.scope.contains("openid")
+                var error = client.failure(
+                    response, to: message, stage: .deviceAuthorization,
+                    hint: { OAuthErrorResponse.deviceHint($0, sendsOpenID: sendsOpenID) })
+                if isBound, error.oauthError == "use_dpop_nonce" { error.hint = DPoP.missingNonceHint }
+                throw error
+            }
+            return .issued(
+                try DeviceAuthorization(
+                    JSONAnswer(formOrJSON: response, having: "device_code", stage: .deviceAuthorization),
+                    scope: request.scope, allowsInsecureHTTP: allowsInsecureHTTP, now: now))
         }
     }
 
     /// Parses the answer (RFC 8628 §3.2). Google names the URL `verification_url`, as drafts of the RFC did
     /// (2026-11).
-    private init(_ answer: JSONAnswer, scope: Scope, now: Instant) throws(OIDCError) {
+    ///
+    /// The URL that includes the code is used only on the origin of the other one: as a QR code, it would
+    /// lead to a host that the user does not see (RFC 10027).
+    private init(
+        _ answer: JSONAnswer, scope: Scope, allowsInsecureHTTP: Bool, now: Instant
+    ) throws(OIDCError) {
         let code = try answer.requiredString("device_code")
         let userCode = DisplayText.clean(try answer.requiredString("user_code"), limit: 64)
         guard !userCode.allSatisfy({ $0 == " " }) else {
@@ -80,13 +125,23 @@ public struct DeviceAuthorization: Sendable {
         guard let verificationURI = WebURL(text) else {
             throw .protocolViolation(answer.stage, name, expected: "an http(s) URL", found: text)
         }
+        guard verificationURI.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
+            throw .protocolViolation(answer.stage, name, expected: "an https URL", found: text)
+        }
         deviceCode = Redacted(code)
         self.userCode = userCode
         self.verificationURI = verificationURI
         verificationURIComplete = try answer.string("verification_uri_complete").flatMap { WebURL($0) }
+            .flatMap { $0.origin == verificationURI.origin ? $0 : nil }
         expiresAt = now.adding(DeviceAuthorization.lifetime(answer.seconds("expires_in")))
         interval = DeviceAuthorization.interval(answer.seconds("interval"))
         self.scope = scope
+    }
+
+    /// Returns whether the page is neither on the provider's host nor on a domain above it.
+    package func isElsewhere(than provider: WebURL) -> Bool {
+        let (page, host) = (ASCII.lowercased(verificationURI.host), ASCII.lowercased(provider.host))
+        return page != host && !(page.includes(".") && host.hasSuffix(".\(page)"))
     }
 
     /// Returns the code's lifetime in seconds: ten minutes if the provider sends no valid one, and at most a

@@ -141,6 +141,11 @@ extension OAuthErrorResponse {
         let code =
             isClient && response.status == 401 && url == nil ? "invalid_client" : answer?.code
         let from = url.map { "\(DisplayText.clean($0.withoutQuery)) " } ?? "the provider "
+        if response.status == 421, url?.host == "localhost" {
+            return OIDCError(
+                .refused, "\(stage.title): \(from)answered 421: it does not serve the name localhost",
+                hint: "use 127.0.0.1 in place of localhost", stage: stage)
+        }
         return OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
             hint: isTemporary ? .tryAgain(seconds: retryAfter) : answer?.resourceHint ?? hint(code),
@@ -169,8 +174,11 @@ extension OAuthErrorResponse {
 
     /// Returns the hint for an error code of the device grant. Many providers switch the grant on for each
     /// client; Google answers `invalid_client` ("Invalid client type") to a desktop client.
-    static func deviceHint(_ code: String?) -> Hint? {
+    ///
+    /// Spring Authorization Server 7.1 and zitadel's example refuse `openid` in the device grant (2026-11).
+    static func deviceHint(_ code: String?, sendsOpenID: Bool = false) -> Hint? {
         switch code {
+        case "invalid_scope" where sendsOpenID: .advice(.leaveOutOpenIDForDevice)
         case "invalid_client": .advice(.checkClientOrDeviceGrant)
         case "unauthorized_client", "unsupported_grant_type": .advice(.allowDeviceGrant)
         default: hint(code)

@@ -3,7 +3,7 @@
 public struct PendingAuthorization: Hashable, Sendable {
     /// The URL to open, unless the request is pushed (RFC 9126).
     public let url: WebURL
-    let endpoint: WebURL
+    package let endpoint: WebURL
     let parameters: [FormEncoding.Pair]
 
     /// `state`, which the answer must repeat.

@@ -14,6 +14,7 @@ struct CurlSetup {
         try addHeaders(of: request, exchange.body, to: headers)
         setConnection(request.url, addresses: addresses, &options)
         setMethod(request, exchange.body, &options)
+        if request.onlyConnects { options.set(OIDC_CURLOPT_CONNECT_ONLY, 1) }
         if request.usesClientCertificate { setClientCertificate(&options) }
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
         setCallbacks(exchange, &options)

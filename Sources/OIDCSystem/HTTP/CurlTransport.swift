@@ -49,6 +49,16 @@ package final class CurlTransport: HTTPTransport {
         }
     }
 
+    /// Opens a connection to a server, with TLS for https, and sends no request.
+    package func connect(to url: WebURL, stage: Stage) throws(OIDCError) {
+        var request = HTTPRequest(.get, url)
+        request.onlyConnects = true
+        try admit(request, stage: stage)
+        let exchange = CurlExchange(body: .bytes([]), stage: stage) { (_) throws(OIDCError) in }
+        let end = MonotonicTime.now().adding(milliseconds: configuration.httpTimeout.milliseconds)
+        if let failure = try perform(request, exchange, end: end, silence: nil).1 { throw failure }
+    }
+
     /// Throws if the request must not be sent.
     func admit(_ request: HTTPRequest, stage: Stage) throws(OIDCError) {
         guard
@@ -66,7 +76,7 @@ package final class CurlTransport: HTTPTransport {
     private func sendRepeatedly(
         _ request: HTTPRequest, stage: Stage, end: MonotonicTime
     ) throws(OIDCError) -> HTTPResponse {
-        let policy = RepeatPolicy(method: request.method)
+        let policy = RepeatPolicy(method: request.method, isLoopback: request.url.isLoopback)
         var tries = 0
         while true {
             tries += 1
@@ -130,6 +140,7 @@ package final class CurlTransport: HTTPTransport {
 
     private func failure(_ result: CurlResult, _ exchange: CurlExchange, _ request: HTTPRequest) -> OIDCError?
     {
+        if request.onlyConnects, result.isSuccess { return nil }
         if request.needsOnlyHead, exchange.head.isComplete, result.isEndOfBody {
             return nil
         }

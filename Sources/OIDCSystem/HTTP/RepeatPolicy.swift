@@ -2,12 +2,15 @@ import OIDCCore
 
 /// The rules for repeating a failed request. A GET is repeated twice if no connection was made or the server
 /// is unavailable (502, 503, 504), and once if the connection broke before the answer; any other request is
-/// repeated once, and only if no connection was made.
+/// repeated once, and only if no connection was made. A connection that this machine itself refuses is not
+/// repeated: nothing listens there.
 struct RepeatPolicy {
     /// The longest Retry-After that is waited for.
     static let longestPause = Duration.seconds(5)
 
     let method: HTTPMethod
+    /// Whether the server is on this machine.
+    var isLoopback = false
 
     private var limit: Int { method == .get ? 2 : 1 }
 
@@ -18,6 +21,7 @@ struct RepeatPolicy {
             let isBroken = [52, 55, 56].contains(code) && !result.hasAnswerBytes
             return method == .get && isBroken && tries == 1 ? backOff(tries) : nil
         }
+        guard !isLoopback || code != 7 else { return nil }
         return [5, 6, 7].contains(code) && tries <= limit ? backOff(tries) : nil
     }
 

@@ -38,6 +38,13 @@ struct LoopbackListener {
         }
     }
 
+    /// Takes over sockets that another process of this program has bound.
+    init(_ descriptors: [FileDescriptor], _ host: LoopbackAddress.Host, port: UInt16) {
+        self.host = host
+        self.port = port
+        self.descriptors = descriptors
+    }
+
     mutating func close() {
         for descriptor in descriptors { descriptor.close() }
         descriptors = []

@@ -12,6 +12,12 @@ extension LoopbackServer {
         answer(connection, ResultPage.redirect(to: LoopbackServer.resultPath(below: callback)))
     }
 
+    /// Answers a held callback with a redirect to another page, and no longer holds it.
+    func redirect(_ connection: Int, to url: WebURL) {
+        answer(connection, ResultPage.redirect(to: url.text))
+        heldRequests.removeAll { $0.connection == connection }
+    }
+
     /// Returns how many milliseconds to wait for the request of the result page. A browser behind a tunnel or
     /// on a busy machine takes a while; a program that does not follow redirects never requests the page.
     static func patience(for callbacks: [HTTPServerRequest]) -> Int64 {
@@ -24,6 +30,30 @@ extension LoopbackServer {
         showing page: HTTPResponse, below callback: String, program: String? = nil,
         milliseconds: Int64? = nil
     ) {
+        _ = show(page, below: callback, program: program, milliseconds: milliseconds)
+        finish()
+    }
+
+    /// Shows the result page to a browser that requests it at once, and finishes. For one that comes later, a
+    /// detached process serves the page, so the caller need not wait.
+    func finishLingering(showing page: HTTPResponse, below callback: String, program: String?) {
+        let isShown = show(page, below: callback, program: program, milliseconds: 300)
+        let late = LateResult(page: page, callback: callback, program: program, host: host, port: port)
+        if !isShown, Interruption.pending == nil {
+            do throws(Errno) {
+                try late.serve(at: listener.descriptors)
+                return finish(admitting: false)
+            } catch {
+                return finish(showing: page, below: callback, program: program)
+            }
+        }
+        finish()
+    }
+
+    /// Shows the result page to each browser that was redirected to it, and returns whether all have it.
+    func show(
+        _ page: HTTPResponse, below callback: String, program: String?, milliseconds: Int64?
+    ) -> Bool {
         let path = LoopbackServer.resultPath(below: callback)
         let callbacks = heldRequests.map(\.request).filter { $0.path == callback }
         let limit = milliseconds ?? LoopbackServer.patience(for: callbacks)
@@ -44,6 +74,6 @@ extension LoopbackServer {
             if case .held(_, let connection) = event { answer(connection, page) }
         } while answeredCount(path) < max(1, answeredCount(callback)) && MonotonicTime.now() < end
             && Interruption.pending == nil
-        finish()
+        return answeredCount(path) >= max(1, answeredCount(callback))
     }
 }

@@ -60,6 +60,14 @@ package final class LoopbackServer {
         connections.limits.count = max(4, min(connections.limits.count, Platform.descriptorLimit - 48))
     }
 
+    /// Serves a port at which another process of this program listened.
+    init(_ listener: LoopbackListener, identify: @escaping (FileDescriptor) -> PeerOwner) {
+        self.identify = identify
+        self.listener = listener
+        port = listener.port
+        host = listener.host
+    }
+
     deinit {
         listener.close()
         connections.endAll()
@@ -108,10 +116,13 @@ package final class LoopbackServer {
 
     /// Stops listening, answers all requests so far (repetitions of the held one with the same page, others
     /// with 404), and returns when all answers are delivered, or after the time limit.
-    package func finish(milliseconds: Int64 = 1000) {
+    package func finish(milliseconds: Int64 = 1000) { finish(admitting: true, milliseconds: milliseconds) }
+
+    /// Finishes. Without `admitting`, requests that wait are left to another process that has the listener.
+    func finish(admitting: Bool, milliseconds: Int64 = 1000) {
         isFinishing = true
         connections.limits.drainMilliseconds = 200
-        admitAll()
+        if admitting { admitAll() }
         listener.close()
         let end = MonotonicTime.now().adding(milliseconds: milliseconds)
         _ = turn(until: .now(), also: [], handle: LoopbackServer.refuse)

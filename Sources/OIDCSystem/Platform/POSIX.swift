@@ -16,6 +16,14 @@ package enum Platform {
         oidc_ignore_broken_pipes()
     }
 
+    /// The name of this machine; nil if it has none.
+    package static var hostName: String? {
+        var bytes = [CChar](repeating: 0, count: 256)
+        guard gethostname(&bytes, bytes.count - 1) == 0 else { return nil }
+        let name = String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return name.isEmpty ? nil : name
+    }
+
     static var isDarwin: Bool {
         #if canImport(Darwin)
             true

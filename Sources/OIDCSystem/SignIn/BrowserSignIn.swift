@@ -19,6 +19,15 @@ package struct BrowserSignIn {
     package var deadline: MonotonicTime
     /// The time in milliseconds after which `SignInNotice.unanswered` is reported.
     package var silence: Int64 = 20_000
+    /// The time in milliseconds after which pasting is offered, and the provider is asked for its objection
+    /// to the request.
+    package var firstSilence: Int64 = 5_000
+    /// The time in milliseconds to wait for a device code, so it can be shown above the URL.
+    package var deviceCodePatience: Int64 = 2_000
+    /// A function that connects to a server and sends nothing; nil to leave that out.
+    package var connect: (@Sendable (WebURL) throws(OIDCError) -> Void)?
+    /// Whether another process of this program shows the result to a browser that comes late.
+    package var lingers = false
     /// Called every second; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
     /// The name of the program that signs in, for the browser's page.
@@ -54,17 +63,35 @@ package struct BrowserSignIn {
         // Without a listener, any port will do (RFC 8252 §7.3).
         let redirectURL =
             port.map { redirect.text(port: $0 == 0 ? .random(in: 49_152...65_535) : $0) } ?? redirect.text
-        let (pending, url) = try flow.begin(redirectURI: redirectURL)
-        let browser = announce(url, server)
+        var (pending, pushed) = try flow.start(redirectURI: redirectURL)
+        var device = DeviceRace()
+        if offersDeviceCode { try startDeviceCode(&device, isOnlyWay: server == nil && !readsInput) }
+        let browser = announce(pending, pushed, server)
         var receiver = RedirectReceiver(
             pending: pending, path: redirect.path, server: server, program: program, words: words,
             warn: { notice(.warning($0)) },
             onStray: { notice(.strayRequest($0)) })
-        let arrival: RedirectReceiver.Arrival
-        switch try receive(&receiver, browser, keep: keep) {
-        case .signedIn(let outcome): return outcome
-        case .redirected(let redirected): arrival = redirected
+        receiver.lingers = lingers
+        while true {
+            let arrival: RedirectReceiver.Arrival
+            switch try receive(&receiver, browser, &device, pushed, keep: keep) {
+            case .signedIn(let outcome): return outcome
+            case .redirected(let redirected): arrival = redirected
+            }
+            if case .failure(let error) = arrival.code, pushed == nil, flow.isRefusedUnpushed(error) {
+                (pending, pushed) = try flow.start(redirectURI: redirectURL, isPushed: true)
+                receiver.restart(pending, at: pushed?.url ?? pending.url, in: arrival.connection)
+                if arrival.connection == nil { notice(.url(pushed?.url ?? pending.url)) }
+                continue
+            }
+            return try finish(arrival, receiver, keep: keep)
         }
+    }
+
+    private func finish(
+        _ arrival: RedirectReceiver.Arrival, _ receiver: RedirectReceiver,
+        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> SignInFlow.Outcome {
         if let connection = arrival.connection { receiver.sendToResult(connection) }
         notice(.answered)
         let result = Result { () throws(OIDCError) in
@@ -118,10 +145,13 @@ package struct BrowserSignIn {
         }
     }
 
-    private func announce(_ url: WebURL, _ server: LoopbackServer?) -> Browser? {
+    /// Opens the browser and shows the URL, which comes last: it is what a user without a browser needs.
+    private func announce(
+        _ pending: PendingAuthorization, _ pushed: PushedAuthorization?, _ server: LoopbackServer?
+    ) -> Browser? {
         // Without a listener or a prompt nothing receives the code, and another program may own the port.
         guard server != nil || readsInput else { return nil }
-        notice(.url(url))
+        let url = pushed?.url ?? pending.url
         var opened: Browser?
         if let browser {
             do throws(OIDCError) {
@@ -132,8 +162,18 @@ package struct BrowserSignIn {
             }
         }
         if let server { notice(.listening(port: server.port)) }
-        if readsInput { notice(.pasteOffered(isOnlyWay: server == nil && !offersDeviceCode)) }
+        if readsInput, server == nil, !offersDeviceCode { notice(.pasteOffered(isOnlyWay: true)) }
+        show(url, pushed, isOpened: opened != nil)
         return opened
+    }
+
+    /// Shows the URL. If the user has to copy it, also shows how long the reference to a pushed request lives:
+    /// a minute at Keycloak (RFC 9126 §2.2).
+    private func show(_ url: WebURL, _ pushed: PushedAuthorization?, isOpened: Bool) {
+        if !isOpened, let end = pushed?.expiresAt {
+            notice(.urlExpires(at: end, isRenewable: readsInput && Terminal.isTerminal(.standardInput)))
+        }
+        notice(.url(url))
     }
 
     private enum Answer {
@@ -143,50 +183,156 @@ package struct BrowserSignIn {
     }
 
     private func receive(
-        _ receiver: inout RedirectReceiver, _ browser: Browser?,
-        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+        _ receiver: inout RedirectReceiver, _ browser: Browser?, _ device: inout DeviceRace,
+        _ pushed: PushedAuthorization?, keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Answer {
         let (pending, server) = (receiver.pending, receiver.server)
         var input = readsInput ? TerminalInput() : nil
+        let isTerminal = Terminal.isTerminal(.standardInput)
         defer {
             input?.release()
             server?.answerRejection = nil
         }
         var browser = browser
-        let isOnlyWay = server == nil && input == nil
-        var (device, requested): (DeviceCodeWait?, DeviceCodeRequest?)
-        if offersDeviceCode {
-            requested = try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in try requestDeviceCode() }
-        }
+        var page = OpenPage(url: pushed?.url ?? pending.url, pushed: pushed)
+        var pressed: RedirectReceiver.Key?
+        receiver.onKey = { pressed = $0 }
         var outcome: SignInFlow.Outcome?
-        var silenceEnd: MonotonicTime? = .now().adding(milliseconds: silence)
-        let arrival = try receiver.wait(
-            until: deadline, reading: &input, isTerminal: Terminal.isTerminal(.standardInput)
-        ) { (pastedCount) throws(OIDCError) in
+        var silence = Silence(first: firstSilence, second: self.silence)
+        let arrival = try receiver.wait(until: deadline, reading: &input, isTerminal: isTerminal) {
+            (pastedCount) throws(OIDCError) in
             guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .authorization) }
-            if let failure = browser?.check() { notice(.notOpened(reason: failure.message)) }
+            if let failure = browser?.check() {
+                browser = nil
+                notice(.notOpened(reason: failure.message))
+                show(page.url, page.pushed, isOpened: false)
+            }
             let canRedirect = server != nil || pastedCount != nil
-            if let code = try deviceCode(&requested, isOnlyWay: !canRedirect) { device = code }
-            outcome = try request(&device, isOnlyWay: !canRedirect, keep: keep)
+            try takeDeviceCode(&device, isOnlyWay: !canRedirect)
+            outcome = try request(&device.code, isOnlyWay: !canRedirect, keep: keep)
             guard outcome == nil else { return nil }
-            guard canRedirect || device != nil || requested != nil else {
-                throw RedirectReceiver.nothingPasted
-            }
+            guard canRedirect || device.isActive else { throw RedirectReceiver.nothingPasted }
             let now = MonotonicTime.now()
-            if let end = silenceEnd, now >= end, device == nil, requested == nil {
-                silenceEnd = nil
-                notice(.unanswered(redirectURL: pending.redirectURI, clientID: pending.clientID))
+            switch pressed {
+            case .showURL: notice(.urlRequested(page.url))
+            case .enter where page.pushed?.expiresAt != nil: renew(&page, pending)
+            case .enter, nil: break
             }
-            let left = deadline.milliseconds(from: now)
-            notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: pastedCount))
-            return requested == nil ? device?.nextRequest ?? deadline : now.adding(milliseconds: 50)
+            pressed = nil
+            // At a terminal, the user says when a URL to copy is needed again.
+            if browser == nil, !(isTerminal && pastedCount != nil), page.isExpired(flow.environment.now()) {
+                renew(&page, pending)
+            }
+            try silence.check(
+                now, self, pending, canPaste: pastedCount != nil, isDeviceActive: device.isActive)
+            notice(
+                .waiting(
+                    secondsLeft: (deadline.milliseconds(from: now) + 999) / 1_000, pastedCount: pastedCount))
+            return device.requested == nil
+                ? device.code?.nextRequest ?? deadline : now.adding(milliseconds: 50)
         }
         if let outcome {
-            receiver.finishUnawaited(showing: page(.success(outcome)))
+            receiver.finishUnawaited(showing: self.page(.success(outcome)))
             return .signedIn(outcome)
         }
         guard let arrival else { throw RedirectReceiver.nothingPasted }
         return .redirected(arrival)
+    }
+
+    /// The page to sign in at.
+    private struct OpenPage {
+        var url: WebURL
+        var pushed: PushedAuthorization?
+
+        func isExpired(_ now: Instant) -> Bool { pushed?.expiresAt.map { $0 <= now } ?? false }
+    }
+
+    /// Pushes the same request again, as the reference to it has expired or soon will.
+    private func renew(_ page: inout OpenPage, _ pending: PendingAuthorization) {
+        do throws(OIDCError) {
+            let pushed = try flow.push(pending)
+            page = OpenPage(url: pushed.url, pushed: pushed)
+            show(pushed.url, pushed, isOpened: false)
+        } catch {
+            // The next second would bring the same error.
+            page.pushed = nil
+            notice(.warning(Warning(error.message, hint: error.hint)))
+        }
+    }
+
+    /// The steps after some time without an answer.
+    private struct Silence {
+        var firstEnd: MonotonicTime?
+        var secondEnd: MonotonicTime?
+        var objection: BackgroundResult<RequestObjection?>?
+        var connection: BackgroundResult<OIDCError?>?
+
+        init(first: Int64, second: Int64) {
+            firstEnd = .now().adding(milliseconds: first)
+            secondEnd = .now().adding(milliseconds: second)
+        }
+
+        mutating func check(
+            _ now: MonotonicTime, _ signIn: BrowserSignIn, _ pending: PendingAuthorization, canPaste: Bool,
+            isDeviceActive: Bool
+        ) throws(OIDCError) {
+            if let end = firstEnd, now >= end {
+                firstEnd = nil
+                let isOnlyWay = pending.redirectURI == signIn.redirect.text && signIn.redirect.loopback == nil
+                if canPaste, !isOnlyWay { signIn.notice(.pasteOffered(isOnlyWay: false)) }
+                let flow = signIn.flow
+                objection = try? BackgroundResult { flow.objection(redirectURI: pending.redirectURI) }
+            }
+            if let end = secondEnd, now >= end, !isDeviceActive {
+                secondEnd = nil
+                signIn.notice(
+                    .unanswered(redirectURL: pending.redirectURI, clientID: pending.clientID))
+                let (connect, url) = (signIn.connect, pending.endpoint)
+                if let connect {
+                    connection = try? BackgroundResult {
+                        do throws(OIDCError) {
+                            try connect(url)
+                            return nil
+                        } catch {
+                            return error
+                        }
+                    }
+                }
+            }
+            if let found = connection?.value {
+                connection = nil
+                if let error = found, [.unreachable, .untrusted, .timedOut].contains(error.kind) {
+                    signIn.notice(.unreachable(error))
+                }
+            }
+            guard let found = objection?.value else { return }
+            objection = nil
+            switch found {
+            case .final(let error): throw error
+            case .noted(let error): signIn.notice(.warning(Warning(error.message, hint: error.hint)))
+            case nil: break
+            }
+        }
+    }
+
+    /// A device code that is offered beside the URL, or the request for it.
+    private struct DeviceRace {
+        var code: DeviceCodeWait?
+        var requested: DeviceCodeRequest?
+
+        var isActive: Bool { code != nil || requested != nil }
+    }
+
+    /// Requests a device code. If no browser is opened, waits for it a little, as it is shown first.
+    private func startDeviceCode(_ device: inout DeviceRace, isOnlyWay: Bool) throws(OIDCError) {
+        device.requested = try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in try requestDeviceCode()
+        }
+        let end = min(deadline, MonotonicTime.now().adding(milliseconds: deviceCodePatience))
+        while browser == nil, device.requested != nil, MonotonicTime.now() < end, Interruption.pending == nil
+        {
+            try takeDeviceCode(&device, isOnlyWay: isOnlyWay)
+            if device.requested != nil { Poll.sleep(until: .now().adding(milliseconds: 5)) }
+        }
     }
 
     /// A request for a device code on a thread of its own, so a slow provider does not delay the rest of the sign-in.
@@ -206,20 +352,19 @@ package struct BrowserSignIn {
     }
 
     /// Shows the device code once it is issued.
-    private func deviceCode(
-        _ requested: inout DeviceCodeRequest?, isOnlyWay: Bool
-    ) throws(OIDCError) -> DeviceCodeWait? {
-        guard let result = requested?.value else { return nil }
+    private func takeDeviceCode(_ device: inout DeviceRace, isOnlyWay: Bool) throws(OIDCError) {
+        guard let result = device.requested?.value else { return }
         // The signal that ended the request also ends the wait.
         if case .failure(let error) = result, error.kind == .interrupted, Interruption.pending != nil {
-            return nil
+            return
         }
-        requested = nil
-        return try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in
+        device.requested = nil
+        let code = try withoutDeviceCode(isOnlyWay) { () throws(OIDCError) in
             let code = DeviceCodeWait(try result.get(), flow, deadline: deadline, notice: notice)
             notice(.device(code.authorization))
             return code
         }
+        if let code { device.code = code }
     }
 
     /// Runs `body` and reports its failure, which ends the sign-in only if there is no other way to finish

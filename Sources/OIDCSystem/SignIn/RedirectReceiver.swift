@@ -3,7 +3,7 @@ import OIDCCore
 /// A receiver of the redirect, from the browser at the listener or as a URL that the user pastes. The first
 /// good answer is used; both are checked in the same way.
 struct RedirectReceiver {
-    let pending: PendingAuthorization
+    private(set) var pending: PendingAuthorization
     let path: String
     let server: LoopbackServer?
     /// A function that reports a pasted URL that cannot be used.
@@ -12,6 +12,10 @@ struct RedirectReceiver {
     let words: (Hint) -> String
     /// The name of the program that signs in, for the browser's pages.
     let program: String?
+    /// Called for a key that is pressed alone at a terminal.
+    var onKey: (Key) -> Void = { _ in }
+    /// Whether another process shows the result to a browser that comes late.
+    var lingers = false
     private let strayRequests: StrayRequestLog
     private var unusable: OIDCError?
 
@@ -35,6 +39,13 @@ struct RedirectReceiver {
             log.note(request)
             return request.page(program: program, words)
         }
+    }
+
+    /// A key with a meaning of its own.
+    enum Key: Hashable {
+        case enter
+        /// The letter u.
+        case showURL
     }
 
     /// The answer to the authorization request.
@@ -74,6 +85,12 @@ struct RedirectReceiver {
         }
     }
 
+    /// Waits for the answer to another request instead, to which the browser of a callback is redirected.
+    mutating func restart(_ pending: PendingAuthorization, at url: WebURL, in connection: Int?) {
+        self.pending = pending
+        if let connection { server?.redirect(connection, to: url) }
+    }
+
     /// Redirects the browser of an accepted callback to the page for the result.
     func sendToResult(_ connection: Int) {
         server?.sendToResult(connection, below: path)
@@ -81,7 +98,11 @@ struct RedirectReceiver {
 
     /// Shows the result to the browser that was sent to it, and closes the listener.
     func finish(showing page: HTTPResponse) {
-        server?.finish(showing: page, below: path, program: program)
+        guard lingers else {
+            server?.finish(showing: page, below: path, program: program)
+            return
+        }
+        server?.finishLingering(showing: page, below: path, program: program)
     }
 
     /// Shows the result to a browser whose callback arrived after the sign-in was finished in another way,
@@ -97,12 +118,15 @@ struct RedirectReceiver {
         finish(showing: page)
     }
 
-    /// Adds a summary of the rejected callbacks, and the hint to check the client's registration: if no
-    /// callback arrives, the provider often refused the redirect URI.
+    /// Adds a summary of the rejected callbacks, and a hint about what has not been ruled out. If callbacks
+    /// came, the provider knows the redirect URL. Who pressed Ctrl-C knows why.
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
         if let summary = strayRequests.summary { error.message += "; \(summary)" }
-        error.hint = .checkRegistration(redirectURL: pending.redirectURI, clientID: pending.clientID)
+        guard error.kind != .interrupted else { return error }
+        error.hint =
+            strayRequests.summary == nil
+            ? .checkRegistration(redirectURL: pending.redirectURI, clientID: pending.clientID) : .signIn
         return error
     }
 
@@ -194,6 +218,7 @@ struct RedirectReceiver {
     private mutating func pasted(
         _ input: inout TerminalInput?, isTerminal: Bool
     ) throws(OIDCError) -> Arrival? {
+        defer { if isTerminal, input?.take("u") == true { onKey(.showURL) } }
         while let event = input?.next() {
             switch event {
             case .endOfInput:
@@ -201,7 +226,15 @@ struct RedirectReceiver {
                 if let unusable { throw unusable }
             case .tooLong: warn("that line is too long for a redirected URL")
             case .line(let line):
-                guard !ASCII.trimmed(line).isEmpty else { continue }
+                let word = ASCII.trimmed(line)
+                guard !word.isEmpty else {
+                    onKey(.enter)
+                    continue
+                }
+                guard !isTerminal || word != "u" else {
+                    onKey(.showURL)
+                    continue
+                }
                 do throws(OIDCError) {
                     return Arrival(code: .success(try pending.acceptPasted(line)), connection: nil)
                 } catch {

@@ -4,6 +4,11 @@ public import OIDCCore
 public enum SignInNotice: Sendable {
     /// The URL to sign in at.
     case url(WebURL)
+    /// The URL can be opened until this time only, as it refers to a pushed request (RFC 9126 §2.2). A new
+    /// one follows: if `isRenewable`, when the user presses Enter, or else automatically.
+    case urlExpires(at: Instant, isRenewable: Bool)
+    /// The user asked to see all of the URL.
+    case urlRequested(WebURL)
     /// The browser was started.
     case opened
     /// The browser was not started, or ended immediately.
@@ -21,6 +26,8 @@ public enum SignInNotice: Sendable {
     /// No answer has arrived for a while: the provider may have refused the redirect URL or the client on its
     /// own page. Reported once.
     case unanswered(redirectURL: String, clientID: String)
+    /// This machine cannot connect to the page to sign in at; the user's browser may be on another one.
+    case unreachable(OIDCError)
     /// A pasted URL that cannot be used, or a token request that failed for now; the sign-in continues.
     case warning(Warning)
     /// A request to the listener that was not the answer. Report the first callback among them; log the

@@ -16,6 +16,13 @@ struct LineBuffer: Sendable {
 
     var count: Int { line.count }
 
+    /// Removes the unfinished line if it is only this byte, and returns whether it was.
+    mutating func take(_ key: UInt8) -> Bool {
+        guard line == [key] else { return false }
+        line = []
+        return true
+    }
+
     mutating func feed(_ bytes: [UInt8]) {
         for byte in bytes {
             switch byte {

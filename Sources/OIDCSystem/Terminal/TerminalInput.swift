@@ -45,6 +45,9 @@ package struct TerminalInput: Sendable {
     /// The length of an unfinished line, to be shown instead of an echo.
     package var pendingCount: Int { lines.count }
 
+    /// Removes the unfinished line if it is only this key, and returns whether it was.
+    package mutating func take(_ key: Unicode.Scalar) -> Bool { lines.take(UInt8(ascii: key)) }
+
     /// Returns the next event, once the descriptor is readable; nil if no line is complete. Call it until it
     /// returns nil or the end of the input.
     package mutating func next() -> Event? {

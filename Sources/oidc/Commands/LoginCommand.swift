@@ -41,6 +41,14 @@ struct LoginCommand: RunnableCommand {
                 "\(Setting.promptList), or off to send none",
                 completion: .values(Setting.prompts + ["off"])),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
+            .number(
+                \.maxAge, "--max-age", "SECONDS", in: 0...315_360_000,
+                "sign in again if the last time is longer ago"),
+            .value(\.acrValues, "--acr-values", "ACR", "authentication strength to request"),
+            .value(
+                \.par, "--par", "P", oneOf: Setting.par.kind.choices, "pushed requests (RFC 9126)"),
+            .flag(\.bindsTokens, "--dpop", "bind the tokens to a key (RFC 9449)"),
+            .repeated(\.parameters, "--param", "KEY=VALUE", "another parameter of the authorization URL"),
             .flag(\.isWithoutProfile, "--no-profile", "do not save the sign-in as a profile"),
             .group(\.options), .group(\.common),
         ])
@@ -54,6 +62,11 @@ struct LoginCommand: RunnableCommand {
     var timeout: Int?
     var prompt: String?
     var loginHint: String?
+    var maxAge: Int?
+    var acrValues: String?
+    var par: String?
+    var bindsTokens = false
+    var parameters: [String] = []
     var options = ProviderOptions()
     var common = CommonOptions()
 
@@ -61,6 +74,9 @@ struct LoginCommand: RunnableCommand {
         try Setting.checkPrompt(prompt)
         if let operand, operand.hasPrefix("–") || operand.hasPrefix("—") {
             throw UsageError("unexpected argument \(UsageError.quoted(operand))")
+        }
+        for word in parameters where word.first == "=" || !word.includes("=") {
+            throw UsageError("--param: expected KEY=VALUE, found \(DisplayText.quoted(word, limit: 60))")
         }
         if isWithoutBrowser, let flow, flow == "device" || flow == "paste" {
             throw UsageError("--no-browser requires --flow browser, not \(flow)")
@@ -213,11 +229,24 @@ struct LoginCommand: RunnableCommand {
     }
 
     private func entries() throws(OIDCError) -> [SettingLayers.Entry] {
-        try SettingsLoader.entries([
+        var entries = try SettingsLoader.entries([
             (.flow, "--flow", flow),
             (.port, "--port", port.map { String($0) }),
             (.timeout, "--timeout", timeout.map { String($0) }),
             (.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),
+            (.maxAge, "--max-age", maxAge.map { String($0) }), (.acrValues, "--acr-values", acrValues),
+            (.par, "--par", par), (.dpop, "--dpop", bindsTokens ? "true" : nil),
         ])
+        guard !parameters.isEmpty else { return entries }
+        var members = JSONObject()
+        for word in parameters {
+            let name = word.prefix { $0 != "=" }
+            members[String(name)] = .string(String(word.dropFirst(name.count + 1)))
+        }
+        entries.append(
+            SettingLayers.Entry(
+                setting: .extraAuthorizeParams, value: .object(members),
+                origin: SettingLayers.Origin.parameter))
+        return entries
     }
 }

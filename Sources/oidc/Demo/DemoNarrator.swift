@@ -8,6 +8,8 @@ final class DemoNarrator {
     /// Whether to explain only what differs from the first sign-in.
     private let isBrief: Bool
     private var url: WebURL?
+    /// The reason why no browser was opened.
+    private var problem: String?
     private var player: BackgroundThread?
     private(set) var failure: OIDCError?
 
@@ -30,12 +32,17 @@ final class DemoNarrator {
         case .url(let url):
             self.url = url
             try explainURL(url)
-            if tour.browser == nil { try play("No browser is opened, so the tour simulates one") }
+            if let problem {
+                try play("\(problem); the tour simulates the browser")
+            } else if tour.browser == nil {
+                try play("No browser is opened, so the tour simulates one")
+            }
         case .opened:
             try tour.say("Opening your browser: sign in as alice there, and allow access.")
         case .notOpened(let reason):
             guard player == nil else { return }
-            try play("\(DisplayText.clean(reason)); the tour simulates the browser")
+            // The URL follows.
+            problem = DisplayText.clean(reason)
         case .listening(let port) where !isBrief:
             try tour.line("(oidc listens on 127.0.0.1:\(port) for the redirect)")
         case .answered where !isBrief:
@@ -44,14 +51,15 @@ final class DemoNarrator {
             try tour.say("POST \(stage.origin)/token redeems the code, once:")
             for (name, meaning) in DemoNarrator.exchange { try tour.line("\(name): \(meaning)") }
         case .listening, .answered: break
-        case .device, .noDeviceCode, .pasteOffered, .portsInUse, .unanswered, .warning, .strayRequest,
-            .waiting:
+        case .device, .noDeviceCode, .pasteOffered, .portsInUse, .unanswered, .unreachable, .urlExpires,
+            .urlRequested,
+            .warning, .strayRequest, .waiting:
             break
         }
     }
 
     private func play(_ reason: String) throws(OIDCError) {
-        guard let url else { return }
+        guard let url, player == nil else { return }
         try tour.say("\(reason): alice signs in and allows access.")
         player = try stage.playBrowser(url, tour.transport)
     }

@@ -2,6 +2,13 @@ import OIDCCore
 
 /// Checks of the settings that a refresh token requires.
 extension PresetMatch {
+    /// Whether the provider issues a refresh token only with the scope `offline_access`.
+    var needsOfflineScope: Bool {
+        preset.refreshNeeds.contains { setting, value in
+            setting == .scope && Scope(value).contains("offline_access")
+        }
+    }
+
     /// Returns a warning if a session cannot be refreshed although the provider issues refresh tokens. The
     /// hint is a sign-in that returns one, or the option to switch on.
     func refreshWarning(for session: Session, _ settings: Settings) -> Warning? {

@@ -24,7 +24,7 @@ struct ResourceTarget: Sendable {
     func remember(_ provider: ProviderContext) {
         var link = link
         link.settings = JSONObject()
-        for group in [Setting.redirects, [.resourceParameter]] {
+        for group in [Setting.redirects, [.resourceParameter], [.nonce]] {
             let found = provider.settings.layers.entries.filter { group.contains($0.setting) }
             guard found.contains(where: { $0.origin.layer == .options || $0.origin.layer == .resource })
             else { continue }

@@ -44,7 +44,8 @@ extension Settings {
     /// The command line that starts the same sign-in again.
     var sameLoginLine: String {
         let options: [(String, Setting)] = [
-            ("--scope", .scope), ("--flow", .flow), ("--login-hint", .loginHint),
+            ("--scope", .scope), ("--flow", .flow), ("--login-hint", .loginHint), ("--max-age", .maxAge),
+            ("--acr-values", .acrValues), ("--par", .par),
         ]
         return options.reduce(loginLine) { line, option in
             given(option.1).map { "\(line) \(option.0) \(ShellWord.quoted($0))" } ?? line

@@ -9,6 +9,9 @@ final class SettingLayers: Sendable {
         /// A value found for the resource whose URL was given as an operand.
         case resource(String)
 
+        /// The option that adds parameters to those of weaker layers, instead of replacing them.
+        static let parameter = Origin.option("--param")
+
         var text: String {
             switch self {
             case .option(let name): name
@@ -36,8 +39,17 @@ final class SettingLayers: Sendable {
 
     struct Entry: Sendable {
         let setting: Setting
-        let value: JSONValue
+        private(set) var value: JSONValue
         let origin: Origin
+
+        /// Adds the members of a weaker entry that this one does not set.
+        fileprivate mutating func adopt(_ weaker: Entry) {
+            guard var members = value.object, let others = weaker.value.object else { return }
+            for member in others.members where members[member.name] == nil {
+                members[member.name] = member.value
+            }
+            value = .object(members)
+        }
 
         /// Returns whether this stronger entry overrides another one. A setting for the client secret
         /// overrides the other two of a weaker layer.
@@ -79,7 +91,13 @@ final class SettingLayers: Sendable {
         for entry in given {
             if !ownership.allows(entry) {
                 withheld.append(entry)
-            } else if !entries.contains(where: { $0.hides(entry) }) {
+            } else if let index = entries.firstIndex(where: { $0.hides(entry) }) {
+                let isFirstBelow = !given.contains {
+                    $0.setting == entry.setting && $0.origin != .parameter
+                        && $0.origin.layer.rawValue > entry.origin.layer.rawValue
+                }
+                if entries[index].origin == .parameter, isFirstBelow { entries[index].adopt(entry) }
+            } else {
                 entries.append(entry)
             }
         }

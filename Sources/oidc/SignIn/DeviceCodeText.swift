@@ -12,14 +12,42 @@ struct DeviceCodeText {
     /// The text that was printed above: how to sign in without the code.
     var instructions = ""
 
-    var text: String {
+    /// The rows of the text that will follow below.
+    var rowsBelow = 0
+    /// Who asks for the sign-in, and from where; nil leaves that out.
+    var origin: Origin?
+
+    /// What a user compares with what they have started themselves. Attackers send codes of their own sign-ins
+    /// to others (RFC 10027).
+    struct Origin {
+        let clientID: String
+        let machine: String?
+        let provider: WebURL?
+    }
+
+    /// The lines that precede the code: who asks, and a page on a host that is not the provider's.
+    private var warning: String {
+        guard let origin else { return "" }
+        let client = DisplayText.clean(origin.clientID, limit: 120)
+        let place = origin.machine.map { " on \(DisplayText.clean($0, limit: 80))" } ?? ""
+        var text = "oidc\(place) asks, as client \(client). Continue only if you started this.\n"
+        if let provider = origin.provider, authorization.isElsewhere(than: provider) {
+            let page = authorization.verificationURI.host
+            text += "The page is on \(page), and the provider is \(provider.host).\n"
+        }
+        return text
+    }
+
+    var text: String { warning + code }
+
+    private var code: String {
         let code = "  \(authorization.verificationURI.text)\n  \(authorization.userCode)\n"
         let start = instructions.isEmpty ? "On any device," : "Or, on any device,"
         guard let complete = authorization.verificationURIComplete?.text else {
             return "\(start) open this URL and enter the code:\n\n\(code)"
         }
         let scanned = "\(start) scan this, or open the URL and enter the code:\n\(code)"
-        if let picture = picture(of: complete, above: scanned) { return picture + scanned }
+        if let picture = picture(of: complete, above: warning + scanned) { return picture + scanned }
         return
             "\(start) open this URL, which includes the code:\n\n  \(complete)\n\nor this one, and enter the code:\n\n"
             + code
@@ -29,7 +57,7 @@ struct DeviceCodeText {
     private func picture(of url: String, above text: String) -> String? {
         guard let size, usesUnicode, let code = QRCode(url), code.columns <= size.columns else { return nil }
         let textRows = rows(instructions + text, columns: size.columns)
-        guard textRows + code.rows + 1 <= size.rows else { return nil }
+        guard textRows + code.rows + rowsBelow + 1 <= size.rows else { return nil }
         return code.text(usesColor: usesColor)
     }
 

@@ -18,7 +18,7 @@ extension SignIn {
         guard provider.settings.provider.issuer != nil, provider.settings.resource == nil else {
             return Scope("")
         }
-        return Scope.forUsers(at: metadata)
+        return Scope.forUsers(at: metadata, Preset.matching(provider.settings))
     }
 
     func login(
@@ -61,9 +61,13 @@ extension SignIn {
 }
 
 extension Scope {
-    /// Returns the scope to request for a user if none is set.
-    static func forUsers(at server: ProviderMetadata?) -> Scope {
-        let isOffline = server?.scopesSupported?.contains("offline_access") == true
+    /// Returns the scope to request for a user if none is set: with `offline_access` if the provider lists it,
+    /// unless it is known to issue refresh tokens without. At Keycloak, that scope costs the browser's single
+    /// sign-on and leaves a session for a month (26.7, 2026-11).
+    static func forUsers(at server: ProviderMetadata?, _ known: PresetMatch? = nil) -> Scope {
+        let isOffline =
+            server?.scopesSupported?.contains("offline_access") == true
+            && known?.needsOfflineScope != false
         return Scope("openid profile email" + (isOffline ? " offline_access" : ""))
     }
 }

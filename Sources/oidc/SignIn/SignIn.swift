@@ -33,19 +33,24 @@ struct SignIn {
 
     private func signedIn() throws(OIDCError) -> Session {
         try refuseMachine("login")
+        try refuseUnattended()
         try probe()
         let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
-        let environment = try provider.environment()
+        let transport = try provider.transport()
+        let environment = provider.environment(over: transport)
         let metadata = try provider.metadata(environment, for: needed)
         let flow = try flow(metadata)
         provider.traceFlow(metadata, opensBrowser: opensBrowser)
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
-        let page = Preset.matching(provider.settings)?.registrationPage
         let target = provider.target
+        let known = Preset.matching(provider.settings)
         let reporter = SignInReporter(
-            context: provider.context, registrationPage: page,
+            context: provider.context, request: login.request,
+            provider: WebURL.ofIssuer(metadata.issuer ?? login.tokenEndpoint.url.text), known: known,
             isClientRegistered: target?.link.registration != nil && target?.isNewlyRegistered == false)
+        reporter.defaultPrompt =
+            login.request.prompt == nil ? login.request.effectivePrompt(metadata) : nil
         if case .browser = flow { try checkMixUp(metadata) }
         announce(metadata, login.request.scope, isDevice: settings.flow == .device)
         defer { reporter.end() }
@@ -63,10 +68,16 @@ struct SignIn {
                 browser: browser, environment: provider.childEnvironment, deadline: deadline,
                 notice: reporter.report)
             browserSignIn.offersDeviceCode = offersDeviceCode
+            browserSignIn.connect = { (url) throws(OIDCError) in
+                try transport.connect(to: url, stage: .authorization)
+            }
+            browserSignIn.lingers = true
+            reporter.expectsURL = redirect.loopback != nil || browserSignIn.readsInput
             browserSignIn.program = "oidc"
             browserSignIn.words = { $0.commandLine }
             do throws(OIDCError) { outcome = try browserSignIn.run(keep: keep) } catch {
-                throw error.naming(registrationPage: page)
+                throw error.namingRegistration(
+                    at: known, redirectURL: known?.preset.redirect == .anyPort ? redirect.text : nil)
             }
         }
         reporter.end()
@@ -82,6 +93,22 @@ struct SignIn {
             throw error
         }
         return outcome.session
+    }
+
+    /// Refuses a sign-in that nobody can finish: in a CI job without a terminal and a browser, it would only
+    /// wait for its time limit. `--flow` and `--timeout` say that somebody reads the log.
+    private func refuseUnattended() throws(OIDCError) {
+        let ci = provider.context.environment["CI", default: ""]
+        guard !["", "0", "false"].contains(ASCII.lowercased(ci)), !settings.isFlowChosen,
+            settings.layers[.timeout] == nil,
+            !(provider.context.ownsTerminal && Terminal.isTerminal(.standardInput)),
+            !Terminal.isTerminal(.standardError)
+        else { return }
+        if opensBrowser, try provider.browserChoice().isAvailable { return }
+        throw OIDCError.usage(
+            "a sign-in needs a user, and this is a CI job without a terminal and a browser (CI is set)",
+            hint: "use a grant without a user, as in: oidc token --grant client_credentials; or, if somebody "
+                + "reads the log: oidc login --flow device")
     }
 
     /// Refuses a sign-in whose session could not be stored, unless its tokens can be used right away.

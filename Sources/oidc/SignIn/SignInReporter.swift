@@ -6,22 +6,35 @@ final class SignInReporter {
     private let console: Console
     private let environment: Variables
     private let ownsTerminal: Bool
-    /// The provider's console page for clients, if it is known.
-    private let registrationPage: String?
+    private let request: AuthorizationRequest
+    /// The provider's URL.
+    private let provider: WebURL?
+    /// The preset of the provider, if it is known.
+    private let known: PresetMatch?
+    /// The prompt that is sent although no setting names one.
+    var defaultPrompt: String?
+    /// Whether the URL to sign in at will be shown.
+    var expectsURL = false
     /// Whether the client registered itself at an earlier sign-in, so the provider may have forgotten it.
     private let isClientRegistered: Bool
     private var statusLine: TerminalStatusLine
     private var isOpened = false
     private var reportedKinds: [String] = []
-    /// The events that can finish the sign-in, as the live line names them.
-    private var awaited: [String] = []
+    private var awaitsBrowser = false
+    private var awaitsDeviceCode = false
+    private var url: WebURL?
     /// The instructions so far, which a QR code must not push off the screen.
     private var instructions = ""
 
-    init(context: CommandContext, registrationPage: String? = nil, isClientRegistered: Bool = false) {
+    init(
+        context: CommandContext, request: AuthorizationRequest, provider: WebURL?, known: PresetMatch?,
+        isClientRegistered: Bool = false
+    ) {
         self.isClientRegistered = isClientRegistered
         console = context.console
-        self.registrationPage = registrationPage
+        self.request = request
+        self.provider = provider
+        self.known = known
         environment = context.environment
         ownsTerminal = context.ownsTerminal
         statusLine = TerminalStatusLine(environment: context.environment)
@@ -40,12 +53,15 @@ final class SignInReporter {
         statusLine.clear()
         switch notice {
         case .url(let url): reportURL(url)
+        case .urlRequested(let url): showURL(url)
+        case .urlExpires(let end, let isRenewable): reportExpiry(end, isRenewable: isRenewable)
         case .opened:
             isOpened = true
             console.note("Opening your browser…")
         case .notOpened(let reason):
+            isOpened = false
             console.warn(reason)
-            console.note("Open the URL above yourself.")
+            console.note("Open the URL yourself.")
         case .portsInUse(let ports):
             let list = ports.map(String.init).joined(separator: ", ")
             console.note("Ports \(list) are in use by other sign-ins: waiting for one of them …")
@@ -53,9 +69,10 @@ final class SignInReporter {
         case .pasteOffered(let isOnlyWay): reportPaste(isOnlyWay: isOnlyWay)
         case .device(let authorization): reportDevice(authorization)
         case .noDeviceCode(let error):
-            awaited.removeAll { $0 == SignInReporter.deviceCode }
+            awaitsDeviceCode = false
             console.note(SignInReporter.withoutDeviceCode(error))
         case .unanswered(let url, let clientID): reportSilence(url, clientID)
+        case .unreachable(let error): reportUnreachable(error)
         case .warning(let warning): console.warn(warning.commandLine)
         case .strayRequest(let request): reportStrayRequest(request)
         case .answered, .waiting: break
@@ -71,9 +88,6 @@ final class SignInReporter {
         return "\(reason). Use the URL under \"Sign in at\"."
     }
 
-    private static let deviceCode = "the device code"
-    private static let pastedURL = "a pasted URL"
-
     /// Returns the live line, as in `4:59 left, waiting for your browser or a pasted URL`. The time comes
     /// first, because a narrow terminal shows little more.
     private func waitingLine(_ seconds: Int64, _ pastedCount: Int?) -> String {
@@ -81,7 +95,10 @@ final class SignInReporter {
         if let pastedCount, pastedCount > 0 {
             return "\(time), press Enter: \(pastedCount) character\(pastedCount == 1 ? "" : "s") pasted"
         }
-        let awaited = awaited.filter { pastedCount != nil || $0 != SignInReporter.pastedURL }
+        let awaited = [
+            awaitsBrowser ? "your browser" : nil, pastedCount != nil ? "a pasted URL" : nil,
+            awaitsDeviceCode ? "the device code" : nil,
+        ].compactMap { $0 }
         let others = awaited.dropLast().joined(separator: ", ")
         let subject = (others.isEmpty ? "" : "\(others) or ") + (awaited.last ?? "the sign-in")
         let line = "\(time), waiting for \(subject)"
@@ -99,11 +116,48 @@ final class SignInReporter {
         console.warn(request.message)
     }
 
-    /// Prints the URL on stderr, even with `--quiet`: users cannot continue without it.
+    /// Prints the URL on stderr, even with `--quiet`: users cannot continue without it. If a browser has opened it,
+    /// one line of a terminal is enough.
     private func reportURL(_ url: WebURL) {
+        self.url = url
+        guard isOpened, !console.isVerbose, Terminal.isTerminal(.standardError) else { return showURL(url) }
+        let line = SignInReporter.shortLine(
+            url, width: Terminal.width() ?? 80, canPress: ownsTerminal && Terminal.isTerminal(.standardInput))
+        StandardError.write(
+            Terminal.text(Console.style.linked(line, to: url) + "\n", environment: environment))
+    }
+
+    /// Returns the URL in one line, cut to the width, with the way to see all of it.
+    static func shortLine(_ url: WebURL, width: Int, canPress: Bool) -> String {
+        guard url.text.utf8.count + 2 > width else { return "  \(url.text)" }
+        let ways = [
+            canPress ? "oidc login -v or press u shows all of it" : "oidc login -v shows all of it",
+            canPress ? "u shows all" : "-v shows all",
+        ]
+        // Enough of the URL to see the host.
+        let way = ways.first { width >= $0.count + 35 } ?? ways[1]
+        let room = max(0, width - way.count - 7)
+        return "  \(url.text.prefix(room))… (\(way))"
+    }
+
+    private func showURL(_ url: WebURL) {
         let text = "Sign in at:\n\n  \(url.text)\n\n"
         instructions += text
         StandardError.write(Console.style.linked(text))
+    }
+
+    /// Says until when the URL can be opened, and what happens then.
+    private func reportExpiry(_ end: Instant, isRenewable: Bool) {
+        let left = TimeWords.relative(end, to: Clock.now())
+        console.note(
+            "The next URL expires \(left). "
+                + (isRenewable ? "Press Enter for a new one." : "Then a new one follows."))
+    }
+
+    private func reportUnreachable(_ error: OIDCError) {
+        let host = provider?.hostAndPort ?? "the provider"
+        console.warn(
+            "\(host) is not reachable from this machine (\(error.message)); your browser may be elsewhere")
     }
 
     private func instruct(_ text: String) {
@@ -112,17 +166,27 @@ final class SignInReporter {
     }
 
     private func reportPort(_ port: UInt16) {
-        awaited.append("your browser")
+        awaitsBrowser = true
         let isRemote = environment["SSH_CONNECTION"] != nil || environment["SSH_TTY"] != nil
         guard isRemote, !isOpened else { return }
-        let host = environment["HOSTNAME"].flatMap { $0.isEmpty ? nil : $0 } ?? "THIS-HOST"
         instruct(
             "This is a remote shell. To let your browser reach it, run this on your own machine:\n\n"
-                + "  ssh -L \(port):127.0.0.1:\(port) \(ShellWord.quoted(host))\n")
+                + "  ssh -L \(port):127.0.0.1:\(port) \(SignInReporter.remote(environment))\n")
+    }
+
+    /// Returns this machine as an argument of `ssh`: the address and port that the user's machine reached
+    /// (`SSH_CONNECTION`), with the user.
+    static func remote(_ environment: Variables) -> String {
+        func value(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        let words = value("SSH_CONNECTION")?.split(separator: " ").map(String.init) ?? []
+        let isComplete = words.count == 4
+        let host = (isComplete ? words[2] : nil) ?? value("HOSTNAME") ?? "THIS-HOST"
+        let user = value("USER") ?? value("LOGNAME")
+        let target = ShellWord.quoted(user.map { "\($0)@\(host)" } ?? host)
+        return isComplete && words[3] != "22" ? "-p \(ShellWord.quoted(words[3])) \(target)" : target
     }
 
     private func reportPaste(isOnlyWay: Bool) {
-        awaited.append(SignInReporter.pastedURL)
         guard isOnlyWay else {
             return instruct(
                 "Or paste the URL that your browser was redirected to, and press Enter.\nIt is not shown.\n")
@@ -143,13 +207,19 @@ final class SignInReporter {
             authorization: authorization,
             size: isTerminal ? (Terminal.width() ?? 80, Terminal.height() ?? 24) : nil,
             usesColor: Terminal.usesColor(environment: environment),
-            usesUnicode: Terminal.usesUnicode(environment: environment), instructions: instructions)
-        awaited.append(SignInReporter.deviceCode)
+            usesUnicode: Terminal.usesUnicode(environment: environment), instructions: instructions,
+            rowsBelow: expectsURL && url == nil ? SignInReporter.rowsOfURL : 0,
+            origin: DeviceCodeText.Origin(
+                clientID: request.client.id, machine: Platform.hostName, provider: provider))
+        awaitsDeviceCode = true
         StandardError.write(Console.style.linked(text.text))
     }
 
-    /// Reports that no response has arrived. A provider that does not know the redirect URL or the client
-    /// shows an error page and never redirects.
+    /// The rows of a URL to sign in at and of the instructions with it, at most.
+    private static let rowsOfURL = 14
+
+    /// Reports that no response has arrived. A provider that refuses the request shows an error page and never
+    /// redirects; which of its reasons it was is on that page only.
     private func reportSilence(_ redirectURL: String, _ clientID: String) {
         guard !isClientRegistered else {
             return console.note(
@@ -157,9 +227,11 @@ final class SignInReporter {
                     + "\(DisplayText.clean(clientID)): press Ctrl-C, and sign in again to register another one."
             )
         }
-        let hint = Hint.checkRegistration(redirectURL: redirectURL, clientID: clientID)
-        console.note(
-            "No answer yet. If your browser shows an error, \(hint.commandLine(registrationPage: registrationPage))."
-        )
+        let url = known?.preset.redirect == .anyPort ? request.redirectURI : redirectURL
+        let hint = Hint.checkRegistration(redirectURL: url, clientID: clientID).commandLine
+        let page = known.map { " (\($0.registrationPage))" } ?? ""
+        let prompt =
+            defaultPrompt.map { "; or it does not accept prompt=\($0): oidc login --prompt off" } ?? ""
+        console.note("No answer yet: \(hint)\(page)\(prompt).")
     }
 }

@@ -13,7 +13,8 @@ struct SignInSummary {
 
     var text: String {
         let subject = session.displayName ?? session.subject
-        let name = subject.map { " as \(DisplayText.clean($0, limit: 120))" } ?? ""
+        let account = session.key.account.map { " (account \(DisplayText.clean($0, limit: 80)))" } ?? ""
+        let name = (subject.map { " as \(DisplayText.clean($0, limit: 120))" } ?? "") + account
         let mark = isMarked ? "\(style.good("✓")) " : ""
         let rows = rows.map { ("  \($0)", DisplayText.clean($1)) }
         return "\(mark)Signed in\(name)\n\(Table.text(rows))"
@@ -23,6 +24,9 @@ struct SignInSummary {
         let profile = report.profile.map { " (profile \($0))" } ?? ""
         var rows = report.session.key.resources.map { ("resource", $0) }
         rows += [("where", report.issuer + profile), ("until", expiry)]
+        if report.canRefresh, let end = session.refreshEnd(at: report.now) {
+            rows.append(("ends", "\(clock(end) ?? TimeWords.relative(end, to: report.now)) unless used"))
+        }
         if let scope = session.grantedScope, !scope.isEmpty { rows.append(("scope", scope.text)) }
         return rows
     }
@@ -33,7 +37,9 @@ struct SignInSummary {
         }
         let relative = TimeWords.relative(expiresAt, to: report.now)
         let time = clock(expiresAt).map { "\($0), \(relative)" } ?? relative
-        return report.canRefresh ? "\(time); then refreshed automatically" : time
+        if report.canRefresh { return "\(time); then refreshed automatically" }
+        return session.tokens.refreshToken == nil
+            ? "\(time); then sign in again, as no refresh token was issued" : time
     }
 
     /// Returns the local time, as in `14:32`, with the date if it is not today.
@@ -43,5 +49,15 @@ struct SignInSummary {
         let clock = "\(padded(time.hour)):\(padded(time.minute))"
         let isToday = (time.year, time.month, time.day) == (now.year, now.month, now.day)
         return isToday ? clock : "\(time.year)-\(padded(time.month))-\(padded(time.day)) \(clock)"
+    }
+}
+
+extension Session {
+    /// Returns when a refresh token that was just issued ends unless it is used; nil if the provider did not say:
+    /// Keycloak sends `refresh_expires_in`, others `refresh_token_expires_in` (2026-11).
+    func refreshEnd(at now: Instant) -> Instant? {
+        let names = ["refresh_expires_in", "refresh_token_expires_in"]
+        let seconds = names.lazy.compactMap { self.tokens.extra[$0]?.integer }.first
+        return seconds.flatMap { $0 > 0 && $0 < 4_000_000_000 ? now.adding($0) : nil }
     }
 }

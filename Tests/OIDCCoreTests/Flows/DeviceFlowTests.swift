@@ -1,5 +1,6 @@
 import DemoProvider
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -45,6 +46,30 @@ struct DeviceFlowTests {
         let session = try signIn(provider)
         #expect(session.subject == "alice" && session.tokens.refreshToken != nil)
         #expect(polls(provider) == 3)
+    }
+
+    @Test("with DPoP, the request for the code has a proof too, again with a nonce if that is demanded")
+    func proof() throws {
+        let provider = try InMemoryProvider { _ in }
+        let key = try DPoPKey.generate()
+        let login = try provider.login(dpop: key)
+        let transport = NonceDemandingDevice()
+        var environment = login.environment
+        environment.transport = transport
+        var request = DeviceAuthorization.Request(scope: Scope("openid"))
+        request.audience = "api"
+        let endpoint = try #require(WebURL("https://op.example/device"))
+        _ = try DeviceAuthorization.request(
+            request, from: endpoint, client: login.tokenEndpoint.client, dpop: key, environment)
+        let nonces = try transport.proofs.withLock { $0 }.map {
+            try JWS(compact: try #require($0)).claims?["nonce"]?.string
+        }
+        #expect(nonces == [nil, "n1"])
+        transport.demands.withLock { $0 = 9 }
+        #expect(throws: OIDCError.self) {
+            try DeviceAuthorization.request(
+                request, from: endpoint, client: login.tokenEndpoint.client, dpop: key, environment)
+        }
     }
 
     @Test("a denial ends the sign-in")
@@ -156,5 +181,27 @@ struct DeviceFlowTests {
         #expect(throws: OIDCError.self) {
             try refreshed(outcome(provider).session, [.idToken(.signatureInvalid)])
         }
+    }
+}
+
+/// A device authorization endpoint that demands a DPoP nonce before it issues a code.
+private final class NonceDemandingDevice: HTTPTransport {
+    let proofs = Mutex<[String?]>([])
+    let demands = Mutex(1)
+
+    func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+        proofs.withLock { $0.append(request.headers["DPoP"]) }
+        let isDemand = demands.withLock { left in
+            left -= 1
+            return left >= 0
+        }
+        return isDemand
+            ? HTTPResponse(
+                status: 400, headers: HTTPHeaders([("DPoP-Nonce", "n1")]),
+                body: Array(#"{"error":"use_dpop_nonce"}"#.utf8))
+            : HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                body: Array(
+                    #"{"device_code":"d","user_code":"u","verification_uri":"https://op.example/d"}"#.utf8))
     }
 }

@@ -51,6 +51,16 @@ struct AuthorizationRequestTests {
         #expect(pending.url.value("state")?.utf8.count == 22 && pending.url.value("code_challenge") != nil)
     }
 
+    @Test("without openid there is no nonce: oidc-provider 9 refuses one, and no ID token is asked for")
+    func nonceWithoutOpenID() throws {
+        var request = Fixture.request()
+        for scope in ["", "api:read", "openidx profile"] {
+            request.scope = Scope(scope)
+            let pending = try request.begin(Fixture.metadata(), random: Fixture.random())
+            #expect(pending.nonce == nil && pending.url.value("nonce") == nil)
+        }
+    }
+
     @Test("every setting becomes its parameter, encoded to keep spaces, + and other scripts")
     func settings() throws {
         var request = Fixture.request(redirectURI: "com.example.app:/back")

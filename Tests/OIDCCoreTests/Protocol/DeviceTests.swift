@@ -6,14 +6,21 @@ import Testing
 struct DeviceTests {
     private func call(
         _ request: DeviceAuthorization.Request = DeviceAuthorization.Request(scope: Scope("openid"))
-    ) throws -> EndpointCall<DeviceAuthorization> {
+    ) throws -> EndpointCall<DeviceAuthorization.Answer> {
         try DeviceAuthorization.call(
             request, at: Fixture.url("https://op.example/device"), client: Client(id: "cli"),
             now: Fixture.now, random: Fixture.random())
     }
 
+    private func read(_ response: HTTPResponse) throws -> DeviceAuthorization {
+        guard case .issued(let authorization) = try call().read(response) else {
+            throw OIDCError(.refused, "a nonce was demanded")
+        }
+        return authorization
+    }
+
     private func read(_ members: String) throws -> DeviceAuthorization {
-        try call().read(
+        try read(
             Fixture.json(
                 #"{"device_code":"dc","user_code":"AB-CD","verification_uri":"https://op.example/d""#
                     + "\(members)}"))
@@ -91,9 +98,69 @@ struct DeviceTests {
             try read(#","verification_uri_complete":"javascript:alert(1)""#).verificationURIComplete == nil)
     }
 
+    @Test(
+        "verification_uri_complete is used only on the origin of verification_uri",
+        arguments: [
+            ("https://op.example/d?c=1", true), ("https://OP.example/x", true),
+            ("https://op.example:444/d", false),
+            ("http://op.example/d", false), ("https://evil.test/d", false), ("https://x.op.example/d", false),
+        ])
+    func completeElsewhere(_ url: String, isUsed: Bool) throws {
+        let device = try read(#","verification_uri_complete":"\#(url)""#)
+        #expect((device.verificationURIComplete != nil) == isUsed)
+    }
+
+    @Test("plain http off loopback is refused, unless it is allowed", arguments: [true, false])
+    func plainHTTP(isAllowed: Bool) throws {
+        let call = try DeviceAuthorization.call(
+            DeviceAuthorization.Request(scope: Scope("openid")), at: Fixture.url("https://op.example/device"),
+            client: Client(id: "cli"), allowsInsecureHTTP: isAllowed, now: Fixture.now,
+            random: Fixture.random())
+        let answer = Fixture.json(
+            #"{"device_code":"dc","user_code":"AB-CD","verification_uri":"http://op.example/d"}"#)
+        let error = isAllowed ? nil : Fixture.error { try call.read(answer) }
+        #expect(
+            isAllowed || error?.message.hasPrefix("device: verification_uri: expected an https URL") == true)
+        if isAllowed { #expect(throws: Never.self) { try call.read(answer) } }
+        #expect(throws: Never.self) {
+            try self.call().read(
+                Fixture.json(
+                    #"{"device_code":"dc","user_code":"AB","verification_uri":"http://127.0.0.1:1/d"}"#))
+        }
+    }
+
+    @Test(
+        "a page that is neither on the provider's host nor on a domain above it is elsewhere",
+        arguments: [
+            ("https://login.op.example", "https://op.example/d", false),
+            ("https://op.example", "https://OP.example/d", false),
+            ("https://op.example", "https://op.test/d", true),
+            ("https://op.example", "https://www.op.example/d", true),
+            ("https://op.example", "https://ample/d", true),
+            ("https://op.example", "https://example/d", true),
+            ("https://xop.example", "https://op.example/d", true),
+        ])
+    func elsewhere(provider: String, page: String, isElsewhere: Bool) throws {
+        let device = try read(
+            Fixture.json(
+                #"{"device_code":"d","user_code":"u","verification_uri":"\#(page)"}"#))
+        let url = try Fixture.url(provider)
+        #expect(device.isElsewhere(than: url) == isElsewhere)
+    }
+
+    @Test("with openid, invalid_scope names the scope to leave out (Spring Authorization Server 7.1)")
+    func openIDRefused() throws {
+        let refusal = Fixture.json(
+            #"{"error":"invalid_scope","error_description":"OAuth 2.0 Parameter: scope","error_uri":"https://datatracker.ietf.org/doc/html/rfc6749#section-5.2"}"#,
+            status: 400)
+        #expect(Fixture.error { try call().read(refusal) }?.hint == .advice(.leaveOutOpenIDForDevice))
+        let profile = DeviceAuthorization.Request(scope: Scope("profile"))
+        #expect(Fixture.error { try call(profile).read(refusal) }?.hint == .advice(.checkScope))
+    }
+
     @Test("verification_url, as drafts of the RFC had it, is understood")
     func oldName() throws {
-        let device = try call().read(
+        let device = try read(
             Fixture.json(#"{"device_code":"d","user_code":"u","verification_url":"https://op.example/d"}"#))
         #expect(device.verificationURI.text == "https://op.example/d")
     }
@@ -102,7 +169,7 @@ struct DeviceTests {
     func formEncoded() throws {
         let body =
             "device_code=d&expires_in=899&interval=5&user_code=A-B&verification_uri=https%3A%2F%2Fop.example%2Fd"
-        let device = try call().read(
+        let device = try read(
             HTTPResponse(
                 status: 200, headers: HTTPHeaders([("Content-Type", "application/x-www-form-urlencoded")]),
                 body: Array(body.utf8)))
@@ -132,7 +199,7 @@ struct DeviceTests {
 
     @Test("a user code is clean before it is shown")
     func userCode() throws {
-        let device = try call().read(
+        let device = try read(
             Fixture.json(
                 #"{"device_code":"d","user_code":"A\u001b[2J\u202eB","verification_uri":"https://op.example/"}"#
             ))
@@ -177,11 +244,12 @@ struct DevicePollingTests {
         let call = try DeviceAuthorization.call(
             DeviceAuthorization.Request(scope: Scope("")), at: Fixture.url("https://op.example/d"),
             client: Client(id: "cli"), now: Fixture.now, random: Fixture.random())
-        return DevicePolling(
-            try call.read(
-                Fixture.json(
-                    #"{"device_code":"d","user_code":"u","verification_uri":"https://op.example/","#
-                        + #""interval":\#(interval),"expires_in":\#(lifetime)}"#)))
+        let answer = try call.read(
+            Fixture.json(
+                #"{"device_code":"d","user_code":"u","verification_uri":"https://op.example/","#
+                    + #""interval":\#(interval),"expires_in":\#(lifetime)}"#))
+        guard case .issued(let authorization) = answer else { throw OIDCError(.refused, "no code") }
+        return DevicePolling(authorization)
     }
 
     private func error(_ code: String?, kind: OIDCError.Kind = .refused, retryAfter: Int? = nil) -> OIDCError

@@ -72,9 +72,8 @@ struct CurlTLSTests {
     func otherKey(name: String, file: String) throws {
         let error = failure(name, trusting(file))
         #expect(error?.kind == .untrusted)
-        #expect(
-            error?.message.hasPrefix("token: the certificate of \(try address(name)) could not be verified: ")
-                == true)
+        let start = "token: the certificate of \(try address(name)) could not be verified: "
+        #expect(error?.message.hasPrefix(start) == true)
         #expect(error?.hint == .trustAuthority(setting: "certificate authorities"))
     }
 

@@ -83,7 +83,10 @@ final class SignInRace {
         case .unanswered(let url, let client): unanswered.append((url, client))
         case .answered: steps.append("answered")
         case .waiting: onWaiting(self)
-        case .opened, .notOpened, .listening, .portsInUse, .pasteOffered, .strayRequest: break
+        case .opened, .notOpened, .listening, .portsInUse, .pasteOffered, .strayRequest, .unreachable,
+            .urlExpires,
+            .urlRequested:
+            break
         case .warning(let warning): warnings.append(warning.message)
         }
     }
@@ -105,6 +108,7 @@ final class SignInRace {
                 notice: { [self] in note($0) })
             signIn.offersDeviceCode = offersDeviceCode
             signIn.silence = silence
+            signIn.deviceCodePatience = 200
             if let bindingFailure { signIn.listen = { _ throws(OIDCError) in throw bindingFailure } }
             return try signIn.run { kept.append($0.session) }.session
         }
