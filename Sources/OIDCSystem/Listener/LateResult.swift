@@ -1,5 +1,5 @@
 import CPlatform
-package import OIDCCore
+import OIDCCore
 
 /// The page with the result of a sign-in, for a browser that requests it after the command has ended: a
 /// detached process serves it at the listener's port for a few seconds.

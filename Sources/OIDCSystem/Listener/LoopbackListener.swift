@@ -90,6 +90,11 @@ struct LoopbackListener {
         return (descriptors, port)
     }
 
+    /// Returns whether an error says that all of several ports were in use. They may have become free since.
+    static func isBusy(_ failure: OIDCError, _ address: LoopbackAddress) -> Bool {
+        address.ports.candidates.count > 1 && failure.message == error(address, 0, .addressInUse).message
+    }
+
     static func error(
         _ address: LoopbackAddress, _ port: UInt16, _ reason: Errno
     ) -> OIDCError {
