@@ -43,8 +43,10 @@ struct ProxySession {
         var own: Int?
         for route in routes {
             let operand = ResourceOperand(route.url, provider.settings, provider.context)
+            let namesNoOther =
+                provider.settings.token.resources.isEmpty || provider.settings.ownResource != nil
             let isResource =
-                provider.settings.token.resources.isEmpty
+                namesNoOther
                 ? try operand.existingAccess() != nil || !provider.namesProvider : false
             guard isResource || own == nil else {
                 indices.append(own ?? 0)

@@ -113,9 +113,11 @@ struct ClientConsentTests {
         #expect(refused.status == 2 && refused.errorOutput.contains("with: its default scopes"), "\(refused)")
         let other = try ResourceWorld(isOwnResource: false) { $0.registers = false }
         expectSuccess(
-            try other.run(["login", other.url, "--issuer", other.server.issuer, "--client-id", "mine"]))
-        expectSuccess(try other.run(["login", other.url]))
-        let wider = try other.run(["login", other.url, "--scope", "more"])
+            try other.run([
+                "login", other.url, "--issuer", other.server.issuer, "--client-id", "mine", "--no-profile",
+            ]))
+        expectSuccess(try other.run(["login", other.url, "--no-profile"]))
+        let wider = try other.run(["login", other.url, "--scope", "more", "--no-profile"])
         #expect(wider.status == 2 && wider.errorOutput.contains("with: more"), "\(wider)")
     }
 

@@ -108,7 +108,7 @@ struct ResourceProxyTests {
         run.type("typed\r")
         let (status, text) = run.finish()
         #expect(status == 0 && text.contains("got:typed"), "\(text)")
-        #expect(text.contains("Sign in at:") && !text.contains(" left, waiting"), "\(text)")
+        #expect(text.contains("Opening your browser") && !text.contains(" left, waiting"), "\(text)")
     }
 
     @Test("a resource that nobody signed in to: 3 before anything starts, with the command that signs in")
