@@ -37,8 +37,11 @@ struct LibraryWordsTests {
         let forbidden = try Self.forbidden()
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../../Sources/\(target)")
-        // Options of browsers, which are recognized in `$BROWSER`.
-        let foreign = ["\"--command", "\"--session-command"]
+        // Options of programs that are recognized in `$BROWSER`.
+        let foreign = [
+            "--command", "--session-command", "--eval", "--print", "--run", "--cmd", "--execute",
+            "--split-string", "--detached=",
+        ].map { "\"\($0)" }
         let files = FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil)
         for case let file as URL in try #require(files) where file.pathExtension == "swift" {
             for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {

@@ -39,9 +39,10 @@ MUTATIONS = [
     ("signature: a wrong one is valid", "case .failed: tried += 1", "case .failed: return .valid",
      "SignatureCheckTests"),
     ("shared store: the version of a record is not authenticated",
-     "private var context: [UInt8] { JSONValue.object(header).bytes }",
+     "private var context: [UInt8] { JSONValue.object(header).bytes }\n\n    func open(with secret: SealingKeys.Key)",
      "private var context: [UInt8] {\n        var bound = header\n        bound[\"version\"] = nil\n"
-     "        return JSONValue.object(bound).bytes\n    }", "SharedStoreTests"),
+     "        return JSONValue.object(bound).bytes\n    }\n\n    func open(with secret: SealingKeys.Key)",
+     "SharedStoreTests"),
     ("shared store: a redirect may lead anywhere",
      "isSecure || host.isLoopback || !hosts.allSatisfy(\\.isLoopback)", "isSecure || !host.name.isEmpty",
      "RedisTests"),

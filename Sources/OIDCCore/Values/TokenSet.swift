@@ -67,7 +67,7 @@ public struct AccessToken: Hashable, Sendable {
         guard type != .notApplicable else {
             throw .protocolViolation(
                 stage, "token_type", expected: "an access token's, such as Bearer", found: type.name,
-                hint: "the exchange issued another kind of token; `oidc token` prints it")
+                hint: "the exchange issued another kind of token, which can be printed but not sent")
         }
         return "\(type) \(token.revealed)"
     }

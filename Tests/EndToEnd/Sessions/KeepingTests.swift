@@ -37,9 +37,9 @@ struct KeepingTests {
         let none = ["OIDC_ISSUER": "", "OIDC_CLIENT_ID": ""]
         let outcome = try world.program.start(["status"], none).finish()
         #expect(outcome.status == 0 && outcome.output.contains("alice"), "\(outcome)")
+        // The only session is used, as no profile describes it.
         let token = try world.program.start(["token"], none).finish()
-        let hint = "--issuer \(world.provider.origin) --client-id demo\n"
-        #expect(token.status == 2 && token.errorOutput.hasSuffix(hint), "\(token)")
+        #expect(token.status == 0 && !token.output.isEmpty, "\(token)")
         #expect(try world.program.start(["logout", "--local"]).finish().status == 0)
         for words in [["status"], ["status", "--all"], ["status", "--all", "-o", "json"]] {
             let empty = try world.program.start(words, none).finish()

@@ -38,8 +38,8 @@ struct RevokedTests {
             if request.url.path == "/revoke" { revocations.note(request) }
             return nil
         }
-        // The session cannot be written where its temporary file cannot.
-        let temporary = try world.file.deletingPathExtension().appendingPathExtension("tmp")
+        // The session cannot be written where no space can be reserved for it.
+        let temporary = try world.file.deletingPathExtension().appendingPathExtension("reserved")
         try FileManager.default.createDirectory(at: temporary, withIntermediateDirectories: false)
         let outcome = try world.program.run("revoke")
         #expect(outcome.status == 1, "\(outcome.errorOutput)")

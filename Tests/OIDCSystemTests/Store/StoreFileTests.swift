@@ -196,7 +196,7 @@ struct StoreFileTests {
             found = "a directory"
         case .pipe:
             mkfifo(file, 0o600)
-            found = "a special file"
+            found = "a pipe"
         }
         let expected = OIDCError(
             .failed, "the session file \(file) is \(found), expected a regular file",
