@@ -20,7 +20,8 @@ def run(world):
     origin = world.server(Registry)
     host = origin.removeprefix("http://")
     world.configure(docker_registries=[{"host": host}])
-    (world.programs / "docker-credential-oidc").symlink_to(world.oidc)
+    for name in ("docker-credential-oidc", "docker-credential-oidc-work"):
+        (world.programs / name).symlink_to(world.oidc)
     world.environment["OIDC_PROFILE"] = "work"
     authentication = world.home / "auth.json"
     authentication.write_text(world.ran("oidc", "credential", "docker", "--setup"))

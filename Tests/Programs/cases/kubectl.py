@@ -39,7 +39,7 @@ def run(world):
     (world.home / "oidc.yaml").write_text(setup.replace("k8s.io/v1\n", "k8s.io/v1beta1\n"))
     (world.home / "here.yaml").write_text(json.dumps({
         "apiVersion": "v1", "kind": "Config", "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "oidc"}}],
+        "contexts": [{"name": "here", "context": {"cluster": "here", "user": "oidc-work"}}],
         "clusters": [{"name": "here", "cluster": {
             "server": origin, "certificate-authority": str(world.home / "cert.pem")}}]}))
     world.environment["KUBECONFIG"] = f"{world.home}/here.yaml:{world.home}/oidc.yaml"
