@@ -57,7 +57,7 @@ struct EntranceTests {
         defer { program.remove() }
         let more = [
             "--audience", "api", "--account", "bob", "--set", "http_timeout=9", "--timeout", "60",
-            "--login-hint", "alice",
+            "--login-hint", "alice", "--max-age", "9000", "--param", "color=blue",
         ]
         #expect(try program.signIn(at: provider, options + more).status == 0)
         let profile = try #require(try profiles["default"]?.object)

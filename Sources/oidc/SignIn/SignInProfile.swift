@@ -158,7 +158,9 @@ extension SettingLayers.Entry {
 
     /// Whether the setting is for one sign-in only, as an option of `oidc login` is.
     var isForOneSignIn: Bool {
-        let transient = ["--flow", "--timeout", "--prompt", "--login-hint"]
+        let transient = [
+            "--flow", "--timeout", "--prompt", "--login-hint", "--max-age", "--acr-values", "--param",
+        ]
         guard case .option(let option) = origin else { return false }
         return transient.contains(option)
     }
