@@ -49,8 +49,10 @@ public struct TokenEndpoint: Sendable {
         _ request: TokenRequest, now: Instant, random: (Int) -> [UInt8], dpopNonce: String? = nil
     ) throws(OIDCError) -> EndpointCall<Answer> {
         try request.check()
+        // A configured scope is for requests that name none: a refresh for less names its own.
+        let extra = extraParameters.filter { $0.name != "scope" || !request.isRefreshWithScope }
         let parameters = try ExtraParameters.token.adding(
-            extraParameters,
+            extra,
             to: [FormEncoding.Pair("grant_type", request.grantType.rawValue)]
                 + request.parameters.revealed.filter { sendsResources || $0.name != "resource" })
         var draft = try client.request(to: url, parameters, format: format, now: now, random: random)

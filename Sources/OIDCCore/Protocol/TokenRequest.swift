@@ -34,6 +34,11 @@ public struct TokenRequest: Sendable {
         }
     }
 
+    /// Whether it is a refresh that names a scope.
+    var isRefreshWithScope: Bool {
+        grantType == .refreshToken && parameters.revealed.contains { $0.name == "scope" }
+    }
+
     /// The `requested_token_type` of a token exchange.
     var requestedTokenType: String? {
         parameters.revealed.first { $0.name == "requested_token_type" }?.value

@@ -34,6 +34,16 @@ struct TokenRequestTests {
             ])
     }
 
+    @Test("a scope among the extra parameters gives way to the scope of a refresh, and stays on others")
+    func extraScope() throws {
+        let endpoint = try endpoint(extra: [FormEncoding.Pair("scope", "all")])
+        func scopes(_ request: TokenRequest) throws -> [String] {
+            try sent(request, endpoint).form.filter { $0.name == "scope" }.map(\.value)
+        }
+        #expect(try scopes(.refresh(Redacted("t"), scope: Scope("a"))) == ["a"])
+        #expect(try scopes(.refresh(Redacted("t"))) == ["all"])
+    }
+
     @Test("each grant has its parameters")
     func grants() throws {
         let secret = Redacted("t0ken")
