@@ -19,6 +19,8 @@ public struct JWKSet: Hashable, Sendable {
 
     package let keys: [JSONWebKey]
     let skipped: [Skipped]
+    /// The names of keys whose private half is in the document too, so that whoever reads it can sign.
+    package let publishedPrivateKeyIDs: [String]
 
     /// Creates a set without keys.
     public init() {
@@ -32,6 +34,7 @@ public struct JWKSet: Hashable, Sendable {
     private init(_ keys: [JSONWebKey], skipped: [Skipped]) {
         self.keys = keys
         self.skipped = skipped
+        publishedPrivateKeyIDs = []
     }
 
     /// Parses a key set, or a single key.
@@ -68,6 +71,8 @@ public struct JWKSet: Hashable, Sendable {
         }
         self.keys = keys
         self.skipped = skipped
+        // `d` is the private number of RSA, EC and OKP keys (RFC 7518 §6.2.2, §6.3.2; RFC 8037 §2).
+        publishedPrivateKeyIDs = entries.filter { $0["d"]?.string != nil }.map { $0["kid"]?.string ?? "" }
     }
 
     /// Returns the set without the keys of other issuers. Entra ID publishes one set for all its tenants, in

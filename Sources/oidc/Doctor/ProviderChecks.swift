@@ -107,7 +107,14 @@ struct ProviderChecks {
                 : Finding("keys", .ok, "none needed: \(detail)")
         }
         do throws(OIDCError) {
-            let count = try provider.documents(environment).keys(url).keys(refetching: true).keys.count
+            let set = try provider.documents(environment).keys(url).keys(refetching: true)
+            if let id = set.publishedPrivateKeyIDs.first {
+                let name = id.isEmpty ? "a key" : "key \(DisplayText.quoted(id, limit: 60))"
+                return Finding(
+                    "keys", .warning, "\(name) is published with its private half: anyone can sign with it",
+                    hint: "tell the provider's operator at once: the key must be replaced")
+            }
+            let count = set.keys.count
             return count > 0
                 ? Finding("keys", .ok, "\(count) at \(url.withoutQuery)")
                 : Finding(

@@ -147,6 +147,28 @@ struct DoctorTests {
             session["detail"]?.string?.hasSuffix("was not granted the scope \"more\"") == true, "\(session)")
     }
 
+    @Test("a key that is published with its private half is a warning")
+    func publishedPrivateKey() throws {
+        let server = try ScriptedServer { peer in
+            guard let request = peer.readRequest() else { return }
+            let host = request.split(separator: "\r\n").first { $0.hasPrefix("Host: ") }?.dropFirst(6)
+            let origin = "http://\(host ?? "")"
+            let body =
+                request.contains("/keys")
+                ? #"{"keys":[{"kty":"EC","kid":"k1","crv":"P-256","x":"AA","y":"AA","d":"AA"}]}"#
+                : #"{"issuer":"\#(origin)","authorization_endpoint":"\#(origin)/a","token_endpoint":"\#(origin)/t","jwks_uri":"\#(origin)/keys"}"#
+            peer.write(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
+            )
+        }
+        let world = try Program()
+        defer { world.remove() }
+        let outcome = try world.run("doctor", "--issuer", server.origin, "--client-id", "x", "-o", "json")
+        let keys = try JSONValue(parsing: outcome.output).array?.first { $0["check"] == "keys" }
+        #expect(keys?["result"] == "warning", "\(outcome)")
+        #expect(keys?["detail"] == "key \"k1\" is published with its private half: anyone can sign with it")
+    }
+
     @Test("a provider that signs with the client's secret needs no keys")
     func symmetricKeys() throws {
         let world = try configured(["id_token_signed_response_alg": "HS256"])

@@ -28,6 +28,14 @@ struct JWKSetTests {
         #expect(try Self.parse("{\"keys\":[]}").keys.isEmpty)
     }
 
+    @Test("a key that is published with its private half is named")
+    func published() throws {
+        let set = try Self.parse(
+            #"{"keys":[{"kty":"OKP","kid":"a","crv":"Ed25519","x":"AA","d":"AA"},{"kty":"OKP","kid":"b"}]}"#)
+        #expect(set.publishedPrivateKeyIDs == ["a"])
+        #expect(try Self.parse(#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}"#).publishedPrivateKeyIDs.isEmpty)
+    }
+
     static let ignored = [
         "null", "1", "[]", "{}", #"{"kty":1}"#, #"{"kty":"AKP","pub":"AA"}"#,
         #"{"kty":"rsa","n":"AQAB","e":"AQAB"}"#,
