@@ -111,6 +111,41 @@ struct SignInTextTests {
         #expect(text.contains("\n  ends   15:02 unless used\n"), "\(text)")
     }
 
+    private func report(_ change: (inout Session) -> Void) throws -> SessionReport {
+        SessionReport(session: try session(change), profile: "work", location: "x", now: Self.now)
+    }
+
+    @Test(
+        "status says when the refresh token expires if the provider did, and warns a week before if it lasts longer",
+        arguments: [
+            ("refresh_expires_in", 1_800, 0, "in 30 minutes", false),
+            ("refresh_token_expires_in", 90 * 86_400, 0, "in 90 days", false),
+            ("refresh_token_expires_in", 90 * 86_400, 84 * 86_400, "in 6 days", true),
+        ] as [(String, Int64, Int64, String, Bool)])
+    func refreshEnd(member: String, lifetime: Int64, age: Int64, shown: String, warns: Bool) throws {
+        let report = try report {
+            $0.tokens.extra[member] = JSONValue(lifetime)
+            $0.tokens.access.obtainedAt = Self.now.adding(-age)
+        }
+        let row = report.lines.first { $0.0 == "refresh" }?.1
+        #expect(row == "automatic, by refresh token; it expires \(shown) unless it is used")
+        #expect(report.json["refresh_expires_at"] == JSONValue(Self.now.adding(lifetime - age).secondsSinceEpoch))
+        #expect((report.refreshWarning?.contains("\(shown) unless") ?? false) == warns)
+        #expect(warns == (report.refreshWarning?.contains("oidc login -p work") ?? false))
+    }
+
+    @Test("an endless token without a refresh token is not called a reason to sign in now")
+    func endless() throws {
+        let report = try report {
+            $0.tokens.refreshToken = nil
+            $0.tokens.access.expiresAt = nil
+        }
+        let rows = Dictionary(uniqueKeysWithValues: report.lines)
+        #expect(rows["access token"] == "valid until it is refused")
+        #expect(rows["refresh"] == "no refresh token: sign in again if the token is refused")
+        #expect(report.json["bound"] == .null && report.json["refresh_expires_at"] == .null)
+    }
+
     @Test("a URL that a browser has opened is one line, cut to the width, with the way to see all of it")
     func shortURL() throws {
         let url = try #require(

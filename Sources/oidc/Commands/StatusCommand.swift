@@ -77,6 +77,7 @@ struct StatusCommand: RunnableCommand {
             let others = provider.target == nil ? resourceLines(provider, context) : []
             try context.console.output(Table.text(report.lines + others))
         }
+        if let warning = report.refreshWarning { context.console.warn(warning) }
         try access.checkAvailable(session)
         return 0
     }

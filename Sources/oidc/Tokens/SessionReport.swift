@@ -11,6 +11,14 @@ struct SessionReport {
     /// Whether the session can be refreshed.
     var canRefresh: Bool { session.canRefresh }
 
+    /// When the refresh token ends unless it is used, if the provider said so.
+    var refreshExpiresAt: Instant? {
+        session.tokens.refreshToken == nil ? nil : session.refreshEnd(at: session.tokens.access.obtainedAt)
+    }
+
+    /// What the access token is bound to: a key (RFC 9449).
+    private var binding: String? { session.tokens.access.type == .dpop ? "dpop" : nil }
+
     /// The issuer of the tokens; for a multi-tenant provider, the tenant's.
     var issuer: String { session.endpoints.issuer ?? session.key.provider }
 
@@ -48,7 +56,8 @@ struct SessionReport {
             "scope": JSONValue(session.grantedScope?.text),
             "resource": .array(resources.map { .string($0) }),
             "expires_at": session.tokens.access.expiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
-            "can_refresh": .bool(canRefresh), "store": .string(location),
+            "refresh_expires_at": refreshExpiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
+            "can_refresh": .bool(canRefresh), "bound": JSONValue(binding), "store": .string(location),
         ]
     }
 
@@ -60,7 +69,8 @@ struct SessionReport {
             "client_id": key.clientID.isEmpty ? .null : .string(key.clientID),
             "account": JSONValue(key.account), "subject": .null, "name": .null, "email": .null,
             "scope": JSONValue(key.scope?.text), "resource": .array(key.resources.map { .string($0) }),
-            "expires_at": .null, "can_refresh": true, "store": .string(location),
+            "expires_at": .null, "refresh_expires_at": .null, "can_refresh": true, "bound": .null,
+            "store": .string(location),
         ]
     }
 
@@ -112,8 +122,25 @@ struct SessionReport {
 
     private var refreshText: String {
         if !session.key.grant.needsUser { return "requested again automatically" }
-        return session.tokens.refreshToken != nil
-            ? "automatic, by refresh token" : "no refresh token: sign in again"
+        guard session.tokens.refreshToken != nil else {
+            let endless = session.hasAccessToken && session.tokens.access.expiresAt == nil
+            return "no refresh token: sign in again" + (endless ? " if the token is refused" : "")
+        }
+        guard let end = refreshExpiresAt else { return "automatic, by refresh token" }
+        let relative = TimeWords.relative(end, to: now)
+        guard end > now else { return "the refresh token expired \(relative), the provider said: sign in again" }
+        return "automatic, by refresh token; it expires \(relative) unless it is used"
+    }
+
+    /// The warning of a refresh token that soon ends, of those that last longer than that: one of half an hour is
+    /// renewed by each use.
+    var refreshWarning: String? {
+        guard let end = refreshExpiresAt else { return nil }
+        let week: Int64 = 7 * 86_400
+        let isShort = end.seconds(since: session.tokens.access.obtainedAt) <= week
+        guard !isShort, end > now, end.seconds(since: now) <= week else { return nil }
+        let relative = TimeWords.relative(end, to: now)
+        return "the refresh token expires \(relative) unless the provider extends it: \(loginLine) before that"
     }
 }
 
