@@ -128,19 +128,20 @@ struct SessionReport {
         }
         guard let end = refreshExpiresAt else { return "automatic, by refresh token" }
         let relative = TimeWords.relative(end, to: now)
-        guard end > now else { return "the refresh token expired \(relative), the provider said: sign in again" }
+        guard end > now else { return "expired \(relative), as the provider said: sign in again" }
         return "automatic, by refresh token; it expires \(relative) unless it is used"
     }
 
-    /// The warning of a refresh token that soon ends, of those that last longer than that: one of half an hour is
-    /// renewed by each use.
+    /// The warning in the last week of a refresh token that lasts longer: one of half an hour is renewed by each
+    /// use.
     var refreshWarning: String? {
         guard let end = refreshExpiresAt else { return nil }
         let week: Int64 = 7 * 86_400
         let isShort = end.seconds(since: session.tokens.access.obtainedAt) <= week
         guard !isShort, end > now, end.seconds(since: now) <= week else { return nil }
         let relative = TimeWords.relative(end, to: now)
-        return "the refresh token expires \(relative) unless the provider extends it: \(loginLine) before that"
+        return "the refresh token expires \(relative) unless the provider extends it: "
+            + "\(loginLine) before that"
     }
 }
 
