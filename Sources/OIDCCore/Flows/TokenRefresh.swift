@@ -50,16 +50,39 @@ package struct TokenRefresh: Sendable {
     /// Sends the refresh token, once.
     package func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
         guard let refreshToken = session.tokens.refreshToken else { throw TokenRefresh.impossible }
-        let issued = try tokenEndpoint.issue(
-            .refresh(
-                refreshToken, scope: source.request.scope, resources: try resources(session, source)),
-            over: environment.transport,
-            now: environment.now(), random: environment.random)
+        let scope = source.request.scope ?? ownScope(session)
+        let resources = try resources(session, source)
+        var successor = session
+        let issued: TokenEndpoint.Issued
+        do throws(OIDCError) {
+            issued = try issue(.refresh(refreshToken, scope: scope, resources: resources))
+        } catch {
+            // The refused request has redeemed nothing. Another resource than the session's cannot be left out.
+            guard error.refusesResource, source.request.resources.isEmpty, !resources.isEmpty else {
+                throw error
+            }
+            issued = try issue(.refresh(refreshToken, scope: scope))
+            successor.sendsResources = false
+        }
         // If there is no new refresh token to save, an error in the answer fails the request.
         if issued.refreshToken == nil { _ = try issued.tokens.get() }
-        var successor = session
         successor.tokens.refreshToken = issued.refreshToken ?? refreshToken
         return Answer(successor: successor, source: source, tokens: issued.tokens)
+    }
+
+    private func issue(_ request: TokenRequest) throws(OIDCError) -> TokenEndpoint.Issued {
+        try tokenEndpoint.issue(
+            request, over: environment.transport, now: environment.now(), random: environment.random)
+    }
+
+    /// The scope that a refresh of the session's own token names, if the provider needs one: what was granted, and
+    /// `offline_access`, which Entra ID grants without listing it.
+    private func ownScope(_ session: Session) -> Scope? {
+        guard tokenEndpoint.refreshNamesScope, let granted = session.grantedScope,
+            !tokenEndpoint.extraParameters.contains(where: { $0.name == "scope" })
+        else { return nil }
+        let isOffline = session.requestedScope?.contains("offline_access") == true
+        return isOffline ? granted.union(Scope("offline_access")) : granted
     }
 
     /// Returns the resources for the request (RFC 8707 §2.2): those of the wanted token, or else those of the

@@ -103,9 +103,10 @@ extension OAuthErrorResponse {
     }
 
     /// The hint if the provider refuses the parameter `resource`. Entra ID gives this reason in the
-    /// description only (2026-03).
+    /// description only (2026-03): AADSTS9010010, or earlier AADSTS901002.
     var resourceHint: Hint? {
-        description?.includes("AADSTS9010010") == true ? .set(.resourceParameter, to: "off") : nil
+        let isRefused = ["AADSTS9010010", "AADSTS901002"].contains { description?.includes($0) == true }
+        return isRefused ? OIDCError.withoutResource : nil
     }
 
     /// Whether the error is temporary. Providers send these codes with 400 too, the usual status of an error
@@ -210,4 +211,11 @@ extension HTTPResponse {
     }
 
     var text: String { String(decoding: body, as: UTF8.self) }
+}
+
+extension OIDCError {
+    fileprivate static let withoutResource = Hint.set(.resourceParameter, to: "off")
+
+    /// Whether the provider refused the request because of its parameter `resource`, and would take it without.
+    package var refusesResource: Bool { kind == .refused && hint == OIDCError.withoutResource }
 }

@@ -12,6 +12,9 @@ public struct TokenEndpoint: Sendable {
     public var dpop: DPoPKey?
     /// Whether `resource` is sent (RFC 8707); Entra ID refuses it (AADSTS9010010, 2026-03).
     public var sendsResources = true
+    /// Whether a refresh of the session's own token names the granted scope. Without it, Entra ID answers
+    /// AADSTS90009 where the scope is that of an API of one's own (2026-11).
+    public var refreshNamesScope = false
     /// The type of tokens whose `token_type` is missing or unknown: Weibo sends none, eBay `User Access
     /// Token` (2026-11). It is never assumed for tokens that must be bound to a key.
     public var assumedTokenType: TokenType?

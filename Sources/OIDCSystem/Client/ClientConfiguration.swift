@@ -19,6 +19,8 @@ public struct ClientConfiguration: Sendable {
     public var resources: [String] = []
     /// Whether `resource` is sent, which a provider may refuse.
     public var sendsResources = true
+    /// Whether a refresh names the granted scope, which Entra ID needs for an API of one's own.
+    public var refreshNamesScope = false
     /// The type of tokens whose `token_type` is missing or unknown; nil refuses them.
     public var assumedTokenType: TokenType?
     /// Whether `prompt=consent` is sent if `offline_access` is requested (OpenID Connect Core §11).

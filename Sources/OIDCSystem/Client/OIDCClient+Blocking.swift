@@ -76,6 +76,7 @@ extension OIDCClient {
     private func endpoint(_ url: WebURL, _ dpop: DPoPKey?) -> TokenEndpoint {
         var endpoint = TokenEndpoint(url: url, client: configuration.client, dpop: dpop)
         endpoint.sendsResources = configuration.sendsResources
+        endpoint.refreshNamesScope = configuration.refreshNamesScope
         endpoint.assumedTokenType = configuration.assumedTokenType
         return endpoint
     }

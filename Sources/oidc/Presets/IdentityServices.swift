@@ -36,7 +36,7 @@ extension Preset {
             application: "an app with the platform \"Mobile and desktop applications\"",
             registrationPage: "https://entra.microsoft.com > App registrations > Authentication",
             secret: .none, flows: [.browser, .device, .paste],
-            refreshNeeds: [.scope: "offline_access"],
+            refreshNeeds: [.scope: "offline_access"], refreshNamesScope: true,
             note: "the device flow needs \"Allow public client flows\", and conditional access may block it",
             source: "Microsoft identity platform: redirect URI restrictions; OAuth 2.0 device code"),
         Preset(
@@ -55,7 +55,7 @@ extension Preset {
             application: "an app with the platform \"Mobile and desktop applications\" and a user flow",
             registrationPage: "https://entra.microsoft.com > App registrations > Authentication",
             secret: .none,
-            refreshNeeds: [.scope: "offline_access"],
+            refreshNeeds: [.scope: "offline_access"], refreshNamesScope: true,
             source: "Microsoft Entra External ID: authentication endpoints of external tenants (2026-02)"),
         Preset(
             name: "okta", title: "Okta",

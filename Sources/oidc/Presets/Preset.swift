@@ -23,6 +23,8 @@ struct Preset: Sendable {
     var refreshNeeds: Templates = [:]
     /// The option of the registration that enables refresh tokens.
     var refreshSwitch: String?
+    /// Whether a refresh must name the granted scope.
+    var refreshNamesScope = false
     /// Other advice for the user, in one line.
     var note: String?
     /// The documents that this preset is based on.

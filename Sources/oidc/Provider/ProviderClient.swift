@@ -115,10 +115,12 @@ extension ProviderContext {
         // Signing needs the algorithms that the provider accepts; the metadata is usually cached.
         let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
         let metadata = signs ? try? metadata(environment, for: [.token]) : nil
-        return try tokenEndpoint(
+        var endpoint = try tokenEndpoint(
             at: session.endpoints.refresh ?? session.endpoints.token,
             client: try client(metadata, method: session.clientAuthentication, environment),
             dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
+        endpoint.refreshNamesScope = Preset.matching(settings)?.preset.refreshNamesScope == true
+        return endpoint
     }
 }
 

@@ -32,9 +32,13 @@ extension SignIn {
         let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
         var request = try provider.settings.authorizationRequest(client, scope, dpop)
         request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
+        var tokenEndpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
+        // A session remembers that the provider refused the parameter.
+        if provider.settings.layers[.resourceParameter] == nil, let earlier = try? store.load(key) {
+            tokenEndpoint.sendsResources = earlier.sendsResources != false
+        }
         var login = SignInFlow(
-            environment: environment, metadata: metadata,
-            tokenEndpoint: try provider.tokenEndpoint(at: url, client: client, dpop: dpop),
+            environment: environment, metadata: metadata, tokenEndpoint: tokenEndpoint,
             request: request, key: key, pushing: settings.pushing,
             leeway: provider.settings.network.leeway)
         login.requiresIDToken = needsIDToken

@@ -3,7 +3,7 @@ import OIDCSystem
 
 /// A sign-in with the settings, by a flow that is possible on this machine.
 struct SignIn {
-    let provider: ProviderContext
+    private(set) var provider: ProviderContext
     let key: SessionKey
     let store: any SessionStoring
     /// Whether to open a browser; the URL is always printed.
@@ -26,16 +26,33 @@ struct SignIn {
     }
 
     func run() throws(OIDCError) -> Session {
-        do throws(OIDCError) { return try signedIn() } catch {
+        let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
+        do throws(OIDCError) {
+            do throws(OIDCError) { return try signedIn(by: deadline) } catch {
+                guard error.refusesResource, provider.settings.token.sendsResources else { throw error }
+                // A refused code is never presented again: the sign-in starts anew.
+                console.note("\(error.message); asking again without resource")
+                return try withoutResource.signedIn(by: deadline)
+            }
+        } catch {
             throw error.signingInAgain(by: provider.settings.sameLoginLine)
         }
     }
 
-    private func signedIn() throws(OIDCError) -> Session {
+    /// The sign-in without the parameter `resource`, which the link of a URL remembers.
+    private var withoutResource: SignIn {
+        let origin: SettingLayers.Origin =
+            provider.target.map { .resource($0.operand.url.text) } ?? .option("the provider's answer")
+        let entry = SettingLayers.Entry(setting: .resourceParameter, value: "off", origin: origin)
+        var other = self
+        other.provider = provider.adding([entry])
+        return other
+    }
+
+    private func signedIn(by deadline: MonotonicTime) throws(OIDCError) -> Session {
         try refuseMachine("login")
         try refuseUnattended()
         try probe()
-        let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
         let transport = try provider.transport()
         let environment = provider.environment(over: transport)
         let metadata = try provider.metadata(environment, for: needed)

@@ -73,25 +73,43 @@ struct ResourceUseTests {
 
     @Test("a server that refuses the parameter resource: the hint leaves it out, and helps")
     func refusedParameter() throws {
-        for (error, description) in [
-            ("invalid_target", "x"), ("invalid_request", "AADSTS9010010: the resource parameter"),
-        ] {
-            let world = try ResourceWorld {
-                $0.token = { request in
-                    guard request.form["resource"] != nil else { return nil }
-                    let value: JSONValue = [
-                        "error": .string(error), "error_description": .string(description),
-                    ]
-                    return HTTPResponse(
-                        status: 400, headers: HTTPHeaders([("Content-Type", "application/json")]),
-                        body: Array(value.compact.utf8))
-                }
+        let world = try refusingResource("invalid_target", "x")
+        let refused = try world.run(["login", world.url])
+        let hint = "oidc login \(world.url) --set resource_parameter=off"
+        #expect(refused.status == 4 && refused.errorOutput.contains("try: \(hint)"), "\(refused)")
+        expectSuccess(try world.run(["login", world.url, "--set", "resource_parameter=off"]))
+    }
+
+    /// A world whose token endpoint refuses the parameter.
+    private func refusingResource(_ error: String, _ description: String) throws -> ResourceWorld {
+        try ResourceWorld {
+            $0.token = { request in
+                guard request.form["resource"] != nil else { return nil }
+                let value: JSONValue = [
+                    "error": .string(error), "error_description": .string(description),
+                ]
+                return HTTPResponse(
+                    status: 400, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                    body: Array(value.compact.utf8))
             }
-            let refused = try world.run(["login", world.url])
-            let hint = "oidc login \(world.url) --set resource_parameter=off"
-            #expect(refused.status == 4 && refused.errorOutput.contains("try: \(hint)"), "\(refused)")
-            expectSuccess(try world.run(["login", world.url, "--set", "resource_parameter=off"]))
         }
+    }
+
+    @Test(
+        "a sign-in whose resource is refused starts anew without it, with another code, and remembers that",
+        arguments: [
+            "AADSTS9010010: The resource parameter", "AADSTS901002: The 'resource' request parameter",
+        ])
+    func withoutParameter(_ description: String) throws {
+        let world = try refusingResource("invalid_target", description)
+        let login = try world.run(["login", world.url])
+        expectSuccess(login)
+        #expect(login.errorOutput.contains("; asking again without resource\n"), "\(login)")
+        #expect(world.tabs.count == 2)
+        let codes = world.server.tokenRequests.compactMap { $0.form["code"] }
+        #expect(codes.count == 2 && Set(codes).count == 2)
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.tabs.count == 3, "the next sign-in knows it")
     }
 
     @Test("who uses URLs only: logout ends the session, doctor finds no problem, status needs no provider")

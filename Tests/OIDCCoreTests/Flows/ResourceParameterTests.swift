@@ -1,5 +1,6 @@
 import DemoProvider
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -46,6 +47,57 @@ struct ResourceParameterTests {
         #expect(sent(provider, to: .authorize).first == Self.resources)
         let all = Self.resources
         #expect(sent(provider, to: .token) == [all, all, all, [Self.resources[0]]])
+    }
+
+    @Test(
+        "if Entra ID refuses it at a refresh, the same refresh goes without it, and the session remembers that",
+        arguments: ["AADSTS9010010: x", "AADSTS901002: x"])
+    func refusedAtRefresh(_ description: String) throws {
+        let provider = try InMemoryProvider()
+        var session = try provider.finish(login(provider)).session
+        let refused = Mutex(0)
+        provider.intercept { request in
+            guard String(decoding: request.body, as: UTF8.self).contains("resource=") else { return nil }
+            refused.withLock { $0 += 1 }
+            return HTTPResponse(
+                status: 400, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                body: Array(#"{"error":"invalid_target","error_description":"\#(description)"}"#.utf8))
+        }
+        session = try refresh(provider, session)
+        #expect(refused.withLock { $0 } == 1 && session.sendsResources == false)
+        #expect(try Session(stored: session.json.bytes).sendsResources == false)
+        _ = try refresh(provider, session)
+        #expect(refused.withLock { $0 } == 1)
+        // A token for another resource cannot do without it.
+        session.sendsResources = true
+        let error = #expect(throws: OIDCError.self) {
+            try refresh(provider, session, .derived(scope: nil, resources: ["https://other.example"]))
+        }
+        #expect(error?.kind == .refused)
+    }
+
+    @Test("a provider that needs it gets the granted scope with a refresh, and offline_access if asked for")
+    func scopeOfRefresh() throws {
+        let provider = try InMemoryProvider()
+        let session = try provider.signIn()
+        func scope(_ change: (inout TokenEndpoint) -> Void) throws -> String? {
+            var endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo"))
+            change(&endpoint)
+            _ = try? TokenRefresh(environment: provider.environment, tokenEndpoint: endpoint).request(
+                session, for: .own)
+            let body = provider.with { $0.requests(to: .token).last?.body } ?? []
+            let pairs = FormEncoding.decode(String(decoding: body, as: UTF8.self)) ?? []
+            return pairs.first { $0.name == "scope" }?.value
+        }
+        #expect(try scope { _ in } == nil)
+        let granted = try #require(session.grantedScope)
+        #expect(try scope { $0.refreshNamesScope = true } == granted.union(Scope("offline_access")).text)
+        let own = FormEncoding.Pair("scope", "api://x/.default")
+        #expect(
+            try scope {
+                $0.refreshNamesScope = true
+                $0.extraParameters = [own]
+            } == own.value)
     }
 
     @Test("is sent in a pushed request, a device request and its polls")

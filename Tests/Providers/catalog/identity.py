@@ -27,6 +27,8 @@ def entra(tenant, **more):
         "redirects": LOOPBACK, "redirect_hosts": ("localhost",), "foreign_keys": True,
         "refuses": {"resource": "AADSTS9010010: The resource parameter provided in the request doesn't match with "
                                 "the requested scopes."},
+        "scope_at_refresh": "AADSTS90009: Application is requesting a token for itself. This scenario is supported only "
+                            "if resource is specified using the GUID based App Identifier.",
         "offline": "offline_access", "hidden_scopes": ("offline_access",), "rotation": "window",
         "extra": {"ext_expires_in": 3599},
         "claims": {"tid": TENANT, "ver": "2.0", "preferred_username": "alice@example.com"},

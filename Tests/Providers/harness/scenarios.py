@@ -42,7 +42,13 @@ def refresh(case):
         provider.lifetime = 1
     if row.resource:
         case.words = ("--resource", row.resource)
-    case.login()
+    if "resource" in row.refuses:
+        # The sign-in starts anew without it, and the refreshes leave it out.
+        case.words = ("--resource", "https://api.example.com")
+        case.login(quiet=False)
+        expect(provider.count("authorize") == 2, "the sign-in started anew without resource")
+    else:
+        case.login()
     first = next(iter(provider.tokens.issued))
     provider.lifetime = row.lifetime
     if not row.expires:

@@ -67,6 +67,7 @@ class StandIn:
     offline: object = ALWAYS        # when there is a refresh token: ALWAYS, NEVER, a scope or parameters
     rotation: str = "none"          # none, reuse ends all, window
     refresh_extra: tuple = ()       # parameters that a refresh must have
+    scope_at_refresh: str = ""      # the words that refuse a refresh without a scope
     narrows: bool = True            # False: a refresh gives the whole scope, whatever it asks for
     repeats_id_token: bool = True
     resource: str = ""              # an API whose tokens need `resource` at every step

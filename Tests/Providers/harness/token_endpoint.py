@@ -61,6 +61,8 @@ class TokenEndpoint:
         for name in self.row.refresh_extra:
             if name not in form:
                 raise Refusal("invalid_request", f"{name} is missing")
+        if self.row.scope_at_refresh and "scope" not in form:
+            raise Refusal("invalid_request", self.row.scope_at_refresh)
         family, problem = self.tokens.renewed(form.get("refresh_token"))
         if problem:
             raise Refusal("invalid_grant", problem)
