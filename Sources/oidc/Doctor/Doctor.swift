@@ -5,6 +5,8 @@ import OIDCSystem
 struct Doctor {
     let context: CommandContext
     let options: ProviderOptions
+    /// Whether nothing is sent to the provider or a shared store.
+    var isOffline = false
 
     func findings() throws(OIDCError) -> [Finding] {
         var findings: [Finding] = []
@@ -22,11 +24,12 @@ struct Doctor {
         findings.append(settingsChecks.variables())
         if isConfigured {
             findings.append(settingsChecks.precedence(settings))
-            findings += ProviderChecks(provider: provider).findings()
+            findings += ProviderChecks(provider: provider, isOffline: isOffline).findings()
+            findings += grant(provider, after: findings)
         }
         findings.append(libraries())
         findings += MachineChecks(provider: provider).findings()
-        if isConfigured { findings += StoreChecks(provider: provider).findings() }
+        if isConfigured { findings += StoreChecks(provider: provider, isOffline: isOffline).findings() }
         // A signal leaves the checks incomplete, so nothing is reported.
         try Interruption.throwIfPending()
         let completion = context.console.completion
@@ -42,6 +45,14 @@ struct Doctor {
         let ok = findings.filter { $0.result == .ok }.count
         return
             "\(findings.count) checks: \(ok) ok, \(count(.warning, "warning")), \(count(.problem, "problem"))"
+    }
+
+    /// Tries a grant that needs no user, unless an earlier problem shows that it would fail.
+    private func grant(_ provider: ProviderContext, after findings: [Finding]) -> [Finding] {
+        let checks = ["client", "discovery", "metadata", "provider", "TLS"]
+        let isBlocked = findings.contains { $0.result == .problem && checks.contains($0.check) }
+        guard !isBlocked else { return [] }
+        return GrantCheck(provider: provider, isOffline: isOffline).finding().map { [$0] } ?? []
     }
 
     /// Checks that libcrypto can be used. The requests to the provider show the same for libcurl.

@@ -9,7 +9,8 @@ struct MachineChecks {
     private var variables: Variables { provider.context.environment }
 
     func findings() -> [Finding] {
-        [callback(), localhost(), browser(), identity()]
+        guard settings.token.grant.needsUser else { return [identity()] }
+        return [callback(), localhost(), browser(), identity()]
     }
 
     private func callback() -> Finding {

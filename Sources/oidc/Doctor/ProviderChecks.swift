@@ -6,6 +6,7 @@ import Synchronization
 /// Checks of the provider and of the connection to it.
 struct ProviderChecks {
     let provider: ProviderContext
+    let isOffline: Bool
 
     private var settings: Settings { provider.settings }
     private var variables: Variables { provider.context.environment }
@@ -13,6 +14,10 @@ struct ProviderChecks {
     func findings() -> [Finding] {
         guard let issuer = settings.provider.issuer else {
             return (known.isEmpty ? [named()] : known) + clientAlone() + [proxy(isReached: true)]
+        }
+        guard !isOffline else {
+            return known + [Finding("discovery", .ok, "not asked (--offline)")] + clientAlone()
+                + [proxy(isReached: true)]
         }
         let probe: DateProbe
         do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {
@@ -71,11 +76,10 @@ struct ProviderChecks {
         findings += obstacles.map { Finding("metadata", $0.error.orReported) }
         let remarks = metadata.isDiscovered ? metadata.namedRemarks : []
         let others = remarks.filter { remark in !obstacles.contains { $0.member == remark.member } }
+        // Sound providers have some of these too, and a warning at each of them would not be read.
         if !others.isEmpty {
-            findings.append(
-                Finding(
-                    "metadata", .warning, others.map(\.text).joined(separator: "; "),
-                    hint: "report it to the provider's operator; oidc discover shows the metadata"))
+            let list = others.map(\.text).joined(separator: "; ")
+            findings.append(Finding("metadata", .ok, "worth knowing: \(list)"))
         } else if obstacles.isEmpty {
             findings.append(Finding("metadata", .ok, "nothing is missing or unsafe"))
         }
@@ -145,6 +149,12 @@ struct ProviderChecks {
                     hint: "chmod 600 \(ShellWord.quoted(secret.path))")
             }
             let method = client.authentication.method
+            // RFC 6749 §4.4: the grant is for confidential clients only.
+            if method == "none", settings.token.grant == .clientCredentials {
+                return Finding(
+                    "client", .problem, "client_credentials without any client authentication",
+                    hint: Hint.advice(.giveClientSecret).commandLine)
+            }
             return Finding("client", .ok, "\(client.id) (\(method == "none" ? "public client" : method))")
         } catch {
             return Finding("client", error)

@@ -35,7 +35,7 @@ struct SettingsChecks {
         "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
     ]
 
-    /// Reports ignored variables: unknown ones, and directories that are not absolute paths.
+    /// Reports ignored variables: unknown ones, empty secrets, and directories that are not absolute paths.
     func variables() -> Finding {
         let relative = SettingsChecks.directories.filter { name in
             context.environment[name].map { !$0.isEmpty && !$0.hasPrefix("/") } ?? false
@@ -45,6 +45,13 @@ struct SettingsChecks {
                 "variables", .warning,
                 "not an absolute path, and ignored: \(relative.joined(separator: ", "))",
                 hint: "use absolute paths")
+        }
+        // A CI job that may not read a secret gets an empty variable.
+        let empty = Setting.clientSecrets.map(\.variable).filter { context.environment[$0]?.isEmpty == true }
+        guard empty.isEmpty else {
+            return Finding(
+                "variables", .warning, "empty, and ignored: \(empty.joined(separator: ", "))",
+                hint: "check that this job or shell may read the secret, or unset the variable")
         }
         let known = Setting.all.map(\.variable) + SettingsChecks.others
         let ours = context.environment.names(startingWith: "OIDC_").sorted()

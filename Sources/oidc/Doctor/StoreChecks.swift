@@ -4,6 +4,7 @@ import OIDCSystem
 /// Doctor's checks of the store and of the session in it.
 struct StoreChecks {
     let provider: ProviderContext
+    let isOffline: Bool
 
     func findings() -> [Finding] {
         let choice: SessionStoreChoice
@@ -27,6 +28,9 @@ struct StoreChecks {
         }
         let key: SessionKey? = try? provider.sessionKey()
         if let shared = store as? SharedSessionStore {
+            guard !isOffline else {
+                return [Finding("store", .ok, "\(shared.description); not asked (--offline)")] + tokenSource
+            }
             let findings = self.shared(shared, key)
             // The same problem is not reported twice.
             guard !findings.contains(where: { $0.result == .problem }) else { return findings }
@@ -38,10 +42,18 @@ struct StoreChecks {
         return [found] + keychain + (key.map { [session(store, $0)] } ?? tokenSource)
     }
 
-    /// The problem that keeps a grant without a user from getting a token; empty if the settings are incomplete,
-    /// which other checks report.
+    /// The user's session of `id_jag`, or the problem that keeps another grant without a user from getting a
+    /// token; empty if the settings are incomplete, which other checks report.
     private var tokenSource: [Finding] {
         let settings = provider.settings
+        if settings.token.grant == .idJAG {
+            do throws(OIDCError) {
+                let issuer = try OwnProvider.checkSession(of: provider)
+                return [Finding("session", .ok, "id_jag: signed in at \(DisplayText.clean(issuer))")]
+            } catch {
+                return [Finding("session", error)]
+            }
+        }
         guard !settings.token.grant.needsUser, provider.namesProvider, settings.client.id != nil else {
             return []
         }

@@ -13,11 +13,7 @@ struct OwnProvider {
         let operand = target.operand
         let context = provider.context
         if let name = provider.settings.token.userProfile {
-            var loader = context.settingsLoader
-            loader.profileName = name
-            let own = try loader.load().layers.given.filter { $0.origin.layer == .profile }
-            let settings = context.settings(profile: name, own)
-            access = try SessionAccess(ProviderContext(settings, context))
+            access = try OwnProvider.access(profile: name, context)
             return
         }
         // Without --issuer, --client-id and options for its secret are about the client at the resource's server.
@@ -36,6 +32,40 @@ struct OwnProvider {
                 hint: "set user_profile to its profile, or name it with -p")
         }
         access = try SessionAccess(ProviderContext(settings, context))
+    }
+
+    private static func access(
+        profile name: String, _ context: CommandContext
+    ) throws(OIDCError) -> SessionAccess {
+        var loader = context.settingsLoader
+        loader.profileName = name
+        let own = try loader.load().layers.given.filter { $0.origin.layer == .profile }
+        return try SessionAccess(ProviderContext(context.settings(profile: name, own), context))
+    }
+
+    /// Checks that the user's session is at hand, for whatever resource, and returns its issuer. Sends nothing.
+    static func checkSession(of provider: ProviderContext) throws(OIDCError) -> String {
+        let context = provider.context
+        let own: OwnProvider
+        if let name = provider.settings.token.userProfile {
+            own = OwnProvider(try access(profile: name, context))
+        } else {
+            let entries = provider.settings.layers.given.filter { $0.setting != .grant }
+            let settings = context.settings(profile: provider.settings.profile, entries)
+            own = OwnProvider(try SessionAccess(ProviderContext(settings, context)))
+        }
+        let session = try own.session()
+        let idToken = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
+        guard session.canRefresh || idToken.map({ $0.expiresAt > context.now }) == true else {
+            throw OIDCError(
+                .loginRequired, "id_jag: the user's session has no ID token that is still valid",
+                hint: .text(own.access.provider.settings.loginLine), stage: .idToken)
+        }
+        return own.access.key.provider
+    }
+
+    private init(_ access: SessionAccess) {
+        self.access = access
     }
 
     /// Returns the user's session; without one, the hint is to sign in at the user's provider.

@@ -288,4 +288,86 @@ struct DoctorTests {
         let machine = try findings(world, ["--grant", "client_credentials"], variables)
         #expect(machine.1["provider"]?["result"] == "ok", "\(machine)")
     }
+
+    @Test("a grant without a user is tried: one token request, nothing stored, no browser and no callback")
+    func triedGrant() throws {
+        let world = try ToolWorld()
+        func tokenRequests() -> Int { world.requests.filter { $0.url.path == "/token" }.count }
+        let (code, found) = try findings(world, [], world.machine)
+        #expect(code == 0 && found["grant"]?["result"] == "ok", "\(found)")
+        let detail = try #require(found["grant"]?["detail"]?.string)
+        #expect(detail.hasPrefix("client_credentials: a token was issued, valid for "), "\(detail)")
+        #expect(tokenRequests() == 1)
+        #expect(try world.store.all().isEmpty)
+        for check in ["callback", "browser", "localhost"] { #expect(found[check] == nil, "\(found)") }
+
+        let offline = try findings(world, ["--offline"], world.machine).1
+        #expect(offline["grant"]?["detail"] == "client_credentials is not tried (--offline)", "\(offline)")
+        #expect(offline["discovery"]?["detail"] == "not asked (--offline)" && offline["keys"] == nil)
+        #expect(tokenRequests() == 1)
+
+        let refused = try findings(world, [], world.machine.merging(["OIDC_CLIENT_SECRET": "a-typo"]) { $1 })
+        #expect(refused.code == 1 && refused.1["grant"]?["result"] == "problem", "\(refused)")
+        #expect(refused.1["grant"]?["detail"]?.string?.contains("invalid_client") == true, "\(refused)")
+    }
+
+    @Test("jwt_bearer is tried with the subject token, and token_exchange sends nothing")
+    func triedAssertion() throws {
+        let world = try ToolWorld()
+        let subject = ["OIDC_SUBJECT_TOKEN_SOURCE": "env", "OIDC_SUBJECT_TOKEN_ENV": "T", "T": "opaque"]
+        for (grant, isTried) in [("jwt_bearer", true), ("token_exchange", false)] {
+            let before = world.requests.filter { $0.url.path == "/token" }.count
+            let variables = world.machine.merging(subject) { $1 }.merging(["OIDC_GRANT": grant]) { $1 }
+            let found = try findings(world, [], variables).1
+            #expect((found["grant"] != nil) == isTried, "\(found)")
+            #expect((world.requests.filter { $0.url.path == "/token" }.count > before) == isTried)
+            #expect(found["session"]?["result"] == "ok", "\(found)")
+        }
+    }
+
+    @Test("id_jag: the user's own session must be at hand, and nothing is sent")
+    func ownSession() throws {
+        let world = try configured()
+        let options = ["--grant", "id_jag"]
+        let missing = try findings(world, options)
+        #expect(missing.code == 1 && missing.1["session"]?["result"] == "problem", "\(missing)")
+        #expect(missing.1["session"]?["hint"]?.string?.hasPrefix("oidc login") == true, "\(missing)")
+        try world.signIn()
+        let before = world.requests.count
+        let found = try findings(world, options).1
+        #expect(found["session"]?["detail"]?.string == "id_jag: signed in at \(world.issuer)", "\(found)")
+        #expect(!world.requests.dropFirst(before).contains { $0.url.path == "/token" })
+    }
+
+    @Test("client_credentials without any client authentication is a problem (RFC 6749 §4.4), and not tried")
+    func publicMachine() throws {
+        let world = try configured()
+        let (code, found) = try findings(world, ["--grant", "client_credentials"])
+        #expect(code == 1 && found["client"]?["result"] == "problem" && found["grant"] == nil, "\(found)")
+        #expect(found["client"]?["detail"] == "client_credentials without any client authentication")
+        #expect(!world.requests.contains { $0.url.path == "/token" })
+    }
+
+    @Test("an empty secret variable is a warning that names it")
+    func emptySecret() throws {
+        let world = try configured()
+        let variables = try #require(try findings(world, [], ["OIDC_CLIENT_SECRET": ""]).1["variables"])
+        #expect(variables["result"] == "warning", "\(variables)")
+        #expect(variables["detail"] == "empty, and ignored: OIDC_CLIENT_SECRET")
+    }
+
+    @Test("what sound providers have too (plain among S256, no RFC 9207) is no warning")
+    func remarks() throws {
+        let world = try configured()
+        let origin = world.issuer
+        world.provider.intercept { request in
+            guard request.url.path == "/.well-known/openid-configuration" else { return nil }
+            return .json(
+                #"{"issuer":"\#(origin)","authorization_endpoint":"\#(origin)/authorize","token_endpoint":"\#(origin)/token","jwks_uri":"\#(origin)/jwks","code_challenge_methods_supported":["plain","S256"]}"#
+            )
+        }
+        let metadata = try #require(try findings(world).1["metadata"])
+        #expect(metadata["result"] == "ok" && metadata["hint"] == .null, "\(metadata)")
+        #expect(metadata["detail"]?.string?.contains("lists plain") == true, "\(metadata)")
+    }
 }
