@@ -25,6 +25,7 @@ struct SettingsOwnershipTests {
         ("OIDC_PRIVATE_KEY_PASSPHRASE_FILE", "/p", .privateKeyPassphraseFile),
         ("OIDC_TLS_CLIENT_CERTIFICATE", "/c", .tlsClientCertificate),
         ("OIDC_TLS_CLIENT_KEY", "/k", .tlsClientKey),
+        ("OIDC_TLS_CLIENT_CERTIFICATE_FOR", "https://api.example", .tlsClientCertificateFor),
         ("OIDC_CLIENT_ASSERTION_SOURCE", "file", .clientAssertionSource),
     ]
 

@@ -29,7 +29,8 @@ package final class TLSServers: Sendable {
         ports[name].flatMap { WebURL("https://\(host):\($0)/x?secret") }
     }
 
-    /// What `good` answers below `/NAME/`, instead of its protocol's version.
+    /// What `good` answers below `/NAME/`, instead of its protocol's version. Every server refuses the bearer token
+    /// `token-1`.
     package func publish(_ name: String, _ body: String) throws {
         try Data(body.utf8).write(to: URL(fileURLWithPath: path("\(name).json")))
     }
@@ -96,7 +97,8 @@ package final class TLSServers: Sendable {
                             body = (s.version() + " " + name).encode()
                             page = d + head.split()[1].decode().split("/")[1] + ".json"
                             if os.path.exists(page): body = open(page, "rb").read()
-                            s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+                            status = b"401 Unauthorized" if b"token-1\r\n" in head else b"200 OK"
+                            s.sendall(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))
                 except OSError:
                     raw.close()
             while True:

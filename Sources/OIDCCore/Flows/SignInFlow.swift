@@ -119,7 +119,10 @@ package struct SignInFlow: Sendable {
     ) throws(OIDCError) -> Outcome {
         do throws(OIDCError) { return try check(issued.tokens.get()) } catch {
             guard !keepsRefusedTokens() else { throw error }
-            issued.revoke(at: metadata.revocationEndpoint, client: tokenEndpoint.client, environment)
+            let client = tokenEndpoint.client
+            issued.revoke(
+                at: metadata.url(.revocation, presentingCertificate: client.presentsCertificate),
+                client: client, environment)
             throw error
         }
     }
@@ -145,6 +148,7 @@ package struct SignInFlow: Sendable {
             subject: idToken?.subject, displayName: idToken?.displayName,
             dpopKey: tokenEndpoint.dpop?.pem)
         session.nonce = idToken == nil ? nil : nonce
+        session.useCertificate(of: tokenEndpoint.client, at: metadata)
         warnings += try shortfalls(tokens, idToken)
         if asksForName, idToken != nil, session.displayName == nil {
             session.displayName = nameFromUserInfo(session)

@@ -60,7 +60,8 @@ extension SignInFlow {
                     nonce: nonce, now: environment.now(), random: environment.random)
             }
             let call = try UserInfo.call(
-                endpoint: endpoint, accessToken: session.tokens.access, proof: proof, rules: rules,
+                endpoint: endpoint, accessToken: session.tokens.access, proof: proof,
+                presentingCertificate: session.isBoundToCertificate(session.tokens.access), rules: rules,
                 keys: session.endpoints.keys.map(documents.keys), now: environment.now())
             switch try environment.transport.perform(call) {
             case .claims(let claims): return claims

@@ -35,6 +35,8 @@ public struct ProviderMetadata: Equatable, Sendable {
     public var authorizationResponseIssParameterSupported = false
     /// Whether authorization requests must be pushed (RFC 9126 §5).
     public var requirePushedAuthorizationRequests = false
+    /// Whether access tokens are bound to the client certificate (RFC 8705 §3.3).
+    public var tlsClientCertificateBoundAccessTokens = false
     /// `client_id_metadata_document_supported` (OAuth Client ID Metadata Document).
     package var supportsClientMetadataDocuments = false
 
@@ -63,6 +65,12 @@ public struct ProviderMetadata: Equatable, Sendable {
     /// Returns the endpoint's URL: for a client with a certificate, the alias if there is one (RFC 8705 §5).
     public func url(_ endpoint: ProviderEndpoint, presentingCertificate: Bool) -> WebURL? {
         (presentingCertificate ? mtlsEndpointAliases[endpoint] : nil) ?? endpoints[endpoint]
+    }
+
+    /// Returns the URL that a client with a certificate uses for a session's endpoint: the alias if the session
+    /// has the plain URL, because it is older than the alias or the certificate (RFC 8705 §5).
+    package func alias(of url: WebURL, for endpoint: ProviderEndpoint) -> WebURL {
+        endpoints[endpoint] == url ? mtlsEndpointAliases[endpoint] ?? url : url
     }
 
     /// Returns the metadata with the configured endpoints, which override discovered ones and their aliases.

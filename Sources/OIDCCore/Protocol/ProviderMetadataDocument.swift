@@ -46,6 +46,8 @@ extension ProviderMetadata {
             try answer.bool("authorization_response_iss_parameter_supported") ?? false
         requirePushedAuthorizationRequests =
             try answer.bool("require_pushed_authorization_requests") ?? false
+        tlsClientCertificateBoundAccessTokens =
+            try answer.bool("tls_client_certificate_bound_access_tokens") ?? false
     }
 
     /// Returns the error for another issuer. The hint suggests that issuer only if it differs by one slash, a

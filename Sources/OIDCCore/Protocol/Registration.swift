@@ -75,12 +75,12 @@ package struct Registration: Sendable {
     /// Returns the registration request (RFC 7591 §3.1). `initialAccessToken` is for providers that do not
     /// register every client.
     package func call(
-        at endpoint: WebURL, initialAccessToken: Redacted<String>? = nil
+        at endpoint: WebURL, initialAccessToken: Redacted<String>? = nil, presentingCertificate: Bool = false
     ) throws(OIDCError) -> EndpointCall<RegisteredClient> {
         var request = HTTPRequest(
             .post, endpoint,
             headers: HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")]),
-            body: JSONValue.object(try document()).bytes)
+            body: JSONValue.object(try document()).bytes, usesClientCertificate: presentingCertificate)
         if let token = initialAccessToken?.revealed {
             guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
                 throw .usage("the initial access token: expected visible ASCII characters")

@@ -59,15 +59,16 @@ package enum UserInfo {
     }
 
     /// Returns the request, with the token in a header (RFC 6750 §2.1), and with a proof if the token is
-    /// bound to a key.
+    /// bound to a key, or the client certificate if it is bound to that (RFC 8705 §3).
     package static func call(
-        endpoint: WebURL, accessToken: AccessToken, proof: String? = nil, rules: Rules,
-        keys: (any KeySource)?, now: Instant
+        endpoint: WebURL, accessToken: AccessToken, proof: String? = nil,
+        presentingCertificate: Bool = false, rules: Rules, keys: (any KeySource)?, now: Instant
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
         let credentials = try accessToken.credentials(.userInfo)
         let token = accessToken.token.revealed
         var request = HTTPRequest(
-            .get, endpoint, headers: HTTPHeaders([("Accept", "application/json, application/jwt")]))
+            .get, endpoint, headers: HTTPHeaders([("Accept", "application/json, application/jwt")]),
+            usesClientCertificate: presentingCertificate)
         request.headers["Authorization"] = credentials
         if let proof { request.headers[DPoP.header] = proof }
         return EndpointCall(

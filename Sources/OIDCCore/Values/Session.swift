@@ -23,6 +23,9 @@ public struct Session: Hashable, Sendable {
     public var displayName: String?
     /// The PEM key that the tokens are bound to (RFC 9449).
     public var dpopKey: Redacted<String>?
+    /// Whether the provider binds access tokens to the client certificate, which was presented at the sign-in
+    /// (RFC 8705 §3.3). Only opaque tokens depend on it: a JWT names its certificate.
+    public var bindsOpaqueTokens = false
     /// Other access tokens from the same refresh token, for a narrower scope or a resource (RFC 8707).
     public var derived: [DerivedToken]
     /// The `nonce` of the sign-in, which a later ID token must repeat if it has one (OpenID Connect Core

@@ -33,6 +33,7 @@ extension Session {
         object["display_name"] = displayName.map { .string($0) }
         object["nonce"] = nonce.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
+        if bindsOpaqueTokens { object["certificate_bound"] = true }
         if !derived.isEmpty { object["derived"] = .array(derived.map(\.json)) }
         object.add(unknownMembers)
         return .object(object)
@@ -42,7 +43,8 @@ extension Session {
         "version", "key", "created_at", "issuer", "token_endpoint", "refresh_endpoint", "userinfo_endpoint",
         "jwks_uri", "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
         "requested_scope", "requested_resource", "sends_resource", "access", "refresh_token", "id_token",
-        "issued_token_type", "extra", "subject", "display_name", "nonce", "dpop_key", "derived",
+        "issued_token_type", "extra", "subject", "display_name", "nonce", "dpop_key", "certificate_bound",
+        "derived",
     ]
 
     /// Parses the stored form of the session with `key`; returns nil if it is a session of another key.
@@ -119,6 +121,7 @@ extension Session {
             subject: try text("subject"), displayName: try text("display_name"),
             dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
         nonce = try text("nonce")
+        bindsOpaqueTokens = try flag("certificate_bound") ?? false
         unknownMembers = JSONObject(of: json, except: Session.knownMembers)
     }
 }

@@ -73,6 +73,16 @@ extension OIDCClient {
             issuer: configuration.issuer, at: configuration.metadataURL)
     }
 
+    /// Returns the URL of a session's endpoint for a client with a certificate (RFC 8705 §5).
+    private func alias(
+        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+    ) -> WebURL {
+        guard configuration.client.presentsCertificate, let metadata = try? metadata(environment) else {
+            return url
+        }
+        return metadata.alias(of: url, for: endpoint)
+    }
+
     private func endpoint(_ url: WebURL, _ dpop: DPoPKey?) -> TokenEndpoint {
         var endpoint = TokenEndpoint(url: url, client: configuration.client, dpop: dpop)
         endpoint.sendsResources = configuration.sendsResources
@@ -117,7 +127,7 @@ extension OIDCClient {
     func blockingUserInfo(_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> JSONObject {
         let environment = configuration.environment(isCancelled: isCancelled)
         return try ProtectedRequest(tokens(environment, isCancelled), environment: environment).userInfo(
-            leeway: configuration.leeway
+            leeway: configuration.leeway, alias: { alias(of: $0, for: .userInfo, environment) }
         ) { _ throws(OIDCError) in
             try UserInfo.Signing(metadata(environment)) { configuration.client }
         }
@@ -154,8 +164,9 @@ extension OIDCClient {
             // Sign-out removes the session in every case, even while a refresh holds the lock.
             session = try forget()
         }
-        guard let session, let endpoint = session.endpoints.revocation else { return .notOffered }
+        guard let session, let stored = session.endpoints.revocation else { return .notOffered }
         let environment = configuration.environment(isCancelled: isCancelled)
+        let endpoint = alias(of: stored, for: .revocation, environment)
         var isRevoked = false
         let failures = SessionRevocation(session, as: configuration.client, environment).run(at: endpoint) {
             if case .revoked = $0 { isRevoked = true }

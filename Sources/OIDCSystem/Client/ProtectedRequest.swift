@@ -57,10 +57,15 @@ package struct ProtectedRequest {
             try delivery.session.proof(method, url, delivery.access, nonce: nonce, environment)
         }
 
-        /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1), in place of the caller's own headers.
+        /// Whether the token is bound to the client certificate (RFC 8705 §3).
+        package var isBoundToCertificate: Bool { delivery.session.isBoundToCertificate(delivery.access) }
+
+        /// Adds the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1), in place of the caller's own headers, and
+        /// the client certificate if the token is bound to it.
         package func authorize(_ request: inout HTTPRequest) throws(OIDCError) {
             request.headers["Authorization"] = try delivery.access.credentials(.resource)
             request.headers[DPoP.header] = try proof(request.method, request.url)
+            if isBoundToCertificate { request.usesClientCertificate = true }
         }
 
         /// Returns the next attempt that a response requires; nil if there is none or it was already made.

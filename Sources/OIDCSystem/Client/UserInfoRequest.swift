@@ -2,13 +2,14 @@ package import OIDCCore
 
 extension ProtectedRequest {
     /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in; `signing`
-    /// is called for a signed answer.
+    /// is called for a signed answer, and `alias` for the URL that takes a token bound to the client certificate.
     package func userInfo(
-        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, stepUpHint: (StepUp) -> Hint? = { _ in nil },
+        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, alias: (WebURL) -> WebURL = { $0 },
+        stepUpHint: (StepUp) -> Hint? = { _ in nil },
         signing: @escaping (Session) throws(OIDCError) -> UserInfo.Signing
     ) throws(OIDCError) -> JSONObject {
         try send { attempt throws(OIDCError) in
-            let call = try userInfoCall(attempt, leeway, allowsInsecureHTTP, signing)
+            let call = try userInfoCall(attempt, leeway, allowsInsecureHTTP, alias, signing)
             switch try environment.transport.perform(call) {
             case .claims(let claims): return .done(claims)
             case .unauthorized(let challenges, var error):
@@ -26,19 +27,20 @@ extension ProtectedRequest {
     }
 
     private func userInfoCall(
-        _ attempt: Attempt, _ leeway: Int64, _ allowsInsecureHTTP: Bool,
+        _ attempt: Attempt, _ leeway: Int64, _ allowsInsecureHTTP: Bool, _ alias: (WebURL) -> WebURL,
         _ signing: @escaping (Session) throws(OIDCError) -> UserInfo.Signing
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
         let session = attempt.delivery.session
-        guard let endpoint = session.endpoints.userInfo else {
+        guard let stored = session.endpoints.userInfo else {
             throw OIDCError.notOffered(
                 .userInfo, isDiscovered: session.endpoints.issuer != nil,
                 hint: session.key.grant.needsUser ? .advice(.setUserInfoEndpoint) : nil)
         }
+        let endpoint = attempt.isBoundToCertificate ? alias(stored) : stored
         let documents = ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
         return try UserInfo.call(
             endpoint: endpoint, accessToken: attempt.delivery.access,
-            proof: try attempt.proof(.get, endpoint),
+            proof: try attempt.proof(.get, endpoint), presentingCertificate: attempt.isBoundToCertificate,
             rules: UserInfo.Rules(
                 subject: session.subject, issuer: session.endpoints.issuer, clientID: session.key.clientID,
                 leeway: leeway, signing: { () throws(OIDCError) in try signing(session) }),

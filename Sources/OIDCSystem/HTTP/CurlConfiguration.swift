@@ -12,6 +12,8 @@ package struct CurlConfiguration: Sendable {
     /// The certificate authorities to trust instead of the machine's.
     package var caFile: CertificateAuthorities?
     package var clientCertificate: ClientCertificate?
+    /// The origins that get the client certificate with every request.
+    package var certificateOrigins: Set<String> = []
     package var userAgent = "oidc"
     /// Whether plain http is allowed for hosts other than loopback.
     package var allowInsecureHTTP = false
@@ -26,6 +28,12 @@ package struct CurlConfiguration: Sendable {
     var pause: (@Sendable (Duration) -> Void)?
 
     package init() {}
+
+    /// Returns whether a request presents the client certificate, if there is one.
+    func presentsCertificate(_ request: HTTPRequest) -> Bool {
+        request.usesClientCertificate
+            || !certificateOrigins.isEmpty && certificateOrigins.contains(request.url.origin)
+    }
 
     /// A PEM file of certificate authorities, and its name in errors, such as the setting it came from.
     package struct CertificateAuthorities: Hashable, Sendable {

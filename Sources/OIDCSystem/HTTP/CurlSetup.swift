@@ -15,7 +15,7 @@ struct CurlSetup {
         setConnection(request.url, addresses: addresses, &options)
         setMethod(request, exchange.body, &options)
         if request.onlyConnects { options.set(OIDC_CURLOPT_CONNECT_ONLY, 1) }
-        if request.usesClientCertificate { setClientCertificate(&options) }
+        if configuration.presentsCertificate(request) { setClientCertificate(&options) }
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
         setCallbacks(exchange, &options)
         try check(options)

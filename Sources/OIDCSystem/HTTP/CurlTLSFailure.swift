@@ -74,7 +74,9 @@ struct CurlTLSFailure {
                 hint: .trustAuthority(setting: failure.configuration.caFile?.name))
         }
         if let refusal = alertAfterHandshake { return refusal }
-        if failure.request.usesClientCertificate, says("error reading x.509") { return ownCertificateProblem }
+        if failure.configuration.presentsCertificate(failure.request), says("error reading x.509") {
+            return ownCertificateProblem
+        }
         return failure.error(
             .unreachable, "the TLS handshake with \(host) failed: \(handshakeReason)",
             hint: says("alert handshake failure", "handshake failed")
@@ -102,7 +104,9 @@ struct CurlTLSFailure {
     /// The error for a TLS alert; nil if there was none. With TLS 1.3, servers refuse a client certificate
     /// with an alert after the handshake.
     var alertAfterHandshake: OIDCError? {
-        let isGiven = failure.request.usesClientCertificate && failure.configuration.clientCertificate != nil
+        let isGiven =
+            failure.configuration.presentsCertificate(failure.request)
+            && failure.configuration.clientCertificate != nil
         let message: String
         if says(
             "certificate required", "bad certificate", "alert unknown ca", "alert certificate",

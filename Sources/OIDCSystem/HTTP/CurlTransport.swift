@@ -70,7 +70,7 @@ package final class CurlTransport: HTTPTransport {
                 hint: .advice(.useHTTPS), stage: stage)
         }
         try configuration.caFile?.check()
-        if request.usesClientCertificate { try configuration.clientCertificate?.check() }
+        if configuration.presentsCertificate(request) { try configuration.clientCertificate?.check() }
     }
 
     private func sendRepeatedly(
@@ -119,7 +119,7 @@ package final class CurlTransport: HTTPTransport {
     ) throws(OIDCError) -> (CurlResult, OIDCError?) {
         let (method, url) = (request.method.name, request.url.withoutQuery)
         configuration.trace?(.request(method: method, url: url, bytes: exchange.body.knownByteCount))
-        let channel = try pool.take(usesClientCertificate: request.usesClientCertificate)
+        let channel = try pool.take(usesClientCertificate: configuration.presentsCertificate(request))
         defer { pool.giveBack(channel) }
         let start = MonotonicTime.now()
         let limits = CurlChannel.Limits(

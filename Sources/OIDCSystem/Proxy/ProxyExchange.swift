@@ -81,6 +81,15 @@ final class ProxyExchange {
             path: admission.shownPath, status: nil, bytes: 0, milliseconds: 0, refreshes: 0)
     }
 
+    /// The configuration of the request, with the certificate of the route's own client.
+    private var curl: CurlConfiguration {
+        var curl = server.configuration.curl
+        let source = server.tokens(of: admission.route).source
+        curl.clientCertificate = source.clientCertificate
+        curl.certificateOrigins = source.certificateOrigins
+        return curl
+    }
+
     var route: ProxyRoute { server.routes[admission.route] }
     /// The server's host and port, for messages.
     var host: String { route.url.hostAndPort }
@@ -157,8 +166,9 @@ final class ProxyExchange {
             let transfer = try ProxyTransfer(
                 ProxyTransfer.Order(
                     method: request.method, url: admission.target, rawTarget: admission.rawTarget,
-                    fields: fields, framing: framing),
-                multi.library, server.configuration.curl, owner: self)
+                    fields: fields, framing: framing,
+                    usesClientCertificate: grant.isBoundToCertificate),
+                multi.library, curl, owner: self)
             self.transfer = transfer
             guard multi.add(transfer) else {
                 throw OIDCError(.failed, "libcurl has no memory for a request")

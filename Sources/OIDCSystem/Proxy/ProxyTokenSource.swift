@@ -18,6 +18,10 @@ package struct ProxyTokenSource: Sendable {
     /// The function to call once when the session has ended.
     package var onEnd: @Sendable (OIDCError) -> Void
     package var environment: ProviderEnvironment
+    /// The certificate of the session's client, for tokens that are bound to it.
+    package var clientCertificate: CurlConfiguration.ClientCertificate?
+    /// The origins that get the certificate with every request.
+    package var certificateOrigins: Set<String> = []
     /// The seconds for which a token must still be valid, or half its lifetime if that is less.
     package var minimumValidity: Int64 = 60
 

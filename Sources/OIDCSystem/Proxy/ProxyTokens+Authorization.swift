@@ -5,6 +5,7 @@ extension ProxyTokens.Grant {
     init(_ delivery: SessionTokens.Delivery, after last: ProxyTokens.Grant?) throws(OIDCError) {
         _ = try delivery.access.credentials(.resource)
         self.delivery = delivery
+        isBoundToCertificate = delivery.session.isBoundToCertificate(delivery.access)
         if let last, last.delivery.access == delivery.access,
             last.delivery.session.dpopKey == delivery.session.dpopKey
         {

@@ -8,6 +8,7 @@ package final class ProxyTokens {
     struct Grant {
         let delivery: SessionTokens.Delivery
         let key: DPoPKey?
+        let isBoundToCertificate: Bool
 
         var token: Redacted<String> { delivery.access.token }
     }
@@ -28,7 +29,7 @@ package final class ProxyTokens {
         case ending(OIDCError?)
     }
 
-    private let source: ProxyTokenSource
+    let source: ProxyTokenSource
     private let job: ProxyJob<JobResult>
     private var current: Grant?
     /// The time until which the token is used without checking the session.

@@ -26,6 +26,13 @@ final class ProxyTransfer {
         var rawTarget: String?
         var fields: [HTTPHeaders.Field]
         var framing: HTTP1.BodyFraming
+        /// Whether the client certificate is presented, because the token is bound to it.
+        var usesClientCertificate = false
+
+        /// The request as far as errors and the choice of the certificate need it.
+        fileprivate var summary: HTTPRequest {
+            HTTPRequest(method, url, usesClientCertificate: usesClientCertificate)
+        }
     }
 
     private static let bufferSize = 32_768
@@ -74,6 +81,8 @@ final class ProxyTransfer {
         var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .resource)
         setup.setConnection(order.url, addresses: addresses, &options)
+        // libcurl uses a connection again only for requests with the same certificate, or none (since 7.50.1).
+        if configuration.presentsCertificate(order.summary) { setup.setClientCertificate(&options) }
         // Another proxy on the way would need the whole URL.
         if let target = order.rawTarget, order.url.isSecure || order.url.isLoopback {
             options.set(OIDC_CURLOPT_REQUEST_TARGET, target)
@@ -184,8 +193,7 @@ final class ProxyTransfer {
     /// Returns the error of a transfer that has ended.
     func failure(_ configuration: CurlConfiguration) -> OIDCError {
         CurlFailure(
-            result: result, request: HTTPRequest(order.method, order.url), stage: .resource,
-            configuration: configuration
+            result: result, request: order.summary, stage: .resource, configuration: configuration
         ).error
     }
 

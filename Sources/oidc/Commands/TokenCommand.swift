@@ -112,12 +112,16 @@ struct TokenCommand: RunnableCommand {
         } else {
             try context.console.output(token.token.revealed)
         }
-        if token.type == .dpop {
-            let line = context.console.completion.completed("oidc request URL")
-            context.console.note(
-                "note: this token is bound to a key of its session and useless without it; "
-                    + "call the API with: \(line)")
-        }
+        let bond: String? =
+            switch delivery.session.bond(of: token) {
+            case .key: "a key of its session"
+            case .certificate: "the client certificate"
+            case nil: nil
+            }
+        guard let bond else { return }
+        let line = context.console.completion.completed("oidc request URL")
+        context.console.note(
+            "note: this token is bound to \(bond) and useless without it; call the API with: \(line)")
     }
 
     private func printIDToken(

@@ -65,6 +65,7 @@ struct UserinfoCommand: RunnableCommand {
         provider.warnOfOther(.userInfo, than: (try? access.load())?.endpoints.userInfo)
         return try ProtectedRequest(access, environment: environment).userInfo(
             leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
+            alias: { provider.alias(of: $0, for: .userInfo, environment) },
             stepUpHint: { .text(provider.settings.loginLine(for: $0)) }
         ) { session throws(OIDCError) in
             let metadata = try provider.metadata(environment, for: [.authorization, .token, .keys])

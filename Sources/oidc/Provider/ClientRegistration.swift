@@ -38,6 +38,8 @@ struct ClientRegistration {
     private let settings: Settings
     private let metadata: ProviderMetadata
     private let endpoint: WebURL
+    /// Whether the endpoint is the alias for clients with a certificate (RFC 8705 §5).
+    private let presentsCertificate: Bool
     private let clientName: String
     /// The redirect URLs to register, in order of preference: if the provider refuses some, the next are
     /// tried.
@@ -49,7 +51,9 @@ struct ClientRegistration {
         self.clientName = clientName
         self.settings = settings
         self.metadata = metadata
-        endpoint = try metadata.require(.registration)
+        let hasCertificate = settings.client.certificate != nil
+        endpoint = try metadata.require(.registration, presentingCertificate: hasCertificate)
+        presentsCertificate = hasCertificate && metadata.mtlsEndpointAliases[.registration] != nil
         redirects = try ClientRegistration.redirects(settings.signIn.redirect())
         methods = settings.client.method.map { [$0] } ?? Registration.methods(supportedBy: metadata)
     }
@@ -64,7 +68,8 @@ struct ClientRegistration {
             do throws(OIDCError) {
                 let client = try transport.perform(
                     try registration(current, method, withDeviceGrant: withDeviceGrant).call(
-                        at: endpoint, initialAccessToken: initialAccessToken))
+                        at: endpoint, initialAccessToken: initialAccessToken,
+                        presentingCertificate: presentsCertificate))
                 return try outcome(client, current, method, console)
             } catch {
                 switch error.oauthError {

@@ -28,7 +28,7 @@ extension ProviderContext {
             if hasOwnSecret { try checkIssuer(isNamedFor: Setting.clientSecrets) }
         case .assertion: try checkIssuer(isNamedFor: [.clientAssertionSource])
         // These send no secret, and a signed assertion is valid only for the server it names.
-        case .none, .privateKeyJWT, .tlsClientAuth: break
+        case .none, .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth: break
         }
         let issuer = metadata?.issuer ?? settings.provider.issuer
         // A template is not an issuer, so the token endpoint is the audience (RFC 7523 §3).
@@ -125,6 +125,17 @@ extension ProviderContext {
 }
 
 extension ProviderContext {
+    /// Returns the URL of a session's endpoint for this client: with a certificate the alias, also if the session
+    /// has the plain URL (RFC 8705 §5).
+    func alias(
+        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+    ) -> WebURL {
+        guard settings.client.certificate != nil,
+            let metadata = try? metadata(environment, for: [endpoint])
+        else { return url }
+        return metadata.alias(of: url, for: endpoint)
+    }
+
     /// Warns if an option or a variable sets another endpoint than the session's. The session's is used, because
     /// its provider issued the tokens.
     func warnOfOther(_ endpoint: ProviderEndpoint, than url: @autoclosure () -> WebURL?) {
@@ -166,7 +177,7 @@ struct AuthenticatedEndpoint {
         let kept = endpoint == .revocation ? session?.endpoints.revocation : session?.endpoints.introspection
         if let session, let kept {
             provider.warnOfOther(endpoint, than: kept)
-            url = kept
+            url = provider.alias(of: kept, for: endpoint, environment)
             client = try provider.client(nil, method: session.clientAuthentication, environment)
             return
         }

@@ -47,6 +47,7 @@ extension ProviderContext {
                 path: path, name: "SSL_CERT_FILE")
         }
         configuration.clientCertificate = try clientCertificate()
+        configuration.certificateOrigins = settings.client.certificateOrigins
         if context.console.isVerbose {
             let console = context.console
             configuration.trace = { console.trace($0.line) }

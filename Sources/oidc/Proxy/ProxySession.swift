@@ -77,6 +77,14 @@ struct ProxySession {
         }
     }
 
+    /// The settings of the session's client, whose certificate bound tokens need.
+    private var client: ProviderContext {
+        switch owner {
+        case .provider(let provider): provider
+        case .resource(let operand): (try? operand.linked()) ?? operand.reach
+        }
+    }
+
     /// Looks up the session again, as a newly started command would.
     private func access(_ context: CommandContext) throws(OIDCError) -> SessionAccess {
         let access =
@@ -177,6 +185,9 @@ struct ProxySession {
                 console.warn("requests get no token: \(error.commandLine)")
             })
         source.minimumValidity = minimumValidity
+        let certificate = try client.curlConfiguration()
+        source.clientCertificate = certificate.clientCertificate
+        source.certificateOrigins = certificate.certificateOrigins
         if mayLogIn {
             source.stepUp = { (refused, head) throws(OIDCError) in
                 try steppedUp(refused, head, later.restarted)

@@ -106,10 +106,12 @@ struct ResourceOperand: Sendable {
         return settings.token.grant == .idJAG || !provider.namesProvider && !grant.needsUser
     }
 
-    /// The network settings for requests to the resource itself, without those of a provider, such as its
-    /// client certificate.
+    /// The network settings for requests to the resource itself, without those of a provider, such as its client
+    /// certificate, unless `tls_client_certificate_for` names the resource's origin.
     var reach: ProviderContext {
-        let entries = settings.layers.given.filter { NetworkSettings.shared.contains($0.setting) }
+        let isNamed = settings.client.certificateOrigins.contains(url.origin)
+        let shared = NetworkSettings.shared + (isNamed ? Setting.certificates : [])
+        let entries = settings.layers.given.filter { shared.contains($0.setting) }
         return ProviderContext(
             context.settings(profile: nil, entries), context, until: deadline)
     }

@@ -51,6 +51,8 @@ enum SettingKind: Sendable {
     case command
     /// Resource indicators (RFC 8707 §2).
     case uris
+    /// Origins: scheme, host and port.
+    case origins
     case ports
     case scope
     /// Names and their values, added to a request.
@@ -82,6 +84,7 @@ enum SettingKind: Sendable {
         case .flag: "true or false"
         case .command: "an array of strings, as in [\"program\", \"argument\"]"
         case .uris: "an absolute URI without a fragment, or an array of them"
+        case .origins: "an https origin, as in https://api.example.com, or an array of them"
         case .ports: "an array of ports"
         case .scope: "scopes separated by spaces"
         case .parameters: "an object with string values"
@@ -110,6 +113,12 @@ enum SettingKind: Sendable {
             return texts.flatMap {
                 $0.allSatisfy(ResourceIndicator.accepts) ? .array($0.map { .string($0) }) : nil
             }
+        case .origins:
+            let texts = value.string.map { [$0] } ?? SettingKind.texts(value)
+            let origins = texts?.compactMap { SettingKind.secureOrigin($0) }
+            return origins.flatMap {
+                $0.isEmpty || $0.count != texts?.count ? nil : .array($0.map { .string($0) })
+            }
         case .ports:
             let ports = (value.array ?? [value]).map(\.integer)
             let isFit = ports.allSatisfy { port in port.map { (1...65_535).contains($0) } ?? false }
@@ -133,8 +142,9 @@ enum SettingKind: Sendable {
         case .text, .secret, .choice, .url, .path, .scope: return normalized(.string(word))
         case .integer: return Int64(word).flatMap { normalized(JSONValue($0)) }
         case .flag: return word == "true" || word == "false" ? .bool(word == "true") : nil
-        case .uris where word.first != "[": return normalized(.string(word))
-        case .command, .uris, .ports, .parameters, .records, .array:
+        case .uris where word.first != "[", .origins where word.first != "[":
+            return normalized(.string(word))
+        case .command, .uris, .origins, .ports, .parameters, .records, .array:
             return (try? JSONValue(parsing: word)).flatMap { normalized($0) }
         }
     }
@@ -142,7 +152,7 @@ enum SettingKind: Sendable {
     /// Returns the JSON error of a value that starts with `[` or `{`; nil for any other value.
     func mistake(in word: String) -> String? {
         switch self {
-        case .command, .uris, .ports, .parameters, .records, .array: break
+        case .command, .uris, .origins, .ports, .parameters, .records, .array: break
         default: return nil
         }
         guard let first = word.utf8.first, first == .leftBracket || first == .leftBrace else { return nil }
@@ -183,6 +193,13 @@ enum SettingKind: Sendable {
         guard let items = value.array else { return nil }
         let texts = items.compactMap(\.string)
         return texts.count == items.count ? texts : nil
+    }
+
+    private static func secureOrigin(_ text: String) -> String? {
+        guard let url = WebURL(text), url.isSecure, ["", "/"].contains(url.path), url.query == nil,
+            url.fragment == nil
+        else { return nil }
+        return url.origin
     }
 
     private static func parameters(_ value: JSONValue) -> JSONValue? {
@@ -234,6 +251,11 @@ extension Setting {
 
     /// The settings that together define the redirect URL.
     static let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
+
+    /// The settings for the client certificate.
+    static let certificates: [Setting] = [
+        .tlsClientCertificate, .tlsClientKey, .privateKeyPassphraseFile, .tlsClientCertificateFor,
+    ]
 
     /// The settings for the client secret.
     static let clientSecrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]

@@ -41,7 +41,7 @@ extension Setting {
         "client_auth",
         .choice([
             "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
-            "tls_client_auth",
+            "tls_client_auth", "self_signed_tls_client_auth",
         ]), "how the client authenticates (default: by the metadata)", owner: .client)
     static let clientAssertionAudience = Setting(
         "client_assertion_audience", .choice(["issuer", "token_endpoint"]), "`aud` of client assertions")
@@ -58,6 +58,10 @@ extension Setting {
         "tls_client_certificate", .path, "PEM certificate for mutual TLS", owner: .client)
     static let tlsClientKey = Setting(
         "tls_client_key", .path, "the PEM key of `tls_client_certificate`", owner: .client)
+    static let tlsClientCertificateFor = Setting(
+        "tls_client_certificate_for", .origins,
+        "origins that get the certificate beside the provider and the APIs that get a token bound to it",
+        owner: .client)
 
     static let idTokenSignedResponseAlg = Setting(
         "id_token_signed_response_alg", .choice(SignatureAlgorithm.allCases.map(\.rawValue)),
@@ -187,8 +191,8 @@ extension Setting {
         pushedAuthorizationRequestEndpoint, revocationEndpoint, introspectionEndpoint, endSessionEndpoint,
         registrationEndpoint, clientID, clientSecretFile, clientSecretCommand, clientSecret, clientAuth,
         clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
-        privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, idTokenSignedResponseAlg, scope,
-        audience,
+        privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, tlsClientCertificateFor,
+        idTokenSignedResponseAlg, scope, audience,
         resource,
         resourceParameter,
         clientMetadataURL, userProfile,

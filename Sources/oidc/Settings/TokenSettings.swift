@@ -24,6 +24,8 @@ struct ClientSettings: Sendable {
     var privateKeyID: String? { layers.text(.privateKeyID) }
     var privateKeyPassphrase: SettingFile? { layers.file(.privateKeyPassphraseFile) }
     var certificate: SettingFile? { layers.file(.tlsClientCertificate) }
+    /// The origins that get the certificate with every request.
+    var certificateOrigins: Set<String> { Set(layers.texts(.tlsClientCertificateFor)) }
     var certificateKey: SettingFile? { layers.file(.tlsClientKey) }
     var assertionSource: SubjectTokenSource? { layers.choice(.clientAssertionSource) }
     var assertionAudience: AssertionAudience { layers.choice(.clientAssertionAudience) ?? .issuer }

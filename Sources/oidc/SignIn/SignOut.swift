@@ -22,7 +22,8 @@ struct SignOut {
         do throws(OIDCError) {
             let environment = try provider.environment()
             let client = try provider.tokenEndpoint(of: session, environment).client
-            return SessionRevocation(session, as: client, environment).run(at: endpoint) { step in
+            let url = provider.alias(of: endpoint, for: .revocation, environment)
+            return SessionRevocation(session, as: client, environment).run(at: url) { step in
                 guard !isSilent else { return }
                 switch step {
                 case .revoked(.refreshToken): console.note("Revoked the refresh token.")

@@ -19,19 +19,22 @@ struct MachineGrant {
         let issued = try issued(at: endpoint, environment)
         var tokens: TokenSet
         do throws(OIDCError) { tokens = try issued.tokens.get() } catch {
-            issued.revoke(at: metadata.revocationEndpoint, client: client, environment)
+            issued.revoke(
+                at: metadata.url(.revocation, presentingCertificate: client.presentsCertificate),
+                client: client, environment)
             throw error
         }
         // ID tokens are not used with these grants, and a refresh token would be an unnecessary secret.
         tokens.idToken = nil
         tokens.refreshToken = nil
-        let session = Session(
+        var session = Session(
             key: key,
             endpoints: Session.Endpoints(
                 issuer: metadata.issuer, token: url, userInfo: metadata.userInfoEndpoint,
                 revocation: metadata.revocationEndpoint, introspection: metadata.introspectionEndpoint),
             clientAuthentication: client.authentication.method, createdAt: now, requestedScope: key.scope,
             requestedResources: key.resources, tokens: tokens, dpopKey: dpop.map(\.pem))
+        session.useCertificate(of: client, at: metadata)
         provider.target?.remember(provider)
         return TokenRefresh.Outcome(session: session, access: .success(tokens.access))
     }

@@ -16,8 +16,8 @@ struct SessionReport {
         session.tokens.refreshToken == nil ? nil : session.refreshEnd(at: session.tokens.access.obtainedAt)
     }
 
-    /// What the access token is bound to: a key (RFC 9449).
-    private var binding: String? { session.tokens.access.type == .dpop ? "dpop" : nil }
+    /// What the access token is bound to, as named by `-o json`.
+    private var binding: String? { session.bond(of: session.tokens.access)?.rawValue }
 
     /// The issuer of the tokens; for a multi-tenant provider, the tenant's.
     var issuer: String { session.endpoints.issuer ?? session.key.provider }
@@ -111,7 +111,12 @@ struct SessionReport {
 
     private func accessText(_ access: AccessToken) -> String {
         guard session.hasAccessToken else { return "revoked" }
-        let bound = access.type == .dpop ? ", bound to a key (DPoP)" : ""
+        let bound =
+            switch session.bond(of: access) {
+            case .key: ", bound to a key (DPoP)"
+            case .certificate: ", bound to the client certificate"
+            case nil: ""
+            }
         guard let expiresAt = access.expiresAt else { return "valid until it is refused" + bound }
         if access.obtainedAt > now.adding(60) {
             return "from the future (\(access.obtainedAt)): this machine's clock was set back" + bound
@@ -142,6 +147,20 @@ struct SessionReport {
         let relative = TimeWords.relative(end, to: now)
         return "the refresh token expires \(relative) unless the provider extends it: "
             + "\(loginLine) before that"
+    }
+}
+
+extension Session {
+    /// What a token is bound to: a key (RFC 9449) or the client certificate (RFC 8705).
+    enum Bond: String {
+        case key = "dpop"
+        case certificate
+    }
+
+    /// Returns what a token is bound to; nil for a token that anyone can use.
+    func bond(of access: AccessToken) -> Bond? {
+        if access.type == .dpop { return .key }
+        return isBoundToCertificate(access) ? .certificate : nil
     }
 }
 

@@ -46,7 +46,7 @@ struct ClientAuthenticationChoiceTests {
             ("key secret", ["client_secret_basic"], "client_secret_basic"),
             ("assertion", ["private_key_jwt"], "private_key_jwt"),
             ("certificate", ["tls_client_auth"], "tls_client_auth"),
-            ("certificate", ["self_signed_tls_client_auth"], "tls_client_auth"),
+            ("certificate", ["self_signed_tls_client_auth"], "self_signed_tls_client_auth"),
             ("certificate", ["none"], "none"),
             ("certificate secret", ["client_secret_basic", "tls_client_auth"], "client_secret_basic"),
         ] as [(String, [String]?, String)])
@@ -78,6 +78,7 @@ struct ClientAuthenticationChoiceTests {
             ("client_secret_jwt", "a secret", .advice(.giveClientSecret)),
             ("private_key_jwt", "a key", .advice(.giveClientKey)),
             ("tls_client_auth", "a certificate", .advice(.giveClientCertificate)),
+            ("self_signed_tls_client_auth", "a certificate", .advice(.giveClientCertificate)),
         ] as [(String, String, Hint)])
     func missingCredential(_ method: String, _ needed: String, _ hint: Hint) {
         #expect(throws: OIDCError.usage("client authentication: \(method) needs \(needed)", hint: hint)) {

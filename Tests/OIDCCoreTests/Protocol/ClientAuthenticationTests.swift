@@ -38,11 +38,15 @@ struct ClientAuthenticationTests {
         #expect(request.url.query == nil)
     }
 
-    @Test("tls_client_auth names the client and asks for the certificate (RFC 8705 §2)")
+    @Test(
+        "tls_client_auth and self_signed_tls_client_auth name the client and ask for the certificate (RFC 8705 §2)"
+    )
     func certificate() throws {
-        let request = try sent(Client(id: "cli", authentication: .tlsClientAuth))
-        #expect(request.bodyText == "grant_type=client_credentials&client_id=cli")
-        #expect(request.usesClientCertificate)
+        for authentication in [ClientAuthentication.tlsClientAuth, .selfSignedTLSClientAuth] {
+            let request = try sent(Client(id: "cli", authentication: authentication))
+            #expect(request.bodyText == "grant_type=client_credentials&client_id=cli")
+            #expect(request.usesClientCertificate)
+        }
         let bound = try sent(Client(id: "cli", presentsCertificate: true))
         #expect(bound.usesClientCertificate)
     }

@@ -124,6 +124,16 @@ struct CurlTLSTests {
     }
 
     @Test(
+        "the client certificate is also sent to the origins that get it with every request, and to no others")
+    func certificateOrigins() throws {
+        var configuration = presenting("client.pem", "client.key")
+        configuration.certificateOrigins = [try #require(servers.url("asking")).origin]
+        #expect(try get("asking", configuration) == "TLSv1.3 client")
+        configuration.certificateOrigins = [try #require(servers.url("demanding")).origin]
+        #expect(try get("asking", configuration) == "TLSv1.3 nobody")
+    }
+
+    @Test(
         "a server that requires a certificate and gets none, or another one",
         arguments: ["demanding", "demanding12"])
     func demanded(name: String) throws {

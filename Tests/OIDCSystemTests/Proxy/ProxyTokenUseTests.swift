@@ -37,6 +37,27 @@ struct ProxyTokenUseTests {
         #expect(server.requests.count == 3)
     }
 
+    @Test(
+        "the client certificate goes with a token that is bound to it, over a connection of its own",
+        .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"),
+        arguments: [(0, "nobody"), (1, "nobody"), (2, "client")])
+    func certificate(bound: Int, name: String) throws {
+        let servers = try #require(TLSServers.shared)
+        let tokens = ProxyWorld.Tokens()
+        tokens.bound.withLock { $0 = bound }
+        tokens.certificate.withLock {
+            $0 = .init(certificatePath: servers.path("client.pem"), keyPath: servers.path("client.key"))
+        }
+        let url = try #require(WebURL("https://127.0.0.1:\(servers.port("asking"))/"))
+        let world = try ProxyWorld([url], tokens: tokens) {
+            $0.curl.caFile = .init(path: servers.path("ca.pem"))
+        }
+        // The server refuses the first token.
+        let replies = try [world.exchange("GET", "x"), world.exchange("GET", "x")]
+        #expect(replies.allSatisfy { $0.hasSuffix("TLSv1.3 \(name)") }, "\(replies)")
+        #expect(tokens.requests == 2)
+    }
+
     private static let demands = [
         ("403 Forbidden", "Bearer error=\"insufficient_scope\", scope=\"w\""),
         ("401 Unauthorized", "Bearer error=\"insufficient_user_authentication\", max_age=\"0\""),

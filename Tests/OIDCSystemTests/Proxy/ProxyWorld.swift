@@ -18,6 +18,9 @@ final class ProxyWorld: Sendable {
         let stepUps = Mutex<[Int]?>(nil)
         let stepUpFailure = Mutex<OIDCError?>(nil)
         let key: Redacted<String>?
+        /// The number of the last token that is bound to the client certificate.
+        let bound = Mutex(0)
+        let certificate = Mutex<CurlConfiguration.ClientCertificate?>(nil)
         /// The number of the token that another process obtained.
         let adopted: Int?
 
@@ -38,6 +41,7 @@ final class ProxyWorld: Sendable {
                 endpoints: Session.Endpoints(issuer: nil, token: WebURL("https://op.example/token")!),
                 createdAt: now, requestedScope: nil, tokens: TokenSet(access: access))
             session.dpopKey = key
+            session.bindsOpaqueTokens = number <= bound.withLock { $0 }
             var delivery = SessionTokens.Delivery(session: session, access: access)
             delivery.isAdopted = number == adopted
             return delivery
@@ -58,6 +62,7 @@ final class ProxyWorld: Sendable {
                         })
                 },
                 onEnd: { [self] error in ended.withLock { $0.append(error.message) } })
+            source.clientCertificate = certificate.withLock { $0 }
             guard stepUps.withLock({ $0 != nil }) else { return source }
             source.stepUp = { [self] (_, answer) throws(OIDCError) in
                 stepUps.withLock { $0?.append(answer.status) }

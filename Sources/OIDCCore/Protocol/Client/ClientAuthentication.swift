@@ -12,6 +12,8 @@ public enum ClientAuthentication: Sendable {
     /// again for each request.
     case assertion(@Sendable () throws(OIDCError) -> Redacted<String>)
     case tlsClientAuth
+    /// Like `tlsClientAuth`, with a certificate that the provider knows instead of its authority (RFC 8705 §2.2).
+    case selfSignedTLSClientAuth
 
     /// The name that metadata and settings use.
     public var method: String {
@@ -22,16 +24,22 @@ public enum ClientAuthentication: Sendable {
         case .clientSecretJWT: "client_secret_jwt"
         case .privateKeyJWT, .assertion: "private_key_jwt"
         case .tlsClientAuth: "tls_client_auth"
+        case .selfSignedTLSClientAuth: "self_signed_tls_client_auth"
         }
     }
 
-    var usesCertificate: Bool { if case .tlsClientAuth = self { true } else { false } }
+    var usesCertificate: Bool {
+        switch self {
+        case .tlsClientAuth, .selfSignedTLSClientAuth: true
+        default: false
+        }
+    }
 
     var secret: Redacted<String>? {
         switch self {
         case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _):
             secret
-        case .none, .privateKeyJWT, .assertion, .tlsClientAuth: nil
+        case .none, .privateKeyJWT, .assertion, .tlsClientAuth, .selfSignedTLSClientAuth: nil
         }
     }
 
@@ -92,7 +100,7 @@ extension Client {
     ) throws(OIDCError) -> Proof {
         let identity = FormEncoding.Pair("client_id", id)
         switch authentication {
-        case .none, .tlsClientAuth: return Proof(parameters: [identity])
+        case .none, .tlsClientAuth, .selfSignedTLSClientAuth: return Proof(parameters: [identity])
         case .clientSecretPost(let secret):
             return Proof(parameters: [identity, FormEncoding.Pair("client_secret", secret.revealed)])
         case .clientSecretBasic(let secret):

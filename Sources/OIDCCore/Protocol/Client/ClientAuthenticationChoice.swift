@@ -29,7 +29,7 @@ extension ClientAuthentication {
     /// The names that settings allow.
     public static let methods = [
         "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
-        "tls_client_auth",
+        "tls_client_auth", "self_signed_tls_client_auth",
     ]
 
     /// Returns the named method, or else the first that both the credentials and the metadata allow. No
@@ -44,14 +44,9 @@ extension ClientAuthentication {
         guard let supported = metadata?.tokenEndpointAuthMethodsSupported else {
             return try make(possible[0], credentials, algorithms: algorithms)
         }
-        let method = possible.first { method in
-            // Both are the same on the wire (RFC 8705 §2.2).
-            supported.contains(method)
-                || method == "tls_client_auth" && supported.contains("self_signed_tls_client_auth")
-        }
-        guard let method else {
+        guard let method = possible.first(where: supported.contains) else {
             // A certificate may only bind the tokens of a public client (RFC 8705 §4).
-            if possible == ["tls_client_auth"] { return .none }
+            if possible == credentials.certificateMethods { return .none }
             let listed = supported.isEmpty ? "no method" : supported.joined(separator: ", ")
             throw .usage(
                 "client authentication: the provider takes \(DisplayText.clean(listed)), "
@@ -82,13 +77,13 @@ extension ClientAuthentication {
             throw .usage(
                 "client authentication: private_key_jwt needs a key",
                 hint: .advice(.giveClientKey))
-        case "tls_client_auth":
+        case "tls_client_auth", "self_signed_tls_client_auth":
             guard credentials.hasCertificate else {
                 throw .usage(
-                    "client authentication: tls_client_auth needs a certificate",
+                    "client authentication: \(method) needs a certificate",
                     hint: .advice(.giveClientCertificate))
             }
-            return .tlsClientAuth
+            return method == "tls_client_auth" ? .tlsClientAuth : .selfSignedTLSClientAuth
         default:
             throw .usage(
                 "client authentication: expected one of \(methods.joined(separator: ", ")), "
@@ -116,8 +111,12 @@ extension ClientCredentials {
         var methods: [String] = []
         if privateKey != nil || assertion != nil { methods.append("private_key_jwt") }
         if secret != nil { methods += ["client_secret_basic", "client_secret_post", "client_secret_jwt"] }
-        if hasCertificate { methods.append("tls_client_auth") }
-        return methods
+        return methods + certificateMethods
+    }
+
+    /// The methods that the certificate allows.
+    fileprivate var certificateMethods: [String] {
+        hasCertificate ? ["tls_client_auth", "self_signed_tls_client_auth"] : []
     }
 
     fileprivate func neededSecret(_ method: String) throws(OIDCError) -> Redacted<String> {
