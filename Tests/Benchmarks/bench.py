@@ -1,10 +1,10 @@
 """What the benchmarks share: how a command is measured, and when a table may be written."""
-import datetime, json, os, pathlib, platform, re, shutil, signal, socket, statistics, subprocess, sys, tempfile, time
+import datetime, json, os, pathlib, platform, re, shlex, shutil, signal, socket, statistics, subprocess, sys, tempfile, time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-README = ROOT / "README.md"
 PAGE = ROOT / "Sources/OIDCCore/Documentation.docc/Performance.md"
-RELEASE = re.search(r"^swift build -c release .*", README.read_text(), re.M)[0]
+# The words of the release command.
+RELEASE = shlex.split(subprocess.run([ROOT / ".ci/build", "--print"], check=True, capture_output=True, text=True).stdout)
 work = pathlib.Path(tempfile.mkdtemp(prefix="oidc-benchmark-"))
 base = {"PATH": os.environ["PATH"], "HOME": str(work / "home"), "LC_ALL": "C.UTF-8"}
 # The share of the processors that others may use, and how far apart the quartiles of one command may be.
@@ -32,9 +32,9 @@ def prepare():
 
 
 def release(oidc):
-    """Returns the path of the binary to measure; without one, the README's command builds it."""
+    """Returns the path of the binary to measure; without one, .ci/build builds it."""
     if not oidc:
-        subprocess.run(["bash", "-c", RELEASE], cwd=ROOT, check=True, stdout=sys.stderr)
+        subprocess.run(RELEASE, cwd=ROOT, check=True, stdout=sys.stderr)
     return os.path.abspath(oidc or ROOT / ".build/release/oidc")
 
 
