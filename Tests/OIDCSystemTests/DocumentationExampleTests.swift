@@ -146,7 +146,7 @@ func finishSignIn(
 @Test(
     "the examples of the documentation are those that compile here",
     arguments: [
-        ("OIDCSystem", "Sources/OIDCSystem/Documentation.docc/OIDCSystem.md"), ("OIDCSystem", "README.md"),
+        ("OIDCSystem", "Sources/OIDCSystem/Documentation.docc/OIDCSystem.md"),
         ("OIDCCore", "Sources/OIDCCore/Documentation.docc/OIDCCore.md"),
         ("SignIn", "Sources/OIDCSystem/Documentation.docc/SignIn.md"),
         ("GetAToken", "Sources/OIDCSystem/Documentation.docc/GetAToken.md"),

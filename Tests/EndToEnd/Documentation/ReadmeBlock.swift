@@ -1,6 +1,6 @@
 import Foundation
 
-/// A fenced block of the README or of the recipes, with the section that it is in.
+/// A fenced block of the README or of a page that a user follows, with the section that it is in.
 struct ReadmeBlock {
     let section: String
     let language: String
@@ -25,7 +25,10 @@ struct ReadmeBlock {
         return try String(contentsOf: pages.appendingPathComponent(name + ".md"), encoding: .utf8)
     }
 
-    static func all() throws -> [ReadmeBlock] { try blocks(of: readme()) + blocks(of: page("Recipes")) }
+    /// The blocks of the README, and of the pages that its text moved to.
+    static func all() throws -> [ReadmeBlock] {
+        try blocks(of: readme()) + blocks(of: page("Install")) + blocks(of: page("Recipes"))
+    }
 
     static func blocks(of text: String) -> [ReadmeBlock] {
         var blocks: [ReadmeBlock] = []

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "the README's transcript", .serialized, .waiting,
+    "the transcript of the page on URLs", .serialized, .waiting,
     .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
 struct TranscriptTests {
     /// One command, and the lines that it is said to print; `…` stands for any.
@@ -32,14 +32,15 @@ struct TranscriptTests {
         String(text.map { $0.isNumber ? "0" : $0 })
     }
 
-    @Test("the sign-in to a URL prints what the README says, in that order")
+    @Test("the sign-in to a URL prints what the page says, in that order")
     func signIn() throws {
         var configuration = DemoConfiguration()
         configuration.user = .approves("alice")
         let provider = try ProviderServer(configuration)
         let program = try Program(["BROWSER": "curl -sL -o /dev/null %s", "DISPLAY": ":9"])
         defer { program.remove() }
-        let block = try #require(try ReadmeBlock.all().first { $0.language == "console" })
+        let blocks = ReadmeBlock.blocks(of: try ReadmeBlock.page("SignInToURL"))
+        let block = try #require(blocks.first { $0.language == "console" })
         let steps = steps(block, at: provider.origin)
         #expect(steps.map { $0.arguments[0] } == ["request", "login", "request"])
         for step in steps {

@@ -1,10 +1,9 @@
-"""The table of providers and features, as a page of the documentation and an excerpt of the README."""
+"""The table of providers and features, as a page of the documentation."""
 
 import re
 
 HOLDS = "●"
 PAGE = "Sources/OIDCCore/Documentation.docc/Providers.md"
-BEGIN, END = "<!-- providers:begin -->", "<!-- providers:end -->"
 
 
 def holds(provider, scenario):
@@ -39,17 +38,6 @@ def page(columns, scenarios, browsers):
     return "\n".join(lines).rstrip() + "\n"
 
 
-def excerpt(columns, scenarios):
-    """One line a provider: how many of the scenarios hold there, and what does not apply."""
-    lines = ["| provider | scenarios that pass | what does not apply |", "| --- | --- | --- |"]
-    for provider, cells in columns:
-        missing = [scenario.title for scenario in scenarios if not cells.get(scenario.name, "").startswith(HOLDS)]
-        held = len(scenarios) - len(missing)
-        lines.append(f"| {provider.facts['title']} {provider.version} | {held} of {len(scenarios)} | "
-                     f"{'; '.join(missing) or 'nothing'} |")
-    return "\n".join(lines)
-
-
 def without_versions(text, columns):
     """Debian's security updates change a version; that is no news about us."""
     for provider, _ in columns:
@@ -61,10 +49,6 @@ def publish(top, columns, scenarios, write):
     """Writes the table, or answers what the documentation says otherwise."""
     from webdriver import BROWSERS
     documents = {top / PAGE: page(columns, scenarios, list(BROWSERS))}
-    readme = top / "README.md"
-    if readme.exists() and BEGIN in (text := readme.read_text()):
-        begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-        documents[readme] = f"{text[:begin]}\n{excerpt(columns, scenarios)}\n{text[end:]}"
     complaints = []
     for path, text in documents.items():
         if write:

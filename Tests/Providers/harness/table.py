@@ -1,8 +1,7 @@
-"""The table of presets and scenarios, as a page of the documentation and an excerpt of the README."""
+"""The table of presets and scenarios, as a page of the documentation."""
 
 HOLDS = "●"
 PAGE = "Sources/OIDCCore/Documentation.docc/ProvidersByName.md"
-BEGIN, END = "<!-- presets:begin -->", "<!-- presets:end -->"
 TRIED = ("Written by `Tests/Providers/run --write`: each ● was tried with the built command, a profile that `oidc config "
          "init` made, and nothing else, against a stand-in of the provider's documented behavior, not the real service.")
 
@@ -40,29 +39,9 @@ def page(rows, scenarios, cells, setups):
     return "\n".join(text).rstrip() + "\n"
 
 
-def excerpt(rows, scenarios, cells):
-    """The presets on a few lines, by how a sign-in goes on."""
-    groups = {"is refreshed": [], "gets no refresh token, or needs none": []}
-    for row in rows:
-        if not row.variant:
-            is_refreshed = cells[row.name, "refresh"] in ("", "on demand")
-            groups["is refreshed" if is_refreshed else "gets no refresh token, or needs none"].append(row)
-    table = ["| the session … | presets |", "| --- | --- |"]
-    for title, members in groups.items():
-        table.append(f"| {title} | {', '.join(f'`{row.preset}`' for row in members)} |")
-    device = [row for row in rows if not row.variant and cells[row.name, "elsewhere"] == "device"]
-    table.append(f"| can start with a device code | {', '.join(f'`{row.preset}`' for row in device)} |")
-    tried = f"{len({row.preset for row in rows})} presets, six scenarios each: " + ", ".join(
-        scenario.title.lower() for scenario in scenarios) + "."
-    return "\n".join([tried, TRIED.replace("each ●", "each"), "", *table])
-
-
 def publish(top, rows, scenarios, run, write):
-    """Writes both, or answers what the documentation says otherwise."""
-    readme = (top / "README.md").read_text()
-    begin, end = readme.index(BEGIN) + len(BEGIN), readme.index(END)
-    documents = {top / PAGE: page(rows, scenarios, run.cells, run.setups),
-                 top / "README.md": f"{readme[:begin]}\n{excerpt(rows, scenarios, run.cells)}\n{readme[end:]}"}
+    """Writes it, or answers what the documentation says otherwise."""
+    documents = {top / PAGE: page(rows, scenarios, run.cells, run.setups)}
     complaints = []
     for path, text in documents.items():
         if write:
