@@ -73,7 +73,7 @@ private func isBelow(_ path: [[UInt8]], _ resource: [[UInt8]]) -> Bool { path.st
         return (found, metadata, choice)
     }
     guard let (resource, metadata, choice) = found else { return }
-    require(resource.metadataURL.origin == url.origin, "metadata of elsewhere")
+    require((resource.metadataURL ?? url).origin == url.origin, "metadata of elsewhere")
     require(resource.metadata.authorizationServers.contains(metadata.issuer ?? ""), "another issuer")
     require(metadata.codeChallengeMethodsSupported?.contains("S256") == true, "a sign-in without S256")
     require(choice.scope.isWellFormed && choice.scope.text.utf8.count <= 4_096, "a scope that is none")
