@@ -273,4 +273,9 @@ void oidc_pass_signals_on(pid_t child) {
     pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
 }
 
+int oidc_is_ignored(int number) {
+    struct sigaction current;
+    return sigaction(number, NULL, &current) == 0 && current.sa_handler == SIG_IGN;
+}
+
 void oidc_stop_passing_signals_on(void) { receiver = 0; }

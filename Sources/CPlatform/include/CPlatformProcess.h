@@ -85,6 +85,9 @@ int oidc_await_end(pid_t child, int *exit_status, int *signal_number);
 /// and SIGUSR2. The terminal's signals reach the child directly. Signals that are ignored stay ignored.
 void oidc_pass_signals_on(pid_t child);
 
+/// Whether a signal is ignored.
+int oidc_is_ignored(int number);
+
 /// Ends `oidc_pass_signals_on`, before the child is reaped and its number may belong to another process.
 void oidc_stop_passing_signals_on(void);
 

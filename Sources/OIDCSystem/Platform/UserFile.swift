@@ -143,7 +143,7 @@ package struct UserFile: Sendable {
         _ path: String, followingLinks: Bool = true, named name: String,
         with content: () throws(OIDCError) -> [UInt8]
     ) throws(OIDCError) {
-        let target = followingLinks ? resolved(path) : path
+        let target = followingLinks ? resolved(path) ?? path : path
         let (parent, file) = FilePath.split(target)
         let directory: PrivateDirectory
         let lock: FileLock?
@@ -185,8 +185,9 @@ package struct UserFile: Sendable {
         return String(cString: current)
     }
 
-    private static func resolved(_ path: String) -> String {
-        guard let resolved = realpath(path, nil) else { return path }
+    /// Returns the path without symbolic links; nil if it does not exist.
+    package static func resolved(_ path: String) -> String? {
+        guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
         return String(cString: resolved)
     }

@@ -44,16 +44,19 @@ package enum Executable {
     }
 
     /// Starts a program with the variables that `replaceThisProcess` would set, as a child that gets our
-    /// signals. Throws the reason if it cannot be run; `status` maps that to an exit status.
+    /// signals, or whose only grandchild does. Throws the reason if it cannot be run; `status` maps that to an exit
+    /// status.
     package static func start(
         _ command: [RawArgument], named name: String, in environment: Variables,
-        setting: Variables, removing: [String]
+        setting: Variables, removing: [String], signalingGrandchild: Bool = false
     ) throws(Errno) -> ForegroundChild {
         let path = try find(name, in: environment, acceptingRelative: true)
         oidc_restore_dumps()
         defer { _ = oidc_forbid_dumps() }
-        return try ForegroundChild(
+        let child = try ForegroundChild(
             try Spawn.startInPlace(path, command, setting: setting, removing: removing))
+        if signalingGrandchild { child.signalGrandchild() }
+        return child
     }
 
     /// Returns the error that `replaceThisProcess` would return; nil if the program is found.

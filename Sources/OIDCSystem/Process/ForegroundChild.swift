@@ -27,6 +27,19 @@ package struct ForegroundChild {
         }
     }
 
+    /// Passes signals on to the program's only grandchild, as bubblewrap's own child only waits for the command. If
+    /// there is none within a second, the program itself gets them.
+    func signalGrandchild() {
+        let deadline = MonotonicTime.now().adding(seconds: 1)
+        while MonotonicTime.now() < deadline {
+            if let grandchild = ProcessFamily.onlyGrandchild(of: child.processID) {
+                return oidc_pass_signals_on(grandchild)
+            }
+            var interests = [Poll.Interest(ended.rawValue, .reading)]
+            if Poll.wait(&interests, until: MonotonicTime.now().adding(milliseconds: 10)) { return }
+        }
+    }
+
     /// A descriptor that is readable when the program has ended.
     package var endDescriptor: Int32 { ended.rawValue }
 

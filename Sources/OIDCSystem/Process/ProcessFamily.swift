@@ -33,6 +33,15 @@ struct ProcessFamily {
         }
     }
 
+    /// Returns the only child of the program's only child; nil if there is none, or more than one.
+    static func onlyGrandchild(of processID: Int32) -> Int32? {
+        let children = Dictionary(grouping: entries(), by: \.parent)
+        guard let child = children[processID], child.count == 1,
+            let grandchild = children[child[0].member.processID], grandchild.count == 1
+        else { return nil }
+        return grandchild[0].member.processID
+    }
+
     /// Whether a member is still running.
     var isRunning: Bool { members.contains(where: \.isRunning) }
 

@@ -33,6 +33,9 @@ struct ExecCommand: RunnableCommand {
                 \.proxies, "--proxy", "URL",
                 "serve this URL on loopback instead of passing a token; a further one is OIDC_PROXY_URL_2"),
             .flag(
+                \.isIsolated, "--isolate",
+                "with --proxy: hide the sessions and settings from the command (needs bubblewrap)"),
+            .flag(
                 \.mayLogIn, "--login",
                 "sign in if there is no session, or, with --proxy, if a server asks for more"),
             .flag(\.isWithoutProfile, "--no-profile", "with --login: do not save the sign-in as a profile"),
@@ -46,6 +49,7 @@ struct ExecCommand: RunnableCommand {
     var variable = Self.standardVariable
     var isIDToken = false
     var proxies: [String] = []
+    var isIsolated = false
     var mayLogIn = false
     var isWithoutProfile = false
     var minimumValidity = 60
@@ -60,6 +64,9 @@ struct ExecCommand: RunnableCommand {
         else { throw UsageError("--env takes a variable's name: letters, digits and _") }
         guard proxies.isEmpty || (variable == Self.standardVariable && !isIDToken) else {
             throw UsageError("--proxy passes no token, so it excludes --env and --id-token")
+        }
+        guard !isIsolated || !proxies.isEmpty else {
+            throw UsageError("--isolate is for --proxy: without it, the command has the token")
         }
     }
 
@@ -95,6 +102,7 @@ struct ExecCommand: RunnableCommand {
     /// Runs the command with a proxy, which stops when the command ends.
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
+        let isolation = isIsolated ? try Isolation(provider) : nil
         let routes = try ProxyRoutes.routes(proxies, provider, for: "oidc exec --proxy")
         let (sessions, indices) = try ProxySession.sessions(
             of: routes, provider, mayLogIn: mayLogIn, minimumValidity: Int64(minimumValidity))
@@ -114,16 +122,18 @@ struct ExecCommand: RunnableCommand {
         }
         let exceptions = ProxyVariables.exceptions(in: context.environment)
         for name in exceptions.names() { variables[name] = exceptions[name] }
-        let removed =
+        var removed =
             ProcessEnvironment.secretVariables(in: context.environment) + ProcessEnvironment.jobVariables
             + provider.settings.secretVariables + [Self.standardVariable]
             + context.environment.names(startingWith: "OIDC_PROXY_URL")
+        if isolation != nil { removed += Isolation.variables }
         try Interruption.throwIfPending()
         let child: ForegroundChild
         do throws(Errno) {
             child = try Executable.start(
-                RawArgument.last(command.count), named: command.first ?? "", in: context.environment,
-                setting: variables, removing: removed)
+                (isolation?.command ?? []) + RawArgument.last(command.count),
+                named: isolation == nil ? command.first ?? "" : Isolation.shell, in: context.environment,
+                setting: variables, removing: removed, signalingGrandchild: isolation != nil)
         } catch {
             return report((error, Executable.status(error)), context)
         }

@@ -287,6 +287,63 @@ struct ProxyExecTests {
         #expect(outcome.status == 9 && outcome.output == "ready\ncaught\n", "\(outcome)")
     }
 
+    @Test("--isolate hides sessions, settings, secret files and other processes from the command, not the API")
+    func isolated() throws {
+        guard Isolation.isPossible else { return }
+        let world = try ToolWorld()
+        let api = try world.serve { _ in HTTPResponse(status: 200, body: Array("hello".utf8)) }
+        let runtime = world.home + "/run"
+        try FileManager.default.createDirectory(atPath: runtime, withIntermediateDirectories: true)
+        try world.configure(["issuer": .string(world.issuer), "client_id": "demo"])
+        try world.signIn()
+        for (name, text) in [("run/bus", "socket"), ("key.pem", "private")] {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: world.home + "/" + name))
+        }
+        let script = """
+            import os, subprocess, sys, urllib.request
+            print(urllib.request.urlopen(os.environ["OIDC_PROXY_URL"] + "x").read().decode())
+            print("token", subprocess.run([sys.argv[1], "token"], capture_output=True).returncode)
+            print("run", os.listdir(os.environ["XDG_RUNTIME_DIR"]))
+            print("key", len(open(os.environ["HOME"] + "/key.pem", "rb").read()))
+            others = [open(f"/proc/{n}/comm").read() for n in os.listdir("/proc") if n.isdigit()]
+            print("others", [name for name in others if name == "oidc\\n"])
+            """
+        let result = try world.run(
+            [
+                "exec", "--isolate", "--proxy", "\(api.origin)/v1", "--set",
+                "private_key_file=\(world.home)/key.pem", "--", "python3", "-c", script, Program.path,
+            ], ["XDG_RUNTIME_DIR": runtime])
+        #expect(result.output == "hello\ntoken 2\nrun []\nkey 0\nothers []\n", "\(result)")
+        #expect(result.code == 0 && result.errors == "")
+    }
+
+    @Test("--isolate needs --proxy, and without bubblewrap it names the package")
+    func isolationNeeds() throws {
+        let world = try ToolWorld()
+        #expect(try world.run(["exec", "--isolate", "true"], world.machine).code == 2)
+        let result = try world.run(
+            ["exec", "--isolate", "--proxy", "https://a.example", "/bin/true"],
+            world.machine.merging(["PATH": world.home]) { $1 })
+        #expect(result.code == 1 && result.errors.hasSuffix("  try: install the package bubblewrap\n"))
+    }
+
+    @Test(
+        "signals are passed on to an isolated command, whose end decides", .enabled(if: Isolation.isPossible),
+        arguments: [SIGINT, SIGTERM, SIGHUP, SIGUSR1])
+    func isolatedSignals(number: Int32) throws {
+        let world = try ToolWorld()
+        let run = try Program(at: world).start(
+            [
+                "exec", "--isolate", "--proxy", "https://a.example", "--", "sh", "-c",
+                "trap 'echo caught; exit 9' INT TERM HUP USR1; echo ready; while :; do sleep 0.05; done",
+            ], world.machine)
+        _ = run.output { $0.contains("ready") ? true : nil }
+        Thread.sleep(forTimeInterval: 0.2)
+        run.signal(number)
+        let outcome = run.finish()
+        #expect(outcome.status == 9 && outcome.output == "ready\ncaught\n", "\(outcome)")
+    }
+
     @Test(
         "the command's signals, descriptors and limits are those that it would have without us",
         .disabled(if: Program.isSanitized))
@@ -302,4 +359,17 @@ struct ProxyExecTests {
             ["sh", "-c", script, "sh", ToolWorld.program], world.machine, as: "/usr/bin/env")
         #expect(difference.output == "" && difference.errors == "", "\(difference)")
     }
+}
+
+private enum Isolation {
+    /// Whether bubblewrap is installed here and may make namespaces.
+    static let isPossible: Bool = {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/bwrap")
+        process.arguments = ["--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--", "true"]
+        process.standardError = nil
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }()
 }

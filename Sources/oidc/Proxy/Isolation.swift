@@ -1,0 +1,93 @@
+import OIDCCore
+import OIDCSystem
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// What hides this user's sessions from the command of `exec --proxy`: without it, a program of the same user can read
+/// the store and run `oidc token` itself.
+///
+/// bubblewrap starts the command in a namespace of processes of its own, so it cannot look into this one, and mounts
+/// empty directories over the sessions, the settings and the sockets of the user's own services.
+struct Isolation {
+    private let program: String
+    private let environment: Variables
+    private let directories: [String]
+    private let files: [String]
+
+    /// Finds bubblewrap, and checks that it can make the sandbox here.
+    init(_ provider: ProviderContext) throws(OIDCError) {
+        let context = provider.context
+        environment = context.environment
+        do throws(Errno) { program = try Executable.find("bwrap", in: environment) } catch {
+            throw OIDCError(
+                .failed, "--isolate: bubblewrap, which hides the sessions from the command, is not installed",
+                hint: "install the package bubblewrap")
+        }
+        let own = StateDirectories(environment: environment)
+        let configuration = context.settingsLoader.path
+        // A configuration elsewhere, such as the working directory, is hidden without its directory.
+        let parent = configuration.map { FilePath.split($0).directory }
+        let folder = parent.flatMap { FilePath.split($0).name == "oidc" ? $0 : nil }
+        let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        directories = [own.state, own.cache, folder, runtime].compactMap { $0.flatMap(UserFile.resolved) }
+        let named = try Isolation.secretFiles(provider) + [folder == nil ? configuration : nil].compactMap { $0 }
+        files = named.compactMap(UserFile.resolved)
+        try check()
+    }
+
+    /// The secret files of every profile, and of the options and variables.
+    private static func secretFiles(_ provider: ProviderContext) throws(OIDCError) -> [String] {
+        let context = provider.context
+        let home = context.environment["HOME"]
+        var all = [provider.settings]
+        if let file = try context.settingsLoader.file() {
+            for profile in file.profiles { all.append(try file.settings(of: profile.name, home: home)) }
+        }
+        let settings: [Setting] = [
+            .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey, .storeKeyFile,
+            .subjectTokenFile, .actorTokenFile,
+        ]
+        return all.flatMap { one in settings.compactMap { one.layers.file($0)?.path } }
+    }
+
+    /// The arguments of bubblewrap before the command. The command is not the first process of its namespace, so
+    /// signals end it as usual; `env` undoes what the shell does in `command`.
+    private var arguments: [String] {
+        let hidden =
+            directories.flatMap { ["--tmpfs", $0] } + files.flatMap { ["--ro-bind", "/dev/null", $0] }
+        let reset = [(SIGINT, "INT"), (SIGQUIT, "QUIT")].filter { !Interruption.isIgnored($0.0) }.map(\.1)
+        return ["--dev-bind", "/", "/"] + hidden
+            + ["--proc", "/proc", "--unshare-pid", "--die-with-parent", "--"]
+            + (reset.isEmpty ? [] : ["env", "--default-signal=\(reset.joined(separator: ","))"])
+    }
+
+    /// The words to run before the command's own. The terminal's signals reach bubblewrap too, which would end the
+    /// command with itself.
+    var command: [RawArgument] {
+        (["sh", "-c", "trap '' INT QUIT; exec \"$@\"", "sh", program] + arguments).map { RawArgument($0) }
+    }
+
+    /// The program of `command`.
+    static let shell = "/bin/sh"
+
+    /// Variables that lead to services which would act for the command outside.
+    static let variables = ["DBUS_SESSION_BUS_ADDRESS"]
+
+    private func check() throws(OIDCError) {
+        var process = ChildProcess([program] + arguments + ["true"], environment: environment)
+        process.errorOutput = .captured
+        let outcome: ChildProcess.Outcome
+        do { outcome = try process.run() } catch {
+            throw error.error(setting: "--isolate", command: [program])
+        }
+        guard !outcome.status.isSuccess else { return }
+        let words = DisplayText.clean(String(decoding: outcome.errorOutput, as: UTF8.self), limit: 300)
+        throw OIDCError(
+            .failed, "--isolate: bubblewrap cannot hide the sessions on this machine: \(words)",
+            hint: "allow unprivileged user namespaces, as in: sysctl kernel.unprivileged_userns_clone=1")
+    }
+}
