@@ -34,7 +34,9 @@ struct Isolation {
         let folder = parent.flatMap { FilePath.split($0).name == "oidc" ? $0 : nil }
         let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         directories = [own.state, own.cache, folder, runtime].compactMap { $0.flatMap(UserFile.resolved) }
-        let named = try Isolation.secretFiles(provider) + [folder == nil ? configuration : nil].compactMap { $0 }
+        let named =
+            try Isolation.secretFiles(provider)
+            + (folder == nil ? [configuration].compactMap { $0 } : [])
         files = named.compactMap(UserFile.resolved)
         try check()
     }

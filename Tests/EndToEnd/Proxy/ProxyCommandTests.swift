@@ -287,7 +287,7 @@ struct ProxyExecTests {
         #expect(outcome.status == 9 && outcome.output == "ready\ncaught\n", "\(outcome)")
     }
 
-    @Test("--isolate hides sessions, settings, secret files and other processes from the command, not the API")
+    @Test("--isolate hides sessions, settings, secret files and other processes from the command")
     func isolated() throws {
         guard Isolation.isPossible else { return }
         let world = try ToolWorld()
