@@ -32,12 +32,6 @@ extension OIDCError.Cause {
         }
     }
 
-    /// Returns the cause with each of its strings replaced.
-    func replacingText(_ replace: (String) -> String) -> OIDCError.Cause {
-        guard case .mismatch(let member, let expected, let found) = self else { return self }
-        return .mismatch(member: replace(member), expected: replace(expected), found: replace(found))
-    }
-
     /// The JSON form in which a failure is stored for other processes.
     var stored: JSONValue {
         switch self {

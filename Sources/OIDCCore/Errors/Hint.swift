@@ -123,6 +123,17 @@ extension Hint {
     }
 }
 
+extension Hint {
+    /// Returns the hint with another issuer, which the server chose.
+    func replacingIssuer(_ replace: (String) -> String) -> Hint {
+        switch self {
+        case .useIssuer(let issuer): .useIssuer(replace(issuer))
+        case .orSignIn(let hint): .orSignIn(hint.replacingIssuer(replace))
+        default: self
+        }
+    }
+}
+
 extension Hint: ExpressibleByStringInterpolation {
     /// Creates a hint from a sentence.
     public init(stringLiteral text: String) {

@@ -1,11 +1,13 @@
-/// The secrets of a request. They are removed from error texts, whole or in part and in any encoding, before
-/// these are printed or logged.
+/// The secrets of a request. They are removed from the server's words, whole or in part and in any encoding,
+/// before these become part of a message.
 package struct WithheldSecrets: Sendable {
     private var secrets: [[UInt8]]
     /// The bytes of a text that are searched and shown; the rest is cut off. Providers choose the length of
     /// texts and secrets, and long ones take time to search.
     private static let shownByteCount = 8_192
     private static let comparedByteCount = 65_536
+    /// The shortest secret that is not likely to be a word, in bytes.
+    private static let longByteCount = 8
     /// The shortest part of a longer secret that counts as a leak, in bytes.
     private static let pieceByteCount = 16
 
@@ -20,10 +22,37 @@ package struct WithheldSecrets: Sendable {
         return all
     }
 
-    /// Returns the text without secrets of at least `minimum` bytes; removing shorter ones would garble the
-    /// text. Those under `wordsBelow` bytes are removed only as whole words.
-    package func removed(from text: String, minimum: Int = 4, wordsBelow: Int = 8) -> String {
+    /// The words in place of a text that contains a short secret.
+    package static let leftOut = "text left out: it contains a secret"
+
+    /// Returns the server's words without the secrets. A gap in place of a short secret would show what it is, as
+    /// in "the client secret is (secret)", so a text that contains one is left out whole.
+    package func removed(from text: String) -> String {
         let plain = PlainText(text, limit: WithheldSecrets.shownByteCount)
+        let short = secrets.filter { (1..<WithheldSecrets.longByteCount).contains($0.count) }
+        guard !short.contains(where: plain.contains) else { return WithheldSecrets.leftOut }
+        return removed(from: plain, wordsBelow: 0)
+    }
+
+    /// Returns an error code without the secrets. A code that a specification has says nothing about a secret,
+    /// and what follows depends on it.
+    func removed(fromCode code: String) -> String {
+        guard !OAuthErrorResponse.knownCodes.contains(code) else { return code }
+        let plain = PlainText(code, limit: WithheldSecrets.shownByteCount)
+        return removed(from: plain, wordsBelow: 2 * WithheldSecrets.longByteCount, minimum: 4)
+    }
+
+    /// Returns a message without the secrets that are as long as tokens, and like them have no spaces.
+    func tokensRemoved(from message: String) -> String {
+        var tokens = self
+        tokens.secrets = secrets.filter { $0.count >= 16 && $0.allSatisfy(ASCII.isVisible) }
+        guard !tokens.secrets.isEmpty else { return message }
+        return tokens.removed(from: PlainText(message, limit: WithheldSecrets.shownByteCount), wordsBelow: 0)
+    }
+
+    /// Returns the text without the secrets of at least `minimum` bytes. Those under `wordsBelow` bytes are
+    /// removed only as whole words.
+    private func removed(from plain: PlainText, wordsBelow: Int, minimum: Int = longByteCount) -> String {
         var isSecret = [Bool](repeating: false, count: plain.bytes.count)
         for secret in secrets where secret.count >= minimum {
             let length = min(secret.count, WithheldSecrets.pieceByteCount)
@@ -37,6 +66,19 @@ package struct WithheldSecrets: Sendable {
             }
         }
         return plain.text(withoutBytes: isSecret)
+    }
+}
+
+extension WithheldSecrets {
+    /// Returns a message with the secrets removed from what stands between its first and its last quote.
+    fileprivate func removed(fromQuotesIn message: String) -> String {
+        guard let first = message.firstIndex(of: "\""), let last = message.lastIndex(of: "\""), first < last
+        else { return message }
+        let start = message.index(after: first)
+        let words = String(message[start..<last])
+        let shown = removed(from: words)
+        guard shown == WithheldSecrets.leftOut else { return message[..<start] + shown + message[last...] }
+        return "\(message[..<first])(\(shown))\(message[message.index(after: last)...])"
     }
 }
 
@@ -122,6 +164,15 @@ private struct PlainText {
         return UInt32(String(decoding: digits, as: UTF8.self), radix: 16)
     }
 
+    /// Returns whether the text contains the bytes; less than four of them only as a whole word.
+    func contains(_ part: [UInt8]) -> Bool {
+        guard part.count <= bytes.count else { return false }
+        return (0...(bytes.count - part.count)).contains { start in
+            let range = start..<(start + part.count)
+            return bytes[range].elementsEqual(part) && (part.count >= 4 || isWord(range))
+        }
+    }
+
     /// Returns whether the range is a whole word: no letter, digit or `_` precedes or follows it.
     func isWord(_ range: Range<Int>) -> Bool {
         func goesOn(_ byte: UInt8) -> Bool { ASCII.isAlphanumeric(byte) || byte == .underscore }
@@ -150,13 +201,25 @@ private struct PlainText {
 }
 
 extension OIDCError {
-    /// Returns the error without the request's secrets, which a quoted answer may repeat.
+    /// Returns the error without the request's secrets, which an answer may repeat. Only the server's words are
+    /// searched: the value that was found, what stands in quotes, and the issuer in a hint. Tokens, which no
+    /// sentence contains, are removed everywhere, as a URL in a message may repeat one.
     package func withholding(_ secrets: WithheldSecrets) -> OIDCError {
         var error = self
-        error.message = secrets.removed(from: message, minimum: 6)
-        error.cause = cause?.replacingText { secrets.removed(from: $0, minimum: 6) }
-        error.hint = hint?.replacingText { secrets.removed(from: $0, minimum: 6) }
-        error.oauthError = oauthError.map { secrets.removed(from: $0, wordsBelow: 16) }
+        if case .mismatch(let member, let expected, let found) = cause {
+            var shown = secrets.removed(from: found)
+            if shown == WithheldSecrets.leftOut { shown = "(\(shown))" }
+            error.cause = .mismatch(
+                member: secrets.tokensRemoved(from: member), expected: secrets.tokensRemoved(from: expected),
+                found: shown)
+            if shown != found {
+                error.message = message.pieces(between: "found \(found)").joined(separator: "found \(shown)")
+            }
+        }
+        error.message = secrets.tokensRemoved(from: secrets.removed(fromQuotesIn: error.message))
+        error.hint = hint?.replacingIssuer { secrets.removed(from: $0) }
+            .replacingText { secrets.tokensRemoved(from: $0) }
+        error.oauthError = oauthError.map { secrets.removed(fromCode: $0) }
         return error
     }
 }

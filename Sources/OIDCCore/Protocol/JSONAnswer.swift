@@ -40,7 +40,9 @@ struct JSONAnswer {
         }
         var names: Set<String> = []
         for pair in pairs where !names.insert(pair.name).inserted {
-            throw .protocolViolation(stage, pair.name, expected: "at most one", found: "several")
+            // Any other name is the server's own word, and could be a secret.
+            let name = ExtraMembers.ofTokenAnswer.contains(pair.name) ? pair.name : "a member of the form"
+            throw .protocolViolation(stage, name, expected: "at most one", found: "several")
         }
         let members = pairs.map { JSONObject.Member(name: $0.name, value: .string($0.value)) }
         self.init(JSONObject(unique: members), stage: stage)

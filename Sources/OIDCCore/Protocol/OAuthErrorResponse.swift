@@ -16,7 +16,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
     ) {
         // An invisible character must not make it another code, such as one that ends a session.
-        let escaped = DisplayText.escaped(secrets.removed(from: code, wordsBelow: 16))
+        let escaped = DisplayText.escaped(secrets.removed(fromCode: code))
         self.code = DisplayText.clean(escaped, limit: 100)
         self.description = description.flatMap {
             $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0))
@@ -69,7 +69,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     }
 
     /// The codes of RFC 6749 §5.2 and RFC 8628 §3.5.
-    private static let knownCodes: Set<String> = [
+    static let knownCodes: Set<String> = [
         "invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
         "invalid_scope", "authorization_pending", "slow_down", "access_denied", "expired_token",
     ]
@@ -85,7 +85,9 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     /// The error in one line, such as `invalid_scope ("no such scope", see https://…)`.
     package var text: String {
         let code = code.isEmpty ? "an error without a code" : code
-        let details = [description.map { "\"\($0)\"" }, uri.map { "see \($0)" }].compactMap { $0 }
+        let words = description.map { $0 == WithheldSecrets.leftOut ? $0 : "\"\($0)\"" }
+        let page = uri.flatMap { $0 == WithheldSecrets.leftOut ? nil : "see \($0)" }
+        let details = [words, page].compactMap { $0 }
         return details.isEmpty ? code : "\(code) (\(details.joined(separator: ", ")))"
     }
 }
@@ -132,9 +134,11 @@ extension OAuthErrorResponse {
         } else if (300..<400).contains(response.status) {
             what = "a redirect (status \(response.status)), which is not followed"
         } else if let words = response.words(withholding: secrets) {
-            what = "\"\(words)\" with status \(response.status)"
+            what =
+                words == WithheldSecrets.leftOut
+                ? "status \(response.status) (\(words))" : "\"\(words)\" with status \(response.status)"
         } else {
-            what = secrets.removed(from: response.summary())
+            what = response.summary()
         }
         // Keycloak answers a wrong or missing secret with unauthorized_client, "Invalid client or Invalid
         // client credentials" (26.4, 2026-11).

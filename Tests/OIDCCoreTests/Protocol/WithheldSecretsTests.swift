@@ -29,11 +29,11 @@ struct WithheldSecretsTests {
     }
 
     @Test(
-        "a short secret is removed as a whole word, and a very short one not at all",
+        "a text that contains a short secret is left out whole: a gap would show the secret",
         arguments: [
-            ("test", "the latest test, test_1: test", "the latest (secret), test_1: (secret)"),
-            ("hunter2", "hunter2 hunter22", "(secret) hunter22"), ("abc", "abc", "abc"), ("", "a b", "a b"),
-            ("12345678", "x12345678y", "x(secret)y"),
+            ("wrong", "the client secret is wrong", WithheldSecrets.leftOut),
+            ("hunter2", "no hunter22", WithheldSecrets.leftOut), ("abc", "no abc", WithheldSecrets.leftOut),
+            ("abc", "abcd", "abcd"), ("", "a b", "a b"), ("12345678", "x12345678y", "x(secret)y"),
         ])
     func short(_ secret: String, _ text: String, _ rest: String) {
         #expect(WithheldSecrets([secret]).removed(from: text) == rest)
@@ -81,5 +81,53 @@ struct WithheldSecretsTests {
         #expect(message.contains("state=(secret)") && message.contains("client_id=cli"), "\(message)")
         #expect(!message.contains(try #require(pending.nonce).revealed))
         #expect(!message.contains(pending.state.revealed))
+    }
+
+    @Test("our own sentences and hints keep their words, whatever the secret is")
+    func ownWords() throws {
+        for secret in ["wrong", "provider", "answered", "invalid_client", "client_secret", "check client_id"]
+        {
+            let endpoint = TokenEndpoint(
+                url: try Fixture.url("https://op.example/token"),
+                client: Client(id: "cli", authentication: .clientSecretPost(Redacted(secret))))
+            let call = try endpoint.call(
+                .clientCredentials(scope: nil), now: Fixture.now, random: Fixture.random())
+            let body = #"{"error":"invalid_client","error_description":"no \#(secret)!"}"#
+            let error = try #require(Fixture.error { try call.read(Fixture.json(body, status: 401)) })
+            let words = secret.count < 8 ? WithheldSecrets.leftOut : "\"no (secret)!\""
+            #expect(error.message == "token: the provider answered invalid_client (\(words))")
+            #expect(error.hint == .advice(.checkClient) && error.oauthError == "invalid_client")
+        }
+    }
+
+    @Test("a mismatch keeps what was expected, and leaves out a found value with a short secret")
+    func mismatch() {
+        let secrets = WithheldSecrets(["Bear", "a-long-secret"])
+        func shown(_ found: String) -> OIDCError {
+            OIDCError.protocolViolation(.token, "token_type", expected: "Bearer", found: found)
+                .withholding(secrets)
+        }
+        #expect(shown("a-long-secret!").message == "token: token_type: expected Bearer, found (secret)!")
+        #expect(
+            shown("Bear").message == "token: token_type: expected Bearer, found (\(WithheldSecrets.leftOut))")
+    }
+
+    @Test("a body's message with a short secret is left out, with the status")
+    func bodyMessage() {
+        let error = OAuthErrorResponse.failure(
+            Fixture.json(#"{"message":"no hush"}"#, status: 400), stage: .token,
+            withholding: WithheldSecrets(["hush"]))
+        #expect(error.message == "token: the provider answered status 400 (\(WithheldSecrets.leftOut))")
+    }
+
+    @Test(
+        "421 for localhost says that the server does not serve this name",
+        arguments: ["localhost", "op.example"])
+    func misdirected(host: String) throws {
+        let url = try #require(WebURL("http://\(host):8080/x"))
+        let error = OAuthErrorResponse.failure(
+            HTTPResponse(status: 421), stage: .discovery, url: url)
+        #expect((error.hint == "use 127.0.0.1 in place of localhost") == (host == "localhost"))
+        #expect(error.message.contains("it does not serve the name localhost") == (host == "localhost"))
     }
 }

@@ -210,9 +210,9 @@ extension SharedStoreURL {
     /// Returns a text of the server that can be shown. A server may repeat what it was sent: a Redis without
     /// AUTH quotes the words of the command that it does not know.
     package func words(_ text: String) -> String {
-        var secrets = WithheldSecrets([user, password?.revealed].compactMap { $0 })
-        if isSecretShort { secrets = WithheldSecrets([user].compactMap { $0 }) }
-        let shown = secrets.removed(from: text)
+        // A short user name is likely to be a word of the text.
+        let secrets = [user, isSecretShort ? nil : password?.revealed].compactMap { $0 }
+        let shown = WithheldSecrets(secrets.filter { $0.utf8.count >= 8 }).removed(from: text)
         guard isSecretShort, let password, text.includes(password.revealed) else {
             return DisplayText.clean(shown, limit: 200)
         }
