@@ -213,7 +213,7 @@ struct HintWordsTests {
         let keycloak = PresetMatch(
             preset: try #require(Preset.named("keycloak")),
             values: ["domain": "https://sso.example", "realm": "acme"])
-        let page = "https://sso.example/admin/acme/console > Clients"
+        let page = "https://sso.example/admin/master/console/#/acme/clients"
         #expect(
             error.namingRegistration(at: keycloak, redirectURL: "http://127.0.0.1/callback").hint
                 == .text("\(words.replacing("127.0.0.1:1", with: "127.0.0.1")) (\(page))"))

@@ -76,6 +76,7 @@ struct ConfigInitCommand: RunnableCommand {
             guard given.contains(.clientID) else { return true }
             if given.contains(.issuer) || given.contains(.tokenEndpoint) { return false }
             guard let provider else { return true }
+            let words = Preset.named(provider)?.takingApart(words) ?? words
             return Preset.named(provider)?.parameters.contains { parameter in
                 parameter.standard == nil && !words.contains { $0.hasPrefix("\(parameter.name)=") }
             } ?? false

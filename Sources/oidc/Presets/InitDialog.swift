@@ -96,10 +96,16 @@ struct InitDialog {
             let others = parameter.special.map { ", or \($0.key)" }.joined()
             let example = parameter.standard.map { "[\($0)]" } ?? "as in \(parameter.example)"
             let value = try required("\(parameter.name), \(parameter.meaning)\(others) (\(example)): ") {
-                $0.isEmpty && parameter.standard != nil ? nil : parameter.problem($0)
+                $0.isEmpty && parameter.standard != nil ? nil : parameter.problem(InitDialog.bare($0))
             }
             if !value.isEmpty { command.words.append("\(parameter.name)=\(value)") }
+            if let preset { command.words = preset.takingApart(command.words) }
         }
+    }
+
+    /// Returns a copied URL without the slash at its end.
+    private static func bare(_ text: String) -> String {
+        WebURL(text) != nil && text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
     /// Returns the profile's name. Prompts for another if the name is taken.

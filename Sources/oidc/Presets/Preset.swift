@@ -66,9 +66,22 @@ struct Preset: Sendable {
                 "expected the name of a provider, found the URL \(DisplayText.address(name, limit: 80))",
                 hint: line("--issuer \(ShellWord.quoted(DisplayText.clean(url.text)))"))
         }
+        let shown = "unknown provider \"\(DisplayText.distinct(name, from: names, limit: 80))\""
+        if let meant = nearest ?? meant(by: ASCII.lowercased(name)) {
+            return .usage("\(shown), did you mean \(meant)?", hint: .text("oidc help \(meant)"))
+        }
         return .usage(
-            "unknown provider \"\(DisplayText.distinct(name, from: names, limit: 80))\""
-                + (nearest.map { ", did you mean \($0)?" } ?? ""),
-            hint: "oidc help providers")
+            "\(shown); any other works by its URL (oidc help providers lists the known ones)",
+            hint: line("--issuer URL"))
+    }
+
+    /// Returns the provider whose title has the word, or that is known by it.
+    static func meant(by word: String) -> String? {
+        let others = [
+            "azure": "entra", "azuread": "entra", "aad": "entra", "aws": "cognito", "gmail": "google",
+        ]
+        if let other = others[word] { return other }
+        guard word.utf8.count > 2 else { return nil }
+        return all.first { ASCII.lowercased($0.title).pieces(between: " ").contains(word[...]) }?.name
     }
 }

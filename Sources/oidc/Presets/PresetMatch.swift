@@ -89,6 +89,32 @@ extension Preset {
         return ExactText.isSame(String(rest), String(pattern)) ? values : nil
     }
 
+    /// Returns the words with a copied URL taken apart: the issuer in place of the server's URL gives the other
+    /// parameters too, as `https://sso.example.com/realms/main` does, and a final slash is no difference.
+    func takingApart(_ words: [String]) -> [String] {
+        guard let server = parameters.first(where: { if case .server = $0.check { true } else { false } }),
+            let template = settings.first(where: { $0.key == .issuer })?.value
+        else { return words }
+        let prefix = "\(server.name)="
+        func value(_ word: String) -> String {
+            word.hasPrefix(prefix) ? String(word.dropFirst(prefix.utf8.count)) : word
+        }
+        guard let index = words.firstIndex(where: { WebURL(value($0)) != nil }) else { return words }
+        let word = value(words[index])
+        let text = word.hasSuffix("/") ? String(word.dropLast()) : word
+        let ends = template.hasSuffix("/") ? "\(text)/" : text
+        var words = words
+        guard let found = values(in: ends, by: template), found.count > 1 else {
+            words[index] = prefix + text
+            return words
+        }
+        let others = parameters.compactMap { parameter in
+            found[parameter.name].map { (name: parameter.name, word: "\(parameter.name)=\($0)") }
+        }
+        words.remove(at: index)
+        return others.map(\.word) + words.filter { word in !others.contains { $0.word == word } }
+    }
+
     private func accepts(_ value: String, for name: String, _ values: [String: String]) -> Bool {
         if let known = values[name] { return ExactText.isSame(known, value) }
         guard let parameter = parameters.first(where: { $0.name == name }) else {

@@ -18,7 +18,7 @@ struct PresetProfile {
         line: (String) -> String
     ) throws(OIDCError) {
         self.preset = preset
-        var values = try preset.values(words, line: line)
+        var values = try preset.values(preset.takingApart(words), line: line)
         registrationPage = preset.registrationPage(values)
         values["client_id"] = try preset.clientID(of: options, words)
         var templates = Array(preset.settings(values))

@@ -9,7 +9,7 @@ extension Preset {
             ],
             settings: [.issuer: "{domain}/realms/{realm}", .prompt: "off"],
             application: "a client with Client authentication off",
-            registrationPage: "{domain}/admin/{realm}/console > Clients",
+            registrationPage: "{domain}/admin/master/console/#/{realm}/clients",
             secret: .optional, flows: [.browser, .device, .paste],
             note: "the device flow is off until \"OAuth 2.0 Device Authorization Grant\" is switched on",
             source: "Keycloak: Server administration, OIDC clients"),

@@ -45,7 +45,7 @@ enum Entrance {
         let shown = "\"\(DisplayText.distinct(text, from: names, limit: 80))\""
         let problem = "\(shown) is not a profile, a provider known by name, or a URL"
         if let nearest = Nearest.match(text, among: profiles)
-            ?? Nearest.match(ASCII.lowercased(text), among: names)
+            ?? Nearest.match(ASCII.lowercased(text), among: names) ?? Preset.meant(by: ASCII.lowercased(text))
         {
             return .usage(
                 "\(problem), did you mean \(DisplayText.clean(nearest))?",
@@ -78,6 +78,7 @@ struct PresetProfiles {
     /// Returns the profile to sign in with; nil if none is for this provider with these parameters and options.
     func profile(_ words: [String], _ options: [SettingLayers.Entry]) throws(OIDCError) -> String? {
         guard let file = try context.settingsLoader.file() else { return nil }
+        let words = preset.takingApart(words)
         let identity: [Setting] = [.issuer, .tokenEndpoint, .clientID, .account]
         let fitting = file.profiles.map(\.name).filter { name in
             guard let settings = try? file.settings(of: name, home: nil),

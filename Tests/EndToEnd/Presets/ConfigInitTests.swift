@@ -192,10 +192,17 @@ struct ConfigInitTests {
             (["github", "x", "--client-id", "x"], "NAME=VALUE", "oidc config init github --client-id x"),
             (
                 ["githb", "--client-id", "x"], "unknown provider \"githb\", did you mean github?",
-                "oidc help providers"
+                "oidc help github"
+            ),
+            (
+                ["Azure", "--client-id", "x"], "unknown provider \"Azure\", did you mean entra?",
+                "oidc help entra"
             ),
             (["github"], "client_id is not given", "oidc config init github --client-id ID"),
-            (["zzzzzz"], "unknown provider", "oidc help providers"),
+            (
+                ["zzzzzz"], "unknown provider \"zzzzzz\"; any other works by its URL",
+                "oidc config init --issuer URL --client-id ID"
+            ),
         ] as [([String], String, String)])
     func refused(arguments: [String], problem: String, hint: String) throws {
         let program = try Program()
@@ -220,5 +227,38 @@ struct ConfigInitTests {
         let github = try #require(entries.first { $0["name"] == "github" })
         #expect(github["flows"] == ["browser", "device", "paste"] && github["secret"] == "required")
         #expect(entries.count >= 35 && entries.allSatisfy { $0["date"]?.string?.hasPrefix("20") == true })
+    }
+
+    @Test("the URL of a realm that was copied gives server and realm; a final slash is no difference")
+    func copiedURL() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let server = "http://127.0.0.1:9"
+        for words in [
+            ["\(server)/realms/acme"], ["domain=\(server)/realms/acme/"],
+            ["domain=\(server)/", "realm=acme"],
+            ["domain=\(server)/realms/acme", "realm=acme"],
+        ] {
+            let made = try program.start(
+                ["config", "init", "keycloak", "--client-id", "c", "--force"] + words
+            ).finish()
+            #expect(made.status == 0, "\(made)")
+            let shown = try program.run("config", "show", "-o", "json")
+            #expect(shown.output.contains("\"\(server)/realms/acme\""), "\(words) \(shown)")
+        }
+        let other = try program.run(
+            "config", "init", "keycloak", "--client-id", "c", "--force", "domain=\(server)/realms/acme",
+            "realm=other")
+        #expect(other.status == 2 && other.error?.contains("realm is given twice") == true, "\(other)")
+    }
+
+    @Test("a secret file that does not exist is a warning")
+    func missingSecretFile() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let made = try program.run(
+            "config", "init", "keycloak", "domain=http://127.0.0.1:9", "realm=a", "--client-id", "c", "--set",
+            "client_secret_file=/nosuch")
+        #expect(made.status == 0 && made.errorOutput.contains("client_secret_file: there is no file /nosuch"))
     }
 }

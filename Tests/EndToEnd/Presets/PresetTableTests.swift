@@ -186,7 +186,7 @@ struct PresetTableTests {
         }
         #expect(
             try place("https://sso.example.org/auth/realms/main")
-                == "https://sso.example.org/auth/admin/main/console > Clients")
+                == "https://sso.example.org/auth/admin/master/console/#/main/clients")
         #expect(try place("https://gitlab.com") == "https://gitlab.com/-/user_settings/applications")
     }
 
