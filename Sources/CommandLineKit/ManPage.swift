@@ -47,6 +47,36 @@ package enum ManPage {
         }
         return page.text
     }
+
+    /// Returns the page of one command, as `oidc-login(1)`. `path` does not include the program's name; returns nil
+    /// if there is no such command.
+    package static func text(
+        _ program: Program, command path: [String], version: String, date: String
+    ) -> String? {
+        guard let command = program.command(path) else { return nil }
+        let name = command.path.joined(separator: "-")
+        var page = Roff()
+        page.title(name.uppercased(), date: date, source: "\(program.name) \(version)")
+        page.request("SH", ["NAME"])
+        page.line("\(name) - \(command.summary)")
+        page.request("SH", ["SYNOPSIS"])
+        page.usage(command)
+        page.request("SH", ["DESCRIPTION"])
+        page.prose(command.discussion.isEmpty ? command.summary + "." : command.discussion)
+        page.details(command)
+        for subcommand in command.subcommands {
+            page.entry(bold: subcommand.name, plain: "", subcommand.summary)
+        }
+        for title in command.groups {
+            page.request("SH", [title.uppercased()])
+            for option in command.options where option.group == title && !option.isHidden {
+                page.option(option)
+            }
+        }
+        page.request("SH", ["SEE ALSO"])
+        page.line("\(program.name)(1)")
+        return page.text
+    }
 }
 
 /// Options that several commands share, under one heading.
@@ -80,15 +110,26 @@ extension Roff {
     fileprivate mutating func command(_ command: CommandDescription) {
         let call = command.path.joined(separator: " ")
         request("SS", [call])
-        for usage in command.usage {
-            bold(call, String(usage.dropFirst(call.count).drop { $0 == " " }))
-            request("br")
-        }
+        usage(command)
+        request("br")
         line(command.summary + ".")
         if !command.discussion.isEmpty {
             request("PP")
             prose(command.discussion)
         }
+        details(command)
+    }
+
+    fileprivate mutating func usage(_ command: CommandDescription) {
+        let call = command.path.joined(separator: " ")
+        for (index, usage) in command.usage.enumerated() {
+            if index > 0 { request("br") }
+            bold(call, String(usage.dropFirst(call.count).drop { $0 == " " }))
+        }
+    }
+
+    /// Writes the operands, own options, examples and exit codes of a command.
+    fileprivate mutating func details(_ command: CommandDescription) {
         for operand in command.operands where !operand.help.isEmpty {
             let note = Help.annotated(operand.help, [Help.choices(operand.choices, operand.name)])
             entry(bold: "", plain: operand.name, note)

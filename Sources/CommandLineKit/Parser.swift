@@ -132,6 +132,13 @@ extension Program {
                 "unknown command or topic \(UsageError.quoted(word)), did you mean \(topic)?",
                 hint: "\(name) help \(topic)")
         }
+        if route.type == nil,
+            let parent = sections.flatMap(\.commands).first(where: { find(word, below: $0) != nil })
+        {
+            let call = "\(parent.name) \(word)"
+            return UsageError(
+                "\(message), did you mean \(name) \(call)?", hint: "\(name) help \(call)")
+        }
         guard let nearest = Nearest.match(word.lowercased(), among: names(below: route.type)) else {
             return UsageError(message)
         }
@@ -141,7 +148,7 @@ extension Program {
             "\(message), did you mean \(meant.call)?", hint: isHelp ? meant.hint : meant.call)
     }
 
-    /// Answers `oidc help COMMAND [SUBCOMMAND]` and `oidc help TOPIC`.
+    /// Answers `oidc help COMMAND [SUBCOMMAND]`, `oidc help TOPIC` and `oidc help SETTING`.
     private func help(for words: [String]) throws(UsageError) -> Invocation {
         let joined = words.joined(separator: "-")
         if let section = topic(joined) { return .help(Help.text(section), path: [joined]) }
@@ -152,6 +159,9 @@ extension Program {
         var route = Route(program: name, rest: [])
         for word in words {
             guard let type = find(word, below: route.type) else {
+                if words.count == 1, let section = glossary(word) {
+                    return .help(Help.text(section), path: [word])
+                }
                 let topics = words.count == 1 ? manual().compactMap(\.topic) : []
                 throw unknownCommand([word], route, topics: topics, isHelp: true).hinting(route.hint)
             }

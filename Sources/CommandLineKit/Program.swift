@@ -13,12 +13,15 @@ package struct Program: Sendable {
     package let otherNames: @Sendable () -> [String: String]
     /// The sections of the manual; those with a topic are printed by `help TOPIC`.
     package let manual: @Sendable () -> [ManSection]
+    /// The explanation of a word that is neither a command nor a topic, such as a setting.
+    package let glossary: @Sendable (String) -> ManSection?
 
     package init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
         footnote: String = "", completionCommand: String = "completions",
         otherNames: @escaping @Sendable () -> [String: String] = { [:] },
-        manual: @escaping @Sendable () -> [ManSection] = { [] }
+        manual: @escaping @Sendable () -> [ManSection] = { [] },
+        glossary: @escaping @Sendable (String) -> ManSection? = { _ in nil }
     ) {
         self.name = name
         self.summary = summary
@@ -28,6 +31,7 @@ package struct Program: Sendable {
         self.completionCommand = completionCommand
         self.otherNames = otherNames
         self.manual = manual
+        self.glossary = glossary
     }
 
     package var commonOptions: [OptionDescription] { common.descriptions() }

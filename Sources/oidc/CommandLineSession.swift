@@ -108,7 +108,12 @@ struct CommandLineSession: Sendable {
             add("--grant", "grant", options.grant.map { [$0] } ?? [])
         }
         for assignment in options.assignments {
-            add("--set", String(assignment.prefix { $0 != "=" }), [assignment])
+            let name = String(assignment.prefix { $0 != "=" })
+            // What a helper does with a token is no matter for another command.
+            guard hint.call == command || !Setting.tools.contains(where: { $0.name == name }) else {
+                continue
+            }
+            add("--set", name, [assignment])
         }
         return words
     }

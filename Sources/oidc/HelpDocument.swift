@@ -8,7 +8,10 @@ enum HelpDocument {
         if path.count == 1, let topic = program.topic(path[0]) {
             return document(topic)
         }
-        guard let command = program.command(path) else { return reference(program) }
+        guard let command = program.command(path) else {
+            let word = path.count == 1 ? program.glossary(path[0]) : nil
+            return word.map(document) ?? reference(program)
+        }
         return document(command, options: command.options)
     }
 

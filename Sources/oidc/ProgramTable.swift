@@ -38,7 +38,7 @@ extension Program {
             Try oidc demo; oidc help COMMAND|providers|settings|environment|exit-codes
             """,
         otherNames: { otherNames },
-        manual: { Manual.sections })
+        manual: { Manual.sections }, glossary: { Glossary.section($0) })
 
     private static let otherNames = [
         "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",
@@ -63,13 +63,13 @@ extension Program {
         "--browser": #"--set 'browser=["firefox","%s"]'"#, "--redirect-uri": "--set redirect_uri=URL",
         "--redirect-url": "--set redirect_uri=URL", "--callback-url": "--set redirect_uri=URL",
         "-X": "oidc request POST https://api.example.com/",
-        "request --method": "oidc request POST https://api.example.com/",
         "credential gcloud": "oidc credential gcp", "credential google": "oidc credential gcp",
         "credential codex": "oidc credential headers https://api.example.com --setup codex",
         "credential claude-code": "oidc credential headers https://api.example.com --setup claude-code",
         "use": "oidc switch NAME", "auth switch": "oidc switch NAME",
         "set": "oidc config set KEY=VALUE",
         "profile": "oidc config list", "profiles": "oidc config list",
+        "presets": "oidc help providers", "preset": "oidc help providers", "provider": "oidc help providers",
         "--format": "-o json",
         "credential kubernetes": "oidc credential kubectl", "credential k8s": "oidc credential kubectl",
         "--client-secret": "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET",

@@ -11,16 +11,17 @@ struct CredentialGitCommand: RunnableCommand {
             nothing for other hosts. What git stores is ignored; what git erases is refreshed before the next use.
             """,
         examples: [
-            Example("oidc credential git --setup", "the commands that configure git"),
+            Example("oidc credential git --setup git.example.com", "the commands that configure git"),
+            Example("oidc credential git --setup", "the same for the hosts in git_hosts"),
             Example("git credential fill <<< url=https://git.example.com", "try it"),
         ],
         operands: [
             .optional(
-                \.action, "get|store|erase", "the operation",
+                \.action, "get|store|erase|HOST", "the operation; with --setup, a host",
                 completion: .values(["get", "store", "erase"]))
         ],
         options: [
-            .flag(\.isSetup, "--setup", "print the commands that configure git"),
+            .flag(\.isSetup, "--setup", "print the commands that configure git, for HOST or git_hosts"),
             .group(\.options), .group(\.common),
         ])
 
@@ -53,8 +54,14 @@ struct CredentialGitCommand: RunnableCommand {
 
     /// Prints the commands that configure git. The empty helper resets those configured for all hosts.
     private func setUp(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        var options = options
+        let named = try action.map { text throws(OIDCError) in try host(text) }
+        if let named, try !context.settings(options).tools.gitHosts.checked().contains(where: named.isSame) {
+            options.assignments.append("\(Setting.gitHosts.name)=\(named.json.compact)")
+        }
         let command = try CredentialCommandLine("git", context, options)
-        let hosts = try command.settings.tools.gitHosts.required(example: "git.example.com")
+        let all = try command.settings.tools.gitHosts.required(example: "git.example.com")
+        let hosts = all.filter { named?.isSame($0) ?? true }
         for host in hosts {
             let isLoopback = WebURL("http://\(host.host)")?.isLoopback == true
             let name = ShellWord.quoted("credential.\(isLoopback ? "http" : "https")://\(host.host).helper")
@@ -64,4 +71,21 @@ struct CredentialGitCommand: RunnableCommand {
         }
         return 0
     }
+
+    /// Returns the host that the operand names, by itself or as a URL that was copied.
+    private func host(_ text: String) throws(OIDCError) -> CredentialHost {
+        let url = WebURL(text) ?? WebURL("https://\(text)")
+        guard let url, url.query == nil, !text.contains("@") else {
+            throw .usage(
+                "--setup: expected a host, as in git.example.com, found \(DisplayText.quoted(text, limit: 80))",
+                hint: "oidc credential git --setup git.example.com")
+        }
+        return CredentialHost(host: url.hostAndPort, username: nil)
+    }
+}
+
+extension CredentialHost {
+    fileprivate func isSame(_ other: CredentialHost) -> Bool { ASCII.isSameIgnoringCase(host, other.host) }
+
+    fileprivate var json: JSONValue { [["host": .string(host)]] }
 }

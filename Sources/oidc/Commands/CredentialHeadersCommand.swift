@@ -9,8 +9,9 @@ struct CredentialHeadersCommand: RunnableCommand {
         discussion: """
             Prints a JSON object with the Authorization header, for programs that run a helper for it. Never prompts: \
             without a session it fails. --setup prints what to paste for an agent: claude-code runs this command for \
-            an MCP server, claude-code-gateway runs oidc token for the gateway to its models, codex reads a \
-            variable. VS Code and Cursor sign in on their own.
+            an MCP server, claude-code-gateway runs oidc token for the gateway to its models, codex is started \
+            behind oidc exec --proxy, as it has no helper and would keep a token until it expires. VS Code and \
+            Cursor sign in on their own.
             """,
         examples: [
             Example("oidc credential headers https://mcp.example.com/mcp", "after oidc login URL"),
@@ -34,8 +35,7 @@ struct CredentialHeadersCommand: RunnableCommand {
         let url = try ResourceOperand.url(url, command: "credential headers", context)
         let operand = try ResourceOperand(url, options, context)
         if let agent {
-            let kind = agent == .claudeCode ? ["credential", "headers"] : ["token"]
-            let command = try CredentialCommandLine(kind, context, options, operand: url)
+            let command = try CredentialCommandLine(agent.command, context, options, operand: url)
             try context.console.output(agent.text(url, command.line))
             context.console.note(agent.note)
             return 0
@@ -52,8 +52,18 @@ enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
     case claudeCode = "claude-code"
     /// `apiKeyHelper` of the settings.
     case claudeCodeGateway = "claude-code-gateway"
-    /// `bearer_token_env_var` of an MCP server in config.toml (Codex 0.154, read 2026-11).
+    /// `-c` sets a member of config.toml (Codex 0.154, read 2026-11). A token in `bearer_token_env_var` would be
+    /// read once, so the server is reached through the proxy.
     case codex
+
+    /// The command that the agent runs, without its options; the URL follows.
+    var command: [String] {
+        switch self {
+        case .claudeCode: ["credential", "headers"]
+        case .claudeCodeGateway: ["token"]
+        case .codex: ["exec", "--proxy"]
+        }
+    }
 
     /// Returns the configuration to paste. JSON strings are also valid TOML strings.
     func text(_ url: WebURL, _ line: String) -> String {
@@ -69,12 +79,11 @@ enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
         case .claudeCodeGateway:
             return (["apiKeyHelper": .string(line)] as JSONValue).indented
         case .codex:
-            let variable = "TOKEN_\(AgentSetup.uppercased(name))"
+            let setting = "mcp_servers.\(name).url=\\\"$OIDC_PROXY_URL\\\""
             return """
-                # \(variable)="$(\(line))" codex
-                [mcp_servers.\(name)]
-                url = \(JSONValue.string(url.text).compact)
-                bearer_token_env_var = \(JSONValue.string(variable).compact)
+                codex() {
+                  \(line) -- sh -c 'exec codex -c "\(setting)" "$@"' codex "$@"
+                }
                 """
         }
     }
@@ -84,16 +93,12 @@ enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
         case .claudeCode: "Put this into .mcp.json of the project."
         case .claudeCodeGateway: "Put this into ~/.claude/settings.json."
         case .codex:
-            "Put this into ~/.codex/config.toml, and start codex with the variable, as in the first line."
+            "Put this into ~/.bashrc or ~/.zshrc. codex then reaches the server through oidc, and never has a token."
         }
     }
 
     /// Returns a name for a server: letters, digits and `_`.
     private static func name(_ url: WebURL) -> String {
         String(decoding: url.host.utf8.map { ASCII.isAlphanumeric($0) ? $0 : .underscore }, as: UTF8.self)
-    }
-
-    private static func uppercased(_ name: String) -> String {
-        String(decoding: name.utf8.map { ASCII.uppercased($0) }, as: UTF8.self)
     }
 }

@@ -30,6 +30,7 @@ struct RequestCommand: RunnableCommand {
             .required(\.url, "URL", "an https URL, or a loopback URL"),
         ],
         options: [
+            .value(\.namedMethod, "--method", "METHOD", "the method, as an option", short: "X"),
             .repeated(
                 \.allowedOrigins, "--allow-origin", "ORIGIN", "also send the token to this origin"),
             .flag(\.mayLogIn, "--login", "sign in if the answer asks for it"),
@@ -38,6 +39,8 @@ struct RequestCommand: RunnableCommand {
         ])
 
     var method: String?
+    /// The method of `-X`, as curl has it.
+    var namedMethod: String?
     var url = ""
     var allowedOrigins: [String] = []
     var mayLogIn = false
@@ -57,7 +60,10 @@ struct RequestCommand: RunnableCommand {
                     "unexpected argument \(UsageError.quoted(url)) after the URL",
                     hint: "oidc request POST \(target) -d DATA")
         }
-        if let method { _ = try HTTPMethod(operand: method) }
+        if method != nil, namedMethod != nil {
+            throw UsageError("the method is given twice", hint: "leave --method out")
+        }
+        if let method = method ?? namedMethod { _ = try HTTPMethod(operand: method) }
         guard WebURL(url) != nil else {
             if method == nil, Self.methods.contains(url) {
                 throw UsageError(
@@ -83,7 +89,7 @@ struct RequestCommand: RunnableCommand {
         let isForResource = options.resource.isEmpty && allowedOrigins.isEmpty
         let operand = isForResource ? ResourceOperand(url, provider.settings, context) : nil
         try RequestOptions.checkScheme(url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
-        let call = try request.call(url, method, isJSON: context.console.isJSON)
+        let call = try request.call(url, method ?? namedMethod, isJSON: context.console.isJSON)
         let request = ResourceRequest(call: call, mayLogIn: mayLogIn, operand: operand)
         if let access = try operand?.existingAccess() { return try request.run(access) }
         let isForAssertion = provider.settings.token.grant == .idJAG

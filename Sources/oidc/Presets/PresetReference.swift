@@ -16,6 +16,24 @@ enum PresetReference {
             entries: Preset.all.map { (term: term($0), meaning: meaning($0)) })
     }
 
+    /// Describes one provider, for `oidc help NAME`.
+    static func section(_ preset: Preset) -> ManSection {
+        var entries = preset.parameters.map { parameter in
+            let others = parameter.special.map { ", or \($0.key)" }.joined()
+            let value = parameter.standard.map { " (\($0) if not given)" } ?? ", as in \(parameter.example)"
+            return (term: "\(parameter.name)=", meaning: "\(parameter.meaning)\(others)\(value)")
+        }
+        entries.append(("register", "\(preset.application): \(preset.registrationPage([:]))"))
+        entries.append(("flows", preset.flows.map(\.rawValue).joined(separator: ", ")))
+        entries.append(("secret", preset.secret.rawValue))
+        if let note = preset.note { entries.append(("note", note)) }
+        entries.append(("source", "\(preset.source) (\(preset.date))"))
+        let words = preset.parameters.filter { $0.standard == nil }.map { "\($0.name)=\($0.example)" }
+        let line = (["oidc config init", preset.name] + words.map(ShellWord.quoted)).joined(separator: " ")
+        return ManSection(
+            "PROVIDER", topic: preset.name, "\(preset.title): \(line) --client-id ID", entries: entries)
+    }
+
     /// Returns the preset's name and parameters, as in `okta domain= [server=]`.
     private static func term(_ preset: Preset) -> String {
         ([preset.name] + preset.parameters.map { $0.standard == nil ? "\($0.name)=" : "[\($0.name)=]" })

@@ -210,6 +210,12 @@ extension Setting {
         dockerRegistries, awsRoleARN, awsRoleSessionName, awsSTSEndpoint, gcpTokenType,
     ]
 
+    /// The settings about what other programs get, or do with a token.
+    static let tools: [Setting] = [
+        resources, proxyRoutes, gitHosts, dockerRegistries, awsRoleARN, awsRoleSessionName, awsSTSEndpoint,
+        gcpTokenType,
+    ]
+
     static func named(_ name: String) -> Setting? {
         all.first { $0.name == name }
     }

@@ -221,7 +221,7 @@ struct ResourceSessionTests {
         for (agent, words) in [
             ("claude-code", ["\"headersHelper\": \"", "oidc credential headers \(world.url)"]),
             ("claude-code-gateway", ["\"apiKeyHelper\": \"", "oidc token \(world.url)"]),
-            ("codex", ["bearer_token_env_var = ", "oidc token \(world.url)", "url = \"\(world.url)\""]),
+            ("codex", ["codex() {", "oidc exec --proxy \(world.url)", "mcp_servers.", "$OIDC_PROXY_URL"]),
         ] {
             let setup = try world.run(["credential", "headers", world.url, "--setup", agent])
             #expect(setup.status == 0 && words.allSatisfy(setup.output.contains), "\(setup)")
@@ -270,5 +270,27 @@ struct ResourceSessionTests {
             let hint = "or forget the session with oidc logout \(world.url) --local"
             #expect(outcome.status == 1 && outcome.errorOutput.contains(hint), "\(outcome)")
         }
+    }
+
+    @Test("codex is started behind the proxy: it gets a URL with a secret, and no token")
+    func codex() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let token = try world.run(["token", world.url]).output.trimmingCharacters(in: .newlines)
+        let setup = try world.run(["credential", "headers", world.url, "--setup", "codex"])
+        let stub = world.program.home.appendingPathComponent("codex")
+        try Data("#!/bin/sh\nprintf '%s\\n' \"$@\"\nenv\n".utf8).write(to: stub)
+        chmod(stub.path, 0o755)
+        let path = "\(world.program.home.path):/usr/bin:/bin"
+        let outcome = try world.program.start(
+            ["-c", setup.output + "\ncodex exec 'say hello'"], ["PATH": path], executable: "/bin/sh"
+        ).finish()
+        #expect(outcome.status == 0, "\(outcome)")
+        let lines = outcome.output.split(separator: "\n")
+        #expect(
+            lines.first == "-c" && lines.count > 4 && lines[2...3] == ["exec", "say hello"], "\(outcome)")
+        let setting = #/mcp_servers\.[a-z0-9_]+\.url="http://127\.0\.0\.1:\d+/[^"]+/"/#
+        #expect(lines.count > 1 && lines[1].wholeMatch(of: setting) != nil, "\(outcome)")
+        #expect(!token.isEmpty && !outcome.output.contains(token))
     }
 }

@@ -138,4 +138,46 @@ struct CredentialSetupTests {
             #expect(more.output.contains("\(home)/./w/x") || more.output.contains("\(home)/w/x"), "\(more)")
         }
     }
+
+    @Test("git is configured for a host that is an operand; JSON is needed only for more")
+    func gitHost() throws {
+        let world = try ToolWorld()
+        try world.configure(["issuer": .string(world.issuer), "client_id": "demo"])
+        for host in ["git.example.com", "https://git.example.com/"] {
+            let setup = try world.run(["credential", "git", "--setup", host])
+            #expect(setup.code == 0, "\(setup)")
+            let lines = setup.output.split(separator: "\n")
+            #expect(lines.count == 2 && lines[1].contains("credential.https://git.example.com.helper"))
+            #expect(lines[1].contains(#"--set '\''git_hosts=[{"host":"git.example.com"}]'\''"#), "\(lines)")
+        }
+        // The printed helper answers for the host.
+        let access = try world.signIn().tokens.access
+        let answer = try world.run(
+            ["credential", "git", "get", "--set", #"git_hosts=[{"host":"git.example.com"}]"#],
+            input: "protocol=https\nhost=git.example.com\n\n")
+        #expect(answer.output.contains(access.token.revealed))
+        try world.configure([
+            "issuer": .string(world.issuer), "client_id": "demo",
+            "git_hosts": [["host": "git.example.com"], ["host": "other.example.com"]],
+        ])
+        let known = try world.run(["credential", "git", "--setup", "git.example.com"])
+        #expect(!known.output.contains("--set") && !known.output.contains("other"), "\(known)")
+        let wrong = try world.run(["credential", "git", "--setup", "me@git.example.com"])
+        #expect(wrong.code == 2 && wrong.errors.contains("expected a host"), "\(wrong)")
+    }
+
+    @Test("a hint to sign in does not repeat what only the helper needs")
+    func helperOptions() throws {
+        let world = try ToolWorld()
+        try world.configure(["issuer": .string(world.issuer), "client_id": "demo"])
+        let git = try world.run(
+            [
+                "credential", "git", "get", "--set", #"git_hosts=[{"host":"git.example.com"}]"#, "--set",
+                "leeway=5",
+            ],
+            input: "protocol=https\nhost=git.example.com\n\n")
+        #expect(git.code == 3 && git.errors.hasSuffix("\n  try: oidc login --set leeway=5\n"), "\(git)")
+        let aws = try world.run(["credential", "aws", "--set", "aws_role_arn=arn:aws:iam::1:role/dev"])
+        #expect(aws.code == 3 && aws.errors.hasSuffix("\n  try: oidc login\n"), "\(aws)")
+    }
 }

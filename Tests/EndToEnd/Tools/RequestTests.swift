@@ -247,4 +247,16 @@ struct RequestTests {
         let world = try ToolWorld()
         return (world, try world.serve(handle))
     }
+
+    @Test(
+        "-X names the method as for curl, before and after the URL",
+        arguments: [
+            ["-X", "PUT", "URL"], ["URL", "-X", "PUT"], ["--method", "put", "URL"], ["PUT", "URL"],
+        ])
+    func namedMethod(words: [String]) throws {
+        let (world, api) = try apiWorld { _ in HTTPResponse(status: 204) }
+        let words = words.map { $0 == "URL" ? "\(api.origin)/x" : $0 }
+        let result = try world.run(["request", "--allow-origin", api.origin] + words, world.machine)
+        #expect(result.code == 0 && api.requests.map(\.method.name) == ["PUT"], "\(result)")
+    }
 }
