@@ -76,6 +76,8 @@ struct Main {
                 console: Console(command.common, words: words), environment: ProcessEnvironment.current,
                 common: command.common)
             ProcessEnvironment.forgetKeyLog()
+            // A shell calls completions at each Tab, and doctor reports the variables itself.
+            if !["completions", "doctor"].contains(path.first) { StrayVariables.warn(context) }
             return try command.run(context)
         }
     }

@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCSystem
 
 /// Times as words.
 enum TimeWords {
@@ -23,6 +24,16 @@ enum TimeWords {
             ? "in \(duration(seconds))" : "\(duration(seconds == .min ? .max : -seconds)) ago"
     }
 
+    /// Formats the local time, as in `14:32`, with the date if it is not today; nil if its year is out of range.
+    static func clock(
+        _ instant: Instant, now: Instant, localTime: (Instant) -> LocalTime? = { LocalTime($0) }
+    ) -> String? {
+        guard let time = localTime(instant), let today = localTime(now) else { return nil }
+        let clock = "\(twoDigits(time.hour)):\(twoDigits(time.minute))"
+        let isToday = (time.year, time.month, time.day) == (today.year, today.month, today.day)
+        return isToday ? clock : "\(time.year)-\(twoDigits(time.month))-\(twoDigits(time.day)) \(clock)"
+    }
+
     /// Formats a countdown, as in `4:59` or `1:02:03`.
     static func countdown(_ seconds: Int64) -> String {
         let seconds = max(0, seconds)
@@ -30,7 +41,9 @@ enum TimeWords {
         return seconds < 3_600 ? "\(minutes):\(rest)" : "\(seconds / 3_600):\(twoDigits(minutes)):\(rest)"
     }
 
-    private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    private static func twoDigits(_ number: some BinaryInteger) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
+    }
 
     private static func count(_ number: Int64, _ unit: String) -> String {
         "\(number) \(unit)\(number == 1 ? "" : "s")"

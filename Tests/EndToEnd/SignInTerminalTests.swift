@@ -215,4 +215,16 @@ struct SignInTerminalTests {
         let piped = try world.program.start(options).finish()
         #expect(!piped.errorOutput.contains("\u{1B}") && piped.errorOutput.contains("\nerror: timed out"))
     }
+
+    @Test("a variable that is nearly one of ours is a warning on a terminal, and nothing in a log")
+    func strayVariables() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let variables = ["OIDC_SCOPES": "a", "OIDC_CLIENTID": "b", "OIDC_TENANT_OF_OTHERS": "c"]
+        let (_, text) = try TerminalRun(program, ["status"], variables).finish()
+        #expect(text.contains("OIDC_SCOPES is not read, did you mean OIDC_SCOPE?"), "\(text)")
+        #expect(text.contains("OIDC_CLIENTID is not read, did you mean OIDC_CLIENT_ID?"), "\(text)")
+        #expect(!text.contains("OTHERS"))
+        #expect(try !program.start(["status"], variables).finish().errorOutput.contains("OIDC_SCOPES"))
+    }
 }

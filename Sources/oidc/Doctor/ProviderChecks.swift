@@ -244,7 +244,8 @@ final class DateProbe: HTTPTransport {
     /// Compares the clocks. A few seconds may be the response's delay; beyond the leeway, tokens are refused.
     func clock(now: Instant, leeway: Int64) -> Finding {
         guard let date = observations.withLock({ $0.date }) else {
-            return Finding("clock", .ok, "\(now); nothing to compare it with")
+            let time = TimeWords.clock(now, now: now).map { "\($0); " } ?? ""
+            return Finding("clock", .ok, "\(time)nothing to compare it with")
         }
         let difference = now.seconds(since: date)
         guard abs(difference) > 5 else { return Finding("clock", .ok, "agrees with the provider's") }

@@ -26,11 +26,6 @@ struct SettingsChecks {
             "configuration", .ok, "profile \(DisplayText.clean(profile)) of \(DisplayText.clean(path ?? ""))")
     }
 
-    private static let others = [
-        "OIDC_PROFILE", "OIDC_CONFIG", "OIDC_STATE_DIR", "OIDC_CACHE_DIR", "OIDC_ACCESS_TOKEN",
-        "OIDC_ID_TOKEN",
-    ]
-
     private static let directories = [
         "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
     ]
@@ -53,16 +48,14 @@ struct SettingsChecks {
                 "variables", .warning, "empty, and ignored: \(empty.joined(separator: ", "))",
                 hint: "check that this job or shell may read the secret, or unset the variable")
         }
-        let known = Setting.all.map(\.variable) + SettingsChecks.others
         let ours = context.environment.names(startingWith: "OIDC_").sorted()
-        let stray = ours.filter { !known.contains($0) }
-        guard !stray.isEmpty else {
+        let stray = StrayVariables(context.environment)
+        guard !stray.names.isEmpty else {
             return Finding("variables", .ok, ours.isEmpty ? "none" : ours.joined(separator: ", "))
         }
-        let nearest = stray.lazy.compactMap { Nearest.match($0, among: known) }.first
         return Finding(
-            "variables", .warning, "unknown, and ignored: \(stray.joined(separator: ", "))",
-            hint: nearest.map { "did you mean \($0)?" }
+            "variables", .warning, "unknown, and ignored: \(stray.names.joined(separator: ", "))",
+            hint: stray.meant.first.map { "did you mean \($0.nearest)?" }
                 ?? "oidc help settings")
     }
 

@@ -42,13 +42,8 @@ struct SignInSummary {
             ? "\(time); then sign in again, as no refresh token was issued" : time
     }
 
-    /// Returns the local time, as in `14:32`, with the date if it is not today.
     private func clock(_ instant: Instant) -> String? {
-        guard let time = localTime(instant), let now = localTime(report.now) else { return nil }
-        func padded(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let clock = "\(padded(time.hour)):\(padded(time.minute))"
-        let isToday = (time.year, time.month, time.day) == (now.year, now.month, now.day)
-        return isToday ? clock : "\(time.year)-\(padded(time.month))-\(padded(time.day)) \(clock)"
+        TimeWords.clock(instant, now: report.now, localTime: localTime)
     }
 }
 

@@ -81,7 +81,9 @@ struct SessionReport {
     var validity: String {
         guard session.hasAccessToken else { return "whose access token was revoked" }
         guard let expiresAt = session.tokens.access.expiresAt else { return "until it is refused" }
-        let end = "until \(expiresAt) (\(TimeWords.relative(expiresAt, to: now)))"
+        let relative = TimeWords.relative(expiresAt, to: now)
+        let end =
+            TimeWords.clock(expiresAt, now: now).map { "until \($0) (\(relative))" } ?? "until \(relative)"
         return canRefresh ? "\(end) and is refreshed automatically" : end
     }
 
@@ -119,7 +121,8 @@ struct SessionReport {
             }
         guard let expiresAt = access.expiresAt else { return "valid until it is refused" + bound }
         if access.obtainedAt > now.adding(60) {
-            return "from the future (\(access.obtainedAt)): this machine's clock was set back" + bound
+            let start = TimeWords.clock(access.obtainedAt, now: now).map { " (\($0))" } ?? ""
+            return "from the future\(start): this machine's clock was set back" + bound
         }
         let relative = TimeWords.relative(expiresAt, to: now)
         return (expiresAt > now ? "expires \(relative)" : "expired \(relative)") + bound
