@@ -278,4 +278,14 @@ struct TerminalLocaleTests {
         let text = Terminal.text("“Zoë” → done…", environment: Variables(environment))
         #expect(text == (isUnicode ? "“Zoë” → done…" : "\"Zo?\" -> done..."))
     }
+
+    @Test("the note about a missing answer names the default prompt, and what to type without it")
+    func silence() {
+        let hint = Hint.checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app")
+        let asked = SignInReporter.silence(hint, page: "https://op.example/apps", prompt: nil)
+        #expect(asked.hasPrefix("No answer yet: ") && asked.hasSuffix(" (https://op.example/apps)."))
+        #expect(!asked.contains("prompt"))
+        let byDefault = SignInReporter.silence(hint, page: nil, prompt: "consent")
+        #expect(byDefault.hasSuffix("; or it does not accept prompt=consent: oidc login --prompt off."))
+    }
 }

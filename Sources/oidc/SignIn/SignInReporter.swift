@@ -228,10 +228,17 @@ final class SignInReporter {
             )
         }
         let url = known?.preset.redirect == .anyPort ? request.redirectURI : redirectURL
-        let hint = Hint.checkRegistration(redirectURL: url, clientID: clientID).commandLine
-        let page = known.map { " (\($0.registrationPage))" } ?? ""
-        let prompt =
-            defaultPrompt.map { "; or it does not accept prompt=\($0): oidc login --prompt off" } ?? ""
-        console.note("No answer yet: \(hint)\(page)\(prompt).")
+        console.note(
+            SignInReporter.silence(
+                .checkRegistration(redirectURL: url, clientID: clientID), page: known?.registrationPage,
+                prompt: defaultPrompt))
+    }
+
+    /// Returns the note about the missing answer. It names a prompt that nobody asked for: doorkeeper answers
+    /// `prompt=consent` with an error page (status 500) if the user is not signed in there (2026-11).
+    static func silence(_ hint: Hint, page: String?, prompt: String?) -> String {
+        let page = page.map { " (\($0))" } ?? ""
+        let prompt = prompt.map { "; or it does not accept prompt=\($0): oidc login --prompt off" } ?? ""
+        return "No answer yet: \(hint.commandLine)\(page)\(prompt)."
     }
 }

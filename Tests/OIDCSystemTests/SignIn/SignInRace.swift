@@ -25,6 +25,11 @@ final class SignInRace {
     var readsInput = false
     var unanswered: [(String, String)] = []
     var warnings: [String] = []
+    /// What connecting to the authorization endpoint fails with; nil if the server can be reached.
+    var connectionFailure: OIDCError?
+    /// The URLs that were connected to.
+    let connections = Connections()
+    var unreachable: [OIDCError] = []
     /// What binding the listener fails with.
     var bindingFailure: OIDCError?
 
@@ -37,6 +42,12 @@ final class SignInRace {
                 $0.deviceInterval = 1
                 change(&$0)
             }, clock: { Clock.now() })
+    }
+
+    final class Connections: Sendable {
+        private let list = Mutex<[String]>([])
+        var urls: [String] { list.withLock { $0 } }
+        func add(_ url: String) { list.withLock { $0.append(url) } }
     }
 
     /// A browser that asks for a URL on a thread of its own.
@@ -83,8 +94,8 @@ final class SignInRace {
         case .unanswered(let url, let client): unanswered.append((url, client))
         case .answered: steps.append("answered")
         case .waiting: onWaiting(self)
-        case .opened, .notOpened, .listening, .portsInUse, .pasteOffered, .strayRequest, .unreachable,
-            .urlExpires,
+        case .unreachable(let error): unreachable.append(error)
+        case .opened, .notOpened, .listening, .portsInUse, .pasteOffered, .strayRequest, .urlExpires,
             .urlRequested:
             break
         case .warning(let warning): warnings.append(warning.message)
@@ -108,6 +119,11 @@ final class SignInRace {
                 notice: { [self] in note($0) })
             signIn.offersDeviceCode = offersDeviceCode
             signIn.silence = silence
+            let (failure, connections) = (connectionFailure, connections)
+            signIn.connect = { (url) throws(OIDCError) in
+                connections.add(url.text)
+                if let failure { throw failure }
+            }
             signIn.deviceCodePatience = 200
             if let bindingFailure { signIn.listen = { _ throws(OIDCError) in throw bindingFailure } }
             return try signIn.run { kept.append($0.session) }.session

@@ -237,4 +237,18 @@ struct SignInRaceTests {
             #expect(race.unanswered.allSatisfy { $0.0.hasPrefix("http://127.0.0.1:") && $0.1 == "demo" })
         }
     }
+
+    @Test("after the silence, a connection without a request finds out whether the provider is down")
+    func unreachable() throws {
+        let down = OIDCError(.unreachable, "authorize: cannot connect", stage: .authorization)
+        for failure in [down, nil] {
+            let race = try SignInRace()
+            race.offersDeviceCode = false
+            race.connectionFailure = failure
+            (race.silence, race.milliseconds) = (1, 2_500)
+            #expect(throws: OIDCError.self) { try race.run().get() }
+            #expect(race.unreachable == [failure].compactMap { $0 })
+            #expect(race.connections.urls == ["\(InMemoryProvider.issuer)/authorize"])
+        }
+    }
 }
