@@ -39,6 +39,8 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         ("list.json", "{\"profles\": {\"a\": {}}}", 0o600),
     ]
 
+    static let all = commands + words + settings
+
     static let commands: [Mistake] = [
         Mistake("nonsense", "unknown command 'nonsense'", "oidc --help"),
         Mistake("logn", "unknown command 'logn', did you mean oidc login?", "oidc login"),
@@ -160,12 +162,12 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         ),
         Mistake("login --redirect-uri x", "unknown option '--redirect-uri'", "give --set redirect_uri=URL"),
         Mistake("login --scope openid,email", "expected scopes separated by spaces", "oidc help settings"),
-        Mistake("request http://127.0.0.1:1/ -X POST", "unknown option '-X'", "oidc request POST https"),
+        Mistake("token -X POST", "unknown option '-X'", "oidc request POST https"),
         Mistake(
             "request POST http://127.0.0.1:1/ -d @none", "-d @none cannot be read", "check the path after @"),
         Mistake("credential kubernetes", "unknown command 'kubernetes'", "oidc credential kubectl"),
         Mistake(
-            "config init gogle", "unknown provider \"gogle\", did you mean google?", "oidc help providers"),
+            "config init gogle", "unknown provider \"gogle\", did you mean google?", "oidc help google"),
         Mistake(
             "token --issuer https:/login.example.com --client-id x", "expected an https URL",
             "give --issuer https://login.example.com"),

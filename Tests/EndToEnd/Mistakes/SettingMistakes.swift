@@ -128,5 +128,24 @@ extension Mistake {
             "token --config list.json",
             "unknown setting \"profles\" in profile \"default\" of list.json, did you",
             "oidc help settings"),
+        Mistake(
+            "config set redirect_uri=nonsense", "redirect_uri: expected an absolute URI without a fragment",
+            "give one such as http://127.0.0.1/callback"),
+        Mistake(
+            "config set timeout=forever", "config set timeout: expected a whole number from 1 to 86400",
+            "oidc help settings"),
+        Mistake(
+            "config set browser=firefox", "browser: expected an array of strings, as in [\"program\"",
+            "oidc help settings"),
+        Mistake(
+            "config set store=redsi://h", "store: expected redis://, rediss://", "give a URL such as redis:"),
+        Mistake(
+            "config set client_secret=x", "client_secret is not taken from the command line",
+            "use client_secret_file"),
+        Mistake(
+            "token --set subject_token_source=github", "did you mean github-actions?", "oidc help settings"),
+        Mistake(
+            "discover --issuer http://login.example.com", "issuer: plain http is for loopback only",
+            "use https"),
     ]
 }
