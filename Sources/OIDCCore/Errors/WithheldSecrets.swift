@@ -70,15 +70,14 @@ package struct WithheldSecrets: Sendable {
 }
 
 extension WithheldSecrets {
-    /// Returns a message with the secrets removed from what stands between its first and its last quote.
+    /// Returns a message with the secrets removed from each part in quotes.
     fileprivate func removed(fromQuotesIn message: String) -> String {
-        guard let first = message.firstIndex(of: "\""), let last = message.lastIndex(of: "\""), first < last
-        else { return message }
-        let start = message.index(after: first)
-        let words = String(message[start..<last])
-        let shown = removed(from: words)
-        guard shown == WithheldSecrets.leftOut else { return message[..<start] + shown + message[last...] }
-        return "\(message[..<first])(\(shown))\(message[message.index(after: last)...])"
+        let parts = message.pieces(between: "\"")
+        // Without a closing quote, the last part is not quoted.
+        return parts.enumerated().map { index, part in
+            guard index % 2 == 1, index < parts.count - 1 else { return String(part) }
+            return removed(from: String(part))
+        }.joined(separator: "\"")
     }
 }
 

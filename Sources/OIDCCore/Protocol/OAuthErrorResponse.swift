@@ -138,7 +138,7 @@ extension OAuthErrorResponse {
                 words == WithheldSecrets.leftOut
                 ? "status \(response.status) (\(words))" : "\"\(words)\" with status \(response.status)"
         } else {
-            what = response.summary()
+            what = secrets.tokensRemoved(from: response.summary())
         }
         // Keycloak answers a wrong or missing secret with unauthorized_client, "Invalid client or Invalid
         // client credentials" (26.4, 2026-11).

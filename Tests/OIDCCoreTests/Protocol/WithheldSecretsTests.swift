@@ -107,6 +107,8 @@ struct WithheldSecretsTests {
             OIDCError.protocolViolation(.token, "token_type", expected: "Bearer", found: found)
                 .withholding(secrets)
         }
+        let duplicate = OIDCError(.refused, "token: duplicate member \"a\" at byte 5, sent as \"b\"")
+        #expect(duplicate.withholding(WithheldSecrets(["at", "byte"])) == duplicate)
         #expect(shown("a-long-secret!").message == "token: token_type: expected Bearer, found (secret)!")
         #expect(
             shown("Bear").message == "token: token_type: expected Bearer, found (\(WithheldSecrets.leftOut))")
