@@ -67,7 +67,7 @@ extension Program {
             type = next
         }
         guard type == nil else { return commands(below: type) }
-        return commands(below: nil) + manual().compactMap { section in section.topic.map { Candidate($0) } }
+        return commands(below: nil) + topics.map { Candidate($0) }
     }
 }
 

@@ -39,7 +39,7 @@ package enum ManPage {
         let commands = program.descriptions
         for command in commands { page.command(command) }
         page.request("SH", ["OPTIONS"])
-        for group in program.sharedOptions(commands) { page.group(group) }
+        for group in program.sharedOptions { page.group(group) }
         for section in sections {
             page.request("SH", [section.title])
             page.prose(section.text)
@@ -80,16 +80,32 @@ package enum ManPage {
 }
 
 /// Options that several commands share, under one heading.
-struct SharedOptions {
-    let title: String
-    let options: [OptionDescription]
+package struct SharedOptions {
+    package let title: String
+    package let options: [OptionDescription]
     /// The commands that have these options; nil if all do.
     let commands: [String]?
 }
 
 extension Program {
+    /// The groups of options that more than a few commands have. `help options` explains them, and the help of a command
+    /// only names them.
+    package var wideOptions: [SharedOptions] {
+        sharedOptions.filter { group in group.commands.map { $0.count > Program.few } ?? true }
+    }
+
+    private static let few = 4
+
+    /// The shared options that are not hidden, group by group, those of every command first.
+    package var sharedOptions: [SharedOptions] {
+        sharedOptions(descriptions).map { group in
+            SharedOptions(
+                title: group.title, options: group.options.filter { !$0.isHidden }, commands: group.commands)
+        }
+    }
+
     /// Returns each shared group once, starting with the options that every command has.
-    func sharedOptions(_ commands: [CommandDescription]) -> [SharedOptions] {
+    fileprivate func sharedOptions(_ commands: [CommandDescription]) -> [SharedOptions] {
         var groups: [SharedOptions] = [
             SharedOptions(title: common.title, options: commonOptions, commands: nil)
         ]
@@ -159,6 +175,6 @@ extension Roff {
     fileprivate mutating func group(_ group: SharedOptions) {
         request("SS", [group.title])
         line(group.commands.map { "For " + $0.joined(separator: ", ") + ":" } ?? "For every command:")
-        for option in group.options where !option.isHidden { self.option(option) }
+        for option in group.options { self.option(option) }
     }
 }

@@ -17,6 +17,7 @@ extension Program {
             route.take(ahead)
             guard let word = ahead.operands.first else {
                 let isAlone = route.rest.isEmpty && route.leading.isEmpty
+                guard !isAlone || route.type != nil else { return .help(overview(), path: []) }
                 return try isAlone ? help(at: route) : answer(route, or: missingCommand(route))
             }
             guard let type = find(word, below: route.type) else {
@@ -151,8 +152,9 @@ extension Program {
     /// Answers `oidc help COMMAND [SUBCOMMAND]`, `oidc help TOPIC` and `oidc help SETTING`.
     private func help(for words: [String]) throws(UsageError) -> Invocation {
         let joined = words.joined(separator: "-")
-        if let section = topic(joined) { return .help(Help.text(section), path: [joined]) }
-        if words.count > 1, topic(words[0]) != nil {
+        if joined == Program.optionsTopic { return .help(optionsHelp(), path: [joined]) }
+        if let section = topic(joined) { return .help(Help(self).text(section), path: [joined]) }
+        if words.count > 1, topics.contains(words[0]) {
             throw UsageError(
                 "unexpected argument \(UsageError.quoted(words[1]))", hint: "\(name) help \(words[0])")
         }
@@ -160,9 +162,9 @@ extension Program {
         for word in words {
             guard let type = find(word, below: route.type) else {
                 if words.count == 1, let section = glossary(word) {
-                    return .help(Help.text(section), path: [word])
+                    return .help(Help(self).text(section), path: [word])
                 }
-                let topics = words.count == 1 ? manual().compactMap(\.topic) : []
+                let topics = words.count == 1 ? topics : []
                 throw unknownCommand([word], route, topics: topics, isHelp: true).hinting(route.hint)
             }
             route.enter(type, rest: [])

@@ -15,13 +15,16 @@ package struct Program: Sendable {
     package let manual: @Sendable () -> [ManSection]
     /// The explanation of a word that is neither a command nor a topic, such as a setting.
     package let glossary: @Sendable (String) -> ManSection?
+    /// The columns that help may take.
+    package let width: @Sendable () -> Int
 
     package init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
         footnote: String = "", completionCommand: String = "completions",
         otherNames: @escaping @Sendable () -> [String: String] = { [:] },
         manual: @escaping @Sendable () -> [ManSection] = { [] },
-        glossary: @escaping @Sendable (String) -> ManSection? = { _ in nil }
+        glossary: @escaping @Sendable (String) -> ManSection? = { _ in nil },
+        width: @escaping @Sendable () -> Int = { TextLayout.width }
     ) {
         self.name = name
         self.summary = summary
@@ -32,6 +35,7 @@ package struct Program: Sendable {
         self.otherNames = otherNames
         self.manual = manual
         self.glossary = glossary
+        self.width = width
     }
 
     package var commonOptions: [OptionDescription] { common.descriptions() }
@@ -41,10 +45,13 @@ package struct Program: Sendable {
 package struct CommandSection: Sendable {
     package let title: String
     package let commands: [any Command.Type]
+    /// Whether the overview lists the commands without their summaries.
+    package let isBrief: Bool
 
-    package init(_ title: String, _ commands: [any Command.Type]) {
+    package init(_ title: String, _ commands: [any Command.Type], isBrief: Bool = false) {
         self.title = title
         self.commands = commands
+        self.isBrief = isBrief
     }
 }
 

@@ -1,6 +1,6 @@
 /// The layout of plain text in lines of a given width, counted in Unicode scalars.
-enum TextLayout {
-    static let width = 80
+package enum TextLayout {
+    package static let width = 80
 
     /// Fills lines with words. Words longer than a line are not broken.
     static func wrap(_ text: String, width: Int = width, indent: Int = 0) -> [String] {
@@ -69,6 +69,20 @@ enum TextLayout {
         return lines
     }
 
+    /// Fills lines with items separated by commas. Items are not broken.
+    static func list(of items: [String], width: Int, indent: Int) -> [String] {
+        var lines: [String] = []
+        for (index, item) in items.enumerated() {
+            let item = index == items.count - 1 ? item : item + ","
+            if let last = lines.last, length(last) + 1 + length(item) <= width {
+                lines[lines.count - 1] += " " + item
+            } else {
+                lines.append(spaces(indent) + item)
+            }
+        }
+        return lines
+    }
+
     /// Joins words as `a`, `a or b`, or `a, b or c`.
     static func list(_ words: [String]) -> String {
         guard let last = words.last, words.count > 1 else { return words.first ?? "" }
@@ -77,5 +91,5 @@ enum TextLayout {
 
     static func length(_ text: some StringProtocol) -> Int { text.unicodeScalars.count }
 
-    static func spaces(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
+    package static func spaces(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
 }

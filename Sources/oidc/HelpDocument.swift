@@ -5,6 +5,12 @@ import OIDCCore
 enum HelpDocument {
     /// Describes the command or topic at a path, or the program if the path is empty.
     static func json(_ program: Program, _ path: [String]) -> JSONValue {
+        if path == [Program.optionsTopic] {
+            return [
+                "name": .string(Program.optionsTopic), "description": "",
+                "entries": .array(program.wideOptions.flatMap { $0.options.map(option) }),
+            ]
+        }
         if path.count == 1, let topic = program.topic(path[0]) {
             return document(topic)
         }
@@ -30,12 +36,7 @@ enum HelpDocument {
             return object.map { .object($0) } ?? .null
         }
         var shared = JSONObject()
-        for option in descriptions.flatMap(\.options) {
-            guard let title = option.group else { continue }
-            let known = shared[title]?.array ?? []
-            guard !known.contains(where: { $0["name"]?.string == option.name }) else { continue }
-            shared[title] = .array(known + [self.option(option)])
-        }
+        for group in program.sharedOptions { shared[group.title] = .array(group.options.map(option)) }
         return [
             "name": .string(program.name), "summary": .string(program.summary),
             "commands": .array(commands), "option_groups": .object(shared),

@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSystem
 
 extension Program {
     /// Every command, in the order of the help.
@@ -24,21 +25,23 @@ extension Program {
                 "Look inside",
                 [
                     InspectCommand.self, DiscoverCommand.self, IntrospectCommand.self, DoctorCommand.self,
-                ]),
+                ], isBrief: true),
             CommandSection(
                 "Building blocks",
                 [
                     PKCECommand.self, AuthorizeURLCommand.self, ExchangeCommand.self, RevokeCommand.self,
                     RegisterCommand.self,
-                ]),
+                ], isBrief: true),
             CommandSection(
-                "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self]),
+                "Settings", [ConfigCommand.self, CompletionsCommand.self, ManCommand.self, HelpCommand.self],
+                isBrief: true),
         ],
         footnote: """
-            Try oidc demo; oidc help COMMAND|providers|settings|environment|exit-codes
+            oidc help COMMAND, or: options, providers, settings, environment, exit-codes
             """,
         otherNames: { otherNames },
-        manual: { Manual.sections }, glossary: { Glossary.section($0) })
+        manual: { Manual.sections }, glossary: { Glossary.section($0) },
+        width: { min(TextLayout.width, max(30, Terminal.width(.standardOutput) ?? TextLayout.width)) })
 
     private static let otherNames = [
         "auth": "oidc login", "auth login": "oidc login", "auth logout": "oidc logout",

@@ -28,7 +28,7 @@ struct CompletionTests {
         ("toy config ", ["path", "show"]),
         ("toy config -v sh", ["show"]),
         ("toy -v config show ", ["alpha", "beta"]),
-        ("toy help ", commands),
+        ("toy help ", (commands + ["options"]).sorted()),
         ("toy help config ", ["path", "show"]),
         ("toy help send ", []),
         ("toy send --label-file f", ["fi le", "fine"]),

@@ -52,14 +52,7 @@ struct HelpTests {
 
                 Places:
                       --sender PLACE  where it comes from
-
-                Common options:
-                  -p, --profile NAME      the profile to use (or $TOY_PROFILE)
-                  -o, --output text|json  how to answer (default: text)
-                  -v, --verbose           say more
-                  -q, --quiet             say less
-                  -h, --help              show this help
-                      --version           show the version
+                and the options of every command: toy help options
 
                 Examples:
                   toy send Rome
@@ -72,6 +65,50 @@ struct HelpTests {
                   3  nobody was there
 
                 """)
+    }
+
+    @Test(
+        "the options that commands share are a topic; those of few commands are explained with each of them")
+    func sharedOptions() throws {
+        let text = Toy.program.optionsHelp()
+        #expect(
+            text == """
+                Common options, for every command:
+                  -p, --profile NAME      the profile to use (or $TOY_PROFILE)
+                  -o, --output text|json  how to answer (default: text)
+                  -v, --verbose           say more
+                  -q, --quiet             say less
+                  -h, --help              show this help
+                      --version           show the version
+
+                """)
+        guard case .help(text, ["options"]) = try Toy.program.parse(["help", "options"]) else {
+            Issue.record("the topic is not printed")
+            return
+        }
+        #expect(throws: UsageError.self) { try Toy.program.parse(["help", "options", "x"]) }
+        #expect(
+            Toy.program.help(["config", "path"])?.hasSuffix(
+                "The options of every command: toy help options\n") == true)
+    }
+
+    @Test("a program without arguments names the commands of brief sections without their summaries")
+    func briefSections() throws {
+        let program = Program(
+            name: "toy", summary: "carry parcels about", common: CommonOptions.self,
+            sections: [
+                CommandSection("CARRY", [HelpCommand.self]),
+                CommandSection("SETTINGS", [HelpCommand.self], isBrief: true),
+            ])
+        let start =
+            "toy: carry parcels about\nUsage: toy [options] COMMAND [options]\n\n"
+            + "CARRY\n  help  Explain a command\n"
+        #expect(program.overview() == start + "SETTINGS  help\n")
+        #expect(program.help() == start + "\nSETTINGS\n  help  Explain a command\n")
+        guard case .help(program.overview(), []) = try program.parse([]) else {
+            Issue.record("the overview is not printed")
+            return
+        }
     }
 
     @Test("a command with subcommands lists them")
@@ -111,7 +148,7 @@ struct HelpTests {
 
     @Test("a program or command that only has subcommands prints its help")
     func alone() {
-        #expect(Toy.help([]) == Toy.program.help())
+        #expect(Toy.help([]) == Toy.program.overview())
         #expect(Toy.help(["config"]) == Toy.program.help(["config"]))
     }
 
@@ -165,7 +202,8 @@ struct HelpTests {
         }
         #expect(
             program.complete(["help", ""]) { _ in [] }
-                == .words([Candidate("help", "Explain a command"), Candidate("prices")]))
+                == .words([Candidate("help", "Explain a command"), Candidate("options"), Candidate("prices")])
+        )
         #expect(program.complete(["help", "prices", ""]) { _ in [] } == .words([]))
     }
 
@@ -175,12 +213,18 @@ struct HelpTests {
         #expect(Toy.program.help(["config", "nonsense"]) == nil)
     }
 
-    @Test("no line of any help is wider than 80 columns")
-    func width() {
-        for command in Toy.program.descriptions {
-            let text = Toy.program.help(Array(command.path.dropFirst())) ?? ""
+    @Test("no line of any help is wider than the terminal, but for usages and examples", arguments: [40, 80])
+    func width(columns: Int) {
+        let toy = Toy.program
+        let program = Program(
+            name: toy.name, summary: toy.summary, common: toy.common, sections: toy.sections,
+            footnote: toy.footnote, manual: toy.manual, width: { columns })
+        let texts = program.descriptions.map { program.help(Array($0.path.dropFirst())) ?? "" }
+        for text in texts + [program.help(), program.overview(), program.optionsHelp()] {
             #expect(!text.isEmpty)
-            for line in text.split(separator: "\n") { #expect(line.count <= 80) }
+            for line in text.split(separator: "\n") where !line.contains("toy ") {
+                #expect(line.count <= columns, "\(line)")
+            }
         }
     }
 }

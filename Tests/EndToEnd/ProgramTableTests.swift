@@ -24,6 +24,11 @@ struct ProgramTableTests {
         known.formUnion(["--complete"])
         // Options of other programs: docker, git, kubectl.
         known.formUnion(["--global", "--replace-all", "--add", "--user", "--from-file"])
+        // Options of bubblewrap and env.
+        known.formUnion([
+            "--tmpfs", "--ro-bind", "--dev-bind", "--proc", "--unshare-pid", "--die-with-parent",
+            "--default-signal",
+        ])
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("Sources/oidc")
         let files = try #require(FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil))
@@ -37,6 +42,25 @@ struct ProgramTableTests {
             }
         }
         #expect(count > 100)
+    }
+
+    @Test("the help of a command names each of its options, or says where those of every command are")
+    func optionsInHelp() throws {
+        let topic = program.optionsHelp()
+        for command in program.descriptions where !command.options.isEmpty {
+            let text = try #require(program.help(Array(command.path.dropFirst())))
+            #expect(text.contains("options of every command: oidc help options\n"), "\(command.path)")
+            for option in command.options {
+                let isCommon = program.commonOptions.contains { $0.name == option.name }
+                #expect(isCommon || text.contains(option.name), "\(command.path): \(option.name)")
+                let isExplained = text.contains(option.help.prefix(20)) || topic.contains(" \(option.name)")
+                #expect(isExplained, "\(command.path): \(option.name)")
+            }
+        }
+        let token = try #require(program.help(["token"]))
+        #expect(token.contains("\nProvider options:\n  --issuer URL, --client-id ID, "))
+        #expect(try #require(program.help(["request"])).contains("-d, --data DATA "))
+        #expect(HelpDocument.json(program, ["options"])["entries"]?.array?.count ?? 0 > 12)
     }
 
     @Test("the help does not list what only the completion script passes")
