@@ -80,14 +80,20 @@ struct Console: Sendable {
     /// Writes a message to stderr. `text` can hold names from files and providers and is cleaned; `start` is
     /// not.
     private static func write(_ text: String, after start: String = "") {
-        let line = "\(start)\(style.linked(DisplayText.lines(text)))\n"
-        StandardError.write(Terminal.text(line, environment: ProcessEnvironment.current))
+        let line = Terminal.text(
+            start + DisplayText.lines(text) + "\n", environment: ProcessEnvironment.current)
+        StandardError.write(style.linked(WrappedText(.standardError).text(line)))
     }
 
     /// Prints a line of data, or fails. A terminal whose locale is not UTF-8 gets ASCII.
     func output(_ line: String) throws(OIDCError) {
         let isPlain = line.utf8.allSatisfy { $0 < 0x80 } || !Terminal.isTerminal(.standardOutput)
         try write(isPlain ? line : Terminal.text(line, environment: ProcessEnvironment.current))
+    }
+
+    /// Prints lines for people as `output` does, in the width of a terminal.
+    func report(_ text: String) throws(OIDCError) {
+        try output(WrappedText(.standardOutput).text(text))
     }
 
     /// Prints a JSON document: indented on a terminal, or else on one line.
@@ -180,9 +186,27 @@ enum Table {
         }.joined(separator: "\n\n")
     }
 
+    /// Returns the string without escape sequences: colors (CSI) and links (OSC 8).
+    static func withoutEscapes(_ text: String) -> String {
+        guard text.utf8.contains(0x1B) else { return text }
+        var plain = String.UnicodeScalarView()
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            guard scalar == "\u{1B}" else {
+                plain.append(scalar)
+                continue
+            }
+            // A link's URL ends with ESC and a backslash; a color ends with a letter.
+            let isLink = rest.first == "]"
+            rest = rest.drop { isLink ? $0 != "\u{1B}" : !("A"..."z").contains($0) || $0 == "[" }
+            rest = rest.dropFirst(isLink ? 2 : 1)
+        }
+        return String(plain)
+    }
+
     /// Returns how many columns of a terminal a string takes; characters of East Asian scripts take two.
-    private static func columns(_ text: some StringProtocol) -> Int {
-        text.unicodeScalars.reduce(0) { count, scalar in
+    static func columns(_ text: some StringProtocol) -> Int {
+        withoutEscapes(String(text)).unicodeScalars.reduce(0) { count, scalar in
             switch scalar.value {
             case 0x1100...0x115F, 0x2E80...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
                 0xFF00...0xFF60, 0x1F300...0x1F64F, 0x20000...0x3FFFD:

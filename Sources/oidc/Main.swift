@@ -36,7 +36,10 @@ struct Main {
                     common, words: words, environment: ProcessEnvironment.current),
                 style: Console.style)
             StandardError.write(
-                isJSON ? report : Terminal.text(report, environment: ProcessEnvironment.current))
+                isJSON
+                    ? report
+                    : WrappedText(.standardError).text(
+                        Terminal.text(report, environment: ProcessEnvironment.current)))
             return code
         }
     }

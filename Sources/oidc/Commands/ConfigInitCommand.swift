@@ -101,10 +101,11 @@ struct ConfigInitCommand: RunnableCommand {
         let dialog = InitDialog(
             say: { text in
                 StandardError.write(
-                    Terminal.text(DisplayText.lines(text) + "\n", environment: context.environment))
+                    WrappedText(.standardError).text(
+                        Terminal.text(DisplayText.lines(text) + "\n", environment: context.environment)))
             },
             ask: { prompt, isHidden throws(OIDCError) in
-                try TerminalQuestion.ask(prompt, isHidden: isHidden)
+                try TerminalQuestion.ask(WrappedText(.standardError).text(prompt), isHidden: isHidden)
             },
             registration: { command throws(OIDCError) in
                 try command.made(context, path, isChecked: false).registration

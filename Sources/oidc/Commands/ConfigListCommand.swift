@@ -37,7 +37,7 @@ struct ConfigListCommand: RunnableCommand {
             return 0
         }
         let rows = listed.map { Self.row($0, sessions) }
-        try context.console.output(
+        try context.console.report(
             Table.text(
                 ["", "PROFILE", "PROVIDER", "CLIENT", "SIGNED IN"], rows,
                 width: Terminal.width(.standardOutput)))

@@ -46,7 +46,7 @@ struct ConfigShowCommand: RunnableCommand {
             let padding = String(repeating: " ", count: width - entry.setting.name.utf8.count)
             let value = Self.redacted(entry)
             let shown = DisplayText.clean(value.string ?? value.compact)
-            try context.console.output("\(entry.setting.name)\(padding)  \(shown)  (\(entry.origin.text))")
+            try context.console.report("\(entry.setting.name)\(padding)  \(shown)  (\(entry.origin.text))")
         }
         return 0
     }

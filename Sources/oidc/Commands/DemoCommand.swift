@@ -9,7 +9,7 @@ struct DemoCommand: RunnableCommand {
     static let declaration = Declaration<DemoCommand>(
         discussion: """
             Starts a provider on this machine, then signs in, fetches the claims, refreshes and signs out, signs in to a \
-            URL, and explains each step. Opens the browser if there is one, or else simulates it. Leaves no files behind.
+            URL, and explains each step. Ends with commands to try next. Opens the browser if there is one, or else simulates it. Leaves no files behind.
             """,
         examples: [
             Example("oidc demo", "a guided tour"),
@@ -45,7 +45,7 @@ struct DemoCommand: RunnableCommand {
     }
 
     /// The port in config.example.json.
-    private static let usualPort: UInt16 = 9_480
+    static let usualPort: UInt16 = 9_480
 
     private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let server: LoopbackServer

@@ -40,9 +40,9 @@ struct DoctorCommand: RunnableCommand {
             let width = findings.map(\.check.utf8.count).max() ?? 0
             for finding in findings {
                 let line = finding.text(width: width, style)
-                try context.console.output(Terminal.text(line, environment: context.environment))
+                try context.console.report(Terminal.text(line, environment: context.environment))
             }
-            try context.console.output("\n" + Doctor.summary(of: findings))
+            try context.console.report("\n" + Doctor.summary(of: findings))
         }
         return findings.contains { $0.result == .problem } ? 1 : 0
     }

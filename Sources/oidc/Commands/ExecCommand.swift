@@ -160,7 +160,8 @@ struct ExecCommand: RunnableCommand {
                 ?? (failure.status == 127
                     ? "check its name and PATH, or give its path" : "check that the file may be executed"))
         StandardError.write(
-            Diagnostics.report(error, asJSON: context.console.isJSON, exitCode: failure.status))
+            WrappedText(width: context.console.isJSON ? nil : Terminal.width()).text(
+                Diagnostics.report(error, asJSON: context.console.isJSON, exitCode: failure.status)))
         return failure.status
     }
 }

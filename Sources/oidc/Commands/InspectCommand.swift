@@ -69,7 +69,7 @@ struct InspectCommand: RunnableCommand {
             try context.console.output(inspection.json)
         } else {
             let style = TextStyle(isOn: Terminal.usesColor(.standardOutput, environment: context.environment))
-            try context.console.output(inspection.text(style))
+            try context.console.report(inspection.text(style))
         }
         for warning in inspection.warnings { context.console.warn(warning) }
         _ = try verification.get()

@@ -55,7 +55,7 @@ struct ResourcesCommand: RunnableCommand {
         if context.console.isJSON {
             try context.console.output(.array(resources.map { Self.json($0, session) }))
         } else {
-            try context.console.output(Self.table(resources, session))
+            try context.console.report(Self.table(resources, session))
         }
         return 0
     }

@@ -75,7 +75,7 @@ struct StatusCommand: RunnableCommand {
             try context.console.output(report.json)
         } else {
             let others = provider.target == nil ? resourceLines(provider, context) : []
-            try context.console.output(Table.text(report.lines + others))
+            try context.console.report(Table.text(report.lines + others))
         }
         if let warning = report.refreshWarning { context.console.warn(warning) }
         try access.checkAvailable(session)
@@ -106,7 +106,7 @@ struct StatusCommand: RunnableCommand {
         } else {
             let provider = DisplayText.clean(key.provider, limit: 120)
             let line = context.console.completion.completed(access.provider.settings.line("oidc token"))
-            try context.console.output(
+            try context.console.report(
                 "No token from \(provider) is stored; \(line) requests one with \(key.grant.rawValue), "
                     + "without a user")
         }
@@ -139,7 +139,7 @@ struct StatusCommand: RunnableCommand {
             let condition = grant == .idJAG ? nil : issuer
             let line = context.console.completion.completed(
                 "oidc token \(ShellWord.quoted(operand.url.text))")
-            try context.console.output(
+            try context.console.report(
                 "No token for \(DisplayText.clean(url)) is stored; \(line) requests one with \(grant.rawValue), "
                     + "without a user"
                     + (condition.map { ", if it takes tokens from \(DisplayText.clean($0, limit: 120))" }
@@ -178,7 +178,7 @@ struct StatusCommand: RunnableCommand {
         if context.console.isJSON {
             try context.console.output(.array(reports.map(\.json)))
         } else if !reports.isEmpty {
-            try context.console.output(reports.map { Table.text($0.lines) }.joined(separator: "\n\n"))
+            try context.console.report(reports.map { Table.text($0.lines) }.joined(separator: "\n\n"))
         }
         guard !reports.contains(where: \.isUsable) else { return 0 }
         throw OIDCError(

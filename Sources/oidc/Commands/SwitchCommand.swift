@@ -62,7 +62,8 @@ struct SwitchCommand: RunnableCommand {
                 "no profile is named, and there is no terminal to ask at",
                 hint: .text("oidc switch \(ShellWord.quoted(other.name))"))
         }
-        StandardError.write(Terminal.text(table + "\n", environment: context.environment))
+        StandardError.write(
+            WrappedText(.standardError).text(Terminal.text(table + "\n", environment: context.environment)))
         while true {
             let answer = try TerminalQuestion.ask("Profile (number or name): ")
             guard let answer, !answer.isEmpty else {

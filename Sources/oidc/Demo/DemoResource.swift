@@ -6,17 +6,15 @@ import OIDCSystem
 extension DemoTour {
     func signInToURL(_ stage: DemoStage, _ environment: ProviderEnvironment) throws(OIDCError) {
         let url = try DemoProvider.resource(at: stage.origin)
-        try say("Without an issuer or a client, only with a URL: GET \(url.text) answers 401.")
+        try step(8, "Now with a URL alone: GET \(url.text) answers 401.")
         let search = try ResourceSearch(url, environment: environment)
         let found = try search.find(after: try search.probe())
         let server = try search.authorizationServer(of: found.metadata)
         let scope = try ScopeChoice(
             challenge: found.challenge, resource: found.metadata, server: server
         ).scope
-        try line("resource_metadata: \(found.metadataURL?.text ?? "none") — says who protects the URL")
-        try line("resource: \(DisplayText.clean(found.metadata.resource)) — covers the URL")
-        try line("authorization_servers: \(found.metadata.serverList)")
-        try line("scope: \(DisplayText.clean(scope.text)) — of the challenge, and offline_access")
+        try line("Its metadata name the authorization server: \(found.metadata.serverList).")
+        try line("scope", "\(DisplayText.clean(scope.text)): of the answer, and offline_access")
         let client = Client(id: try register(scope, at: server, environment))
         let session = try signIn(
             stage, server, environment, as: client, scope: scope, to: found.metadata.resource
@@ -27,9 +25,8 @@ extension DemoTour {
         guard answer.isSuccess else {
             throw OIDCError(.failed, "the demo resource answers \(answer.status) to its own token")
         }
-        try say("GET \(url.text) with a token for this resource only:")
-        try line(DisplayText.clean(String(decoding: answer.body, as: UTF8.self)))
-        try line("All of this is `oidc login \(url.text)`; then `oidc request \(url.text)` works.")
+        let body = DisplayText.clean(String(decoding: answer.body, as: UTF8.self))
+        try line("GET \(url.path) with the token: \(body)")
     }
 
     private func register(
@@ -39,7 +36,7 @@ extension DemoTour {
         let registration = Registration(
             clientName: "oidc", redirectURIs: [RedirectAddress.standard], scope: scope, at: server)
         let client = try environment.transport.perform(try registration.call(at: endpoint))
-        try line("POST \(endpoint.text) registers a client: \(DisplayText.clean(client.clientID))")
+        try line("client_id", "\(DisplayText.clean(client.clientID)), registered by POST \(endpoint.path)")
         return client.clientID
     }
 }

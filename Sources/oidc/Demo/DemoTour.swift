@@ -1,8 +1,10 @@
+import CommandLineKit
+import DemoProvider
 import OIDCCore
 import OIDCCrypto
 import OIDCSystem
 
-/// A guided tour of a sign-in that explains each step and each parameter.
+/// A guided tour of a sign-in that explains each step, on one or two screens.
 struct DemoTour {
     let context: CommandContext
     /// The browser to open; nil to simulate one.
@@ -13,7 +15,6 @@ struct DemoTour {
         defer { stage.end() }
         let environment = ProviderEnvironment(
             transport: transport, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
-        try say("A provider runs at \(stage.origin), with one account: alice.")
         let metadata = try discover(stage.origin, environment)
         let outcome = try signIn(
             stage, metadata, environment, as: Client(id: "demo"),
@@ -24,9 +25,26 @@ struct DemoTour {
         let refreshed = try refresh(session, environment, metadata)
         try signOut(refreshed, environment)
         try signInToURL(stage, environment)
-        try say("Done. Nothing was stored. With your own provider:")
-        try line("oidc login --issuer https://your-provider.example --client-id YOUR-CLIENT")
-        try line("oidc login https://your-resource.example/")
+        try end()
+    }
+
+    /// Prints what to type next, which works as it stands.
+    private func end() throws(OIDCError) {
+        let resource = try DemoProvider.resource(at: "http://127.0.0.1:\(DemoCommand.usualPort)").text
+        try step(9, "Nothing was stored. To do this yourself, run a provider in one terminal:")
+        try line("  \(call) demo --serve")
+        try line("and sign in to its URL in another:")
+        try line("  \(call) login \(resource)")
+        try line("  \(call) request \(resource)")
+        try line("With a provider of your own: \(call) login")
+    }
+
+    /// The word that runs this program: its name, or its path if a shell does not find it by name.
+    private var call: String {
+        guard (try? Executable.find("oidc", in: context.environment)) == nil else { return "oidc" }
+        let path = ProcessEnvironment.arguments.first ?? "oidc"
+        let here = UserFile.currentDirectory + "/"
+        return ShellWord.quoted(path.hasPrefix(here) ? "./" + path.dropFirst(here.count) : path)
     }
 
     var transport: CurlTransport {
@@ -39,25 +57,28 @@ struct DemoTour {
         return CurlTransport(configuration)
     }
 
-    func say(_ text: String) throws(OIDCError) {
+    func step(_ number: Int, _ text: String) throws(OIDCError) {
         try Interruption.throwIfPending()
-        try output("\n● \(text)")
+        try output("\(number). \(text)")
     }
 
-    func line(_ text: String) throws(OIDCError) { try output("    \(text)") }
+    func line(_ text: String) throws(OIDCError) { try output("   \(text)") }
+
+    /// Prints a name and its meaning, in columns.
+    func line(_ name: String, _ meaning: String) throws(OIDCError) {
+        try line(name + TextLayout.spaces(14 - name.utf8.count) + "  " + meaning)
+    }
 
     private func output(_ text: String) throws(OIDCError) {
-        try context.console.output(Terminal.text(text, environment: context.environment))
+        try context.console.report(Terminal.text(text, environment: context.environment))
     }
 
     private func discover(
         _ issuer: String, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> ProviderMetadata {
         let metadata = try ProviderDocuments(environment: environment).metadata(issuer: issuer)
-        try say("Discovery: GET \(issuer)/.well-known/openid-configuration. `issuer` is the requested one.")
-        for endpoint in [ProviderEndpoint.authorization, .token, .userInfo, .keys] {
-            try line("\(endpoint.rawValue): \(metadata[endpoint]?.text ?? "none")")
-        }
+        try step(1, "A provider runs at \(issuer), with one account: alice.")
+        try line("GET /.well-known/openid-configuration names it as issuer, and all its URLs.")
         return metadata
     }
 
@@ -92,23 +113,15 @@ struct DemoTour {
 extension DemoTour {
     func explainTokens(_ session: Session, _ idToken: IDToken?) throws(OIDCError) {
         let access = session.tokens.access
-        try say("The response: tokens for alice.")
-        try line(
-            "access_token: \(access.type.name), \(access.token.revealed.utf8.count) characters, not shown")
-        if let expiresAt = access.expiresAt {
-            try line("expires_in: \(expiresAt.seconds(since: access.obtainedAt))")
+        try step(4, "The response: tokens for alice, which are not shown.")
+        let lifetime = access.expiresAt.map {
+            ", for \(TimeWords.duration($0.seconds(since: access.obtainedAt)))"
         }
-        try line("scope: \(DisplayText.clean(access.scope?.text ?? ""))")
-        try line(
-            "refresh_token: \(session.tokens.refreshToken == nil ? "none" : "kept for later, not shown")")
+        try line("access_token", "\(access.type.name)\(lifetime ?? "")")
+        try line("refresh_token", session.tokens.refreshToken == nil ? "none" : "kept for later")
         guard let idToken else { return }
-        try say("The id_token was verified before anything was used:")
-        try line("signature: by a key of jwks_uri, with an algorithm that fits it")
-        try line("iss: \(DisplayText.clean(idToken.issuer)) — the issuer that was requested")
-        try line("aud: \(DisplayText.clean(idToken.audience.joined(separator: " "))) — this client")
-        try line("exp: \(TimeWords.relative(idToken.expiresAt, to: context.now)); iat: not in the future")
-        try line("nonce: the one of the authorization URL")
-        try line("sub: \(DisplayText.clean(idToken.subject)) — who signed in")
+        let subject = DisplayText.clean(idToken.subject)
+        try line("id_token", "says who signed in: \(subject). Verified: signature, iss, aud, exp, nonce")
     }
 
     func userInfo(_ session: Session, _ environment: ProviderEnvironment) throws(OIDCError) {
@@ -118,20 +131,19 @@ extension DemoTour {
             rules: UserInfo.Rules(
                 subject: session.subject, issuer: session.endpoints.issuer, clientID: session.key.clientID),
             keys: nil, now: environment.now())
-        try say("GET \(endpoint.text) with Authorization: Bearer …; its `sub` is the ID token's.")
+        try step(5, "GET \(endpoint.path) with the access token, as oidc userinfo does:")
         guard case .claims(let claims) = try environment.transport.perform(call) else { return }
-        for member in claims.members {
-            let value = member.value.string ?? member.value.compact
-            try line("\(DisplayText.clean(member.name)): \(DisplayText.clean(value))")
+        let shown = ["sub", "name", "email"].compactMap { name in
+            claims[name]?.string.map { "\(name) \(DisplayText.clean($0))" }
         }
+        try line(shown.joined(separator: ", "))
     }
 
     func refresh(
         _ session: Session, _ environment: ProviderEnvironment, _ metadata: ProviderMetadata
     ) throws(OIDCError) -> Session {
         let endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: session.key.clientID))
-        try say(
-            "POST \(endpoint.url.text): grant_type=refresh_token — what `oidc token` does when one is stale.")
+        try step(6, "POST \(endpoint.url.path) with the refresh token, as oidc token does when one is stale:")
         let outcome = try TokenRefresh(
             environment: environment, tokenEndpoint: endpoint,
             allowedAlgorithms: metadata.idTokenSigningAlgValuesSupported
@@ -147,7 +159,7 @@ extension DemoTour {
         guard let endpoint = session.endpoints.revocation, let token = session.tokens.refreshToken else {
             return
         }
-        try say("POST \(endpoint.text): the refresh token is revoked — what `oidc logout` does.")
+        try step(7, "POST \(endpoint.path) with the refresh token, as oidc logout does.")
         try environment.transport.perform(
             try Revocation.call(
                 token, hint: .refreshToken, at: endpoint, client: Client(id: session.key.clientID),
@@ -158,7 +170,7 @@ extension DemoTour {
             throw OIDCError(.failed, "the demo provider still accepts a revoked token")
         } catch {
             guard error.endsSession else { throw error }
-            try line("asked again, the provider answers \(error.oauthError ?? "no"): the session is over")
+            try line("Asked again, the provider answers \(error.oauthError ?? "no"): the session is over.")
         }
     }
 }

@@ -70,7 +70,9 @@ struct ClientConsent {
     }
 
     private func isAllowed() throws(OIDCError) -> Bool {
-        let answer = try TerminalQuestion.ask("\(subject). Continue? [y/N] ") ?? ""
+        let answer =
+            try TerminalQuestion.ask(
+                WrappedText(.standardError).text("\(subject). Continue? [y/N] ")) ?? ""
         return ["y", "yes"].contains(ASCII.lowercased(answer))
     }
 

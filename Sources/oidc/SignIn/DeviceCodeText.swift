@@ -38,7 +38,9 @@ struct DeviceCodeText {
         return text
     }
 
-    var text: String { warning + code }
+    var text: String { wrapped(warning + code) }
+
+    private func wrapped(_ text: String) -> String { WrappedText(width: size?.columns).text(text) }
 
     private var code: String {
         let code = "  \(authorization.verificationURI.text)\n  \(authorization.userCode)\n"
@@ -56,7 +58,7 @@ struct DeviceCodeText {
     /// Returns the QR code if it fits between the instructions and the text, with a row for the status line.
     private func picture(of url: String, above text: String) -> String? {
         guard let size, usesUnicode, let code = QRCode(url), code.columns <= size.columns else { return nil }
-        let textRows = rows(instructions + text, columns: size.columns)
+        let textRows = rows(wrapped(instructions + text), columns: size.columns)
         guard textRows + code.rows + rowsBelow + 1 <= size.rows else { return nil }
         return code.text(usesColor: usesColor)
     }

@@ -136,8 +136,13 @@ final class SignInReporter {
         ]
         // Enough of the URL to see the host.
         let way = ways.first { width >= $0.count + 35 } ?? ways[1]
-        let room = max(0, width - way.count - 7)
-        return "  \(url.text.prefix(room))… (\(way))"
+        return "  \(short(url, columns: width - way.count - 6)) (\(way))"
+    }
+
+    /// Returns as much of the URL as fits into the columns.
+    static func short(_ url: WebURL, columns: Int) -> String {
+        guard url.text.utf8.count > columns else { return url.text }
+        return "\(url.text.prefix(max(0, columns - 1)))…"
     }
 
     private func showURL(_ url: WebURL) {
