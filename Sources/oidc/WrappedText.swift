@@ -63,7 +63,14 @@ struct WrappedText {
         }
         let digits = content.prefix { $0.isNumber }.count
         if digits > 0, content.dropFirst(digits).hasPrefix(". ") { return indent + digits + 2 }
+        // A label of one or two words, as in `Redirect URL: `.
+        let label = content.prefix(14).prefix { $0 != ":" }
         var column = indent
+        if label.first?.isUppercase == true, content.dropFirst(label.count).hasPrefix(": "),
+            label.filter({ $0 == " " }).count < 2
+        {
+            column = indent + label.count + 2
+        }
         var gap = 0
         for (index, character) in plain.enumerated().prefix(width / 2).dropFirst(indent) {
             if character != " ", gap >= 2 { column = index }

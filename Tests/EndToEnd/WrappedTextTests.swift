@@ -30,6 +30,10 @@ struct WrappedTextTests {
             wrapped("warning  store  the directory may be read by others", 36) == [
                 "warning  store  the directory may be", "                read by others",
             ])
+        #expect(
+            wrapped("Redirect URL: any port will do, as it is not compared", 40) == [
+                "Redirect URL: any port will do, as it is", "              not compared",
+            ])
         #expect(wrapped("a short line\n\nand another", 20) == ["a short line", "", "and another"])
         #expect(
             wrapped("Client secret, or @FILE (hidden): ", 30) == ["Client secret, or @FILE", "(hidden): "])
