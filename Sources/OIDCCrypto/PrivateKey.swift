@@ -7,6 +7,8 @@ public struct PrivateKey: Sendable {
 
     /// The public half.
     public let publicKey: PublicKey
+    /// The algorithms that the key can sign with, the usual one first.
+    public let supportedAlgorithms: [SignatureAlgorithm]
     private let handle: PrivateKeyHandle
 
     /// Parses PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never prompts for the
@@ -17,6 +19,7 @@ public struct PrivateKey: Sendable {
 
     private init(_ handle: PrivateKeyHandle) throws(CryptoError) {
         publicKey = try PublicKey(handle.publicParameters())
+        supportedAlgorithms = handle.onlyAlgorithms ?? publicKey.supportedAlgorithms
         self.handle = handle
     }
 
@@ -28,13 +31,13 @@ public struct PrivateKey: Sendable {
     /// The key as unencrypted PKCS #8, for a file that only its owner can read.
     public var pem: [UInt8] { handle.pem }
 
-    /// The algorithms that the key can sign with, the usual one first.
-    public var supportedAlgorithms: [SignatureAlgorithm] { publicKey.supportedAlgorithms }
-
     /// Signs a message and returns the signature in the form of RFC 7518 §3: for ECDSA, r and s at full
     /// length.
     public func sign(_ message: [UInt8], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [UInt8] {
         try publicKey.check(algorithm)
+        guard supportedAlgorithms.contains(algorithm) else {
+            throw .unsupported("\(algorithm.rawValue) does not fit this key")
+        }
         return try handle.sign(message, algorithm)
     }
 }

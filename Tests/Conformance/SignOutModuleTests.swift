@@ -79,12 +79,12 @@ struct SignOutModuleTests {
     }
 
     @Test(
-        "oidcc-client-test-rp-init-logout-other-state, -no-state: not accepted as our sign-out",
+        "oidcc-client-test-rp-init-logout-other-state, -no-state: ends the wait at once, with a warning",
         arguments: [EndSessionFault.stateInvalid, .stateMissing])
     func strangeState(fault: EndSessionFault) throws {
         let world = try world(.endSession(fault))
         defer { world.program.remove() }
-        let (run, response, _) = try world.signOut(timeout: 5)
+        let (run, response, _) = try world.signOut(timeout: 3_600)
         let back = try #require(response.headers["Location"].flatMap(WebURL.init))
         let query = back.query.map { "?\($0)" } ?? ""
         let page = RawConnection.exchange(
@@ -92,10 +92,10 @@ struct SignOutModuleTests {
             "GET \(back.path)\(query) HTTP/1.1\r\nHost: \(back.hostAndPort)\r\nConnection: close\r\n\r\n")
         #expect(RawConnection.status(page) == 400 && page.contains("Not the answer to this sign-out – oidc"))
         let outcome = run.finish()
-        #expect(outcome.status == 6, "\(outcome.errorOutput)")
-        #expect(
-            outcome.error?.hasSuffix("from the sign-out; what came back had another state or none") == true)
-        #expect(outcome.errorOutput.contains("\(Self.returnAddress.dropLast(11))"), "\(outcome.errorOutput)")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        let warning = "warning: the browser came back from the sign-out with another state or none: "
+        #expect(outcome.errorOutput.contains(warning), "\(outcome.errorOutput)")
+        #expect(!outcome.errorOutput.contains("registered"))
         #expect(world.program.sessionFiles.isEmpty)
     }
 

@@ -2,6 +2,7 @@ import CommandLineKit
 import DemoProvider
 import Foundation
 import OIDCCore
+import OIDCSystem
 import TestSupport
 import Testing
 
@@ -179,6 +180,57 @@ struct JSONFormTests {
             #expect(outcome.status == 4 && outcome.error?.contains("_endpoint") == true, "\(outcome)")
         }
         #expect(try program.run("logout", "-o", "json").output.contains(#""provider":"not_offered""#))
+    }
+
+    @Test(
+        "a provider that revokes no tokens of public clients is no error for logout, and says so",
+        arguments: [true, false])
+    func publicClient(isListed: Bool) throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        // Spring Authorization Server 7.1 lists methods without none, and answers an empty 401 (captured 2026-11).
+        provider.intercept { [weak provider] request in
+            if request.url.path == "/revoke" { return HTTPResponse(status: 401) }
+            guard isListed, request.url.path == "/.well-known/openid-configuration", let provider,
+                case let answer = provider.with({ $0.handle(request, at: Clock.now()) }),
+                var metadata = (try? JSONValue(parsing: answer.body))?.object
+            else { return nil }
+            metadata["revocation_endpoint_auth_methods_supported"] = ["client_secret_basic"]
+            return .json(JSONValue.object(metadata).compact)
+        }
+        try program.signIn(at: provider)
+        let revoke = try program.run("revoke", "-o", "json")
+        #expect(revoke.status == 4 && revoke.output.contains(#""provider":"not_offered""#), "\(revoke)")
+        #expect(!revoke.errorOutput.contains("client_secret"))
+        let logout = try program.run("logout", "-o", "json")
+        #expect(logout.status == 0 && logout.output.contains(#""provider":"not_offered""#), "\(logout)")
+        #expect(program.sessionFiles.isEmpty)
+        try program.signIn(at: provider)
+        let said = try program.run("logout").errorOutput
+        let start = "The provider offers no revocation to this client; the access token expires in "
+        #expect(said.hasPrefix(start), "\(said)")
+    }
+
+    @Test("an access token that ended with its refresh token is no error, whatever the provider answers")
+    func endedAccessToken() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        // better-auth 1.7.25 (captured 2026-11).
+        provider.intercept { request in
+            guard request.url.path == "/revoke",
+                String(decoding: request.body, as: UTF8.self).contains("=access_token")
+            else { return nil }
+            return .json(
+                #"{"error":"invalid_request","error_description":"Invalid access token"}"#, status: 400)
+        }
+        try program.signIn(at: provider)
+        let logout = try program.run("logout")
+        #expect(logout.status == 0, "\(logout.errorOutput)")
+        #expect(logout.errorOutput.contains("The access token ended with the refresh token."))
+        try program.signIn(at: provider)
+        #expect(try program.run("revoke").status == 4)
     }
 
     @Test("a response that is not JSON is refused with -o json; with another status, the status is the error")

@@ -1,3 +1,4 @@
+import Foundation
 import OIDCCrypto
 import TestSupport
 import Testing
@@ -60,6 +61,39 @@ struct PrivateKeyTests {
         }
         #expect(try PrivateKey(pem: key.pem, passphrase: nil).publicKey == key.publicKey)
         #expect(String(decoding: key.pem, as: UTF8.self).hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
+    }
+
+    @Test(
+        "a key for RSA-PSS alone signs with PSS, and with the one hash that it may name (RFC 4055 §1.2)",
+        .enabled(if: Installed.programs("openssl"), "openssl is not installed"),
+        arguments: [
+            ([], [SignatureAlgorithm.ps256, .ps384, .ps512]),
+            (
+                ["rsa_pss_keygen_md:sha384", "rsa_pss_keygen_mgf1_md:sha384", "rsa_pss_keygen_saltlen:48"],
+                [.ps384]
+            ),
+        ] as [([String], [SignatureAlgorithm])])
+    func pss(_ options: [String], _ algorithms: [SignatureAlgorithm]) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments =
+            ["openssl", "genpkey", "-algorithm", "RSA-PSS"]
+            + (["rsa_keygen_bits:2048"] + options).flatMap { ["-pkeyopt", $0] }
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let pem = [UInt8](try output.fileHandleForReading.readToEnd() ?? Data())
+        process.waitUntilExit()
+        let key = try PrivateKey(pem: pem, passphrase: nil)
+        #expect(key.supportedAlgorithms == algorithms)
+        for algorithm in algorithms {
+            let signature = try key.sign([1, 2], algorithm)
+            #expect(try key.publicKey.isValidSignature(signature, for: [1, 2], algorithm))
+        }
+        #expect(throws: CryptoError.unsupported("RS256 does not fit this key")) {
+            try key.sign([1], .rs256)
+        }
     }
 
     @Test(

@@ -120,9 +120,7 @@ package struct SignInFlow: Sendable {
         do throws(OIDCError) { return try check(issued.tokens.get()) } catch {
             guard !keepsRefusedTokens() else { throw error }
             let client = tokenEndpoint.client
-            issued.revoke(
-                at: metadata.url(.revocation, presentingCertificate: client.presentsCertificate),
-                client: client, environment)
+            issued.revoke(at: metadata.revocationURL(for: client), client: client, environment)
             throw error
         }
     }
@@ -235,7 +233,7 @@ package struct SignInFlow: Sendable {
         Session.Endpoints(
             issuer: metadata.issuer, token: tokenEndpoint.url, refresh: metadata[.refresh],
             userInfo: metadata.userInfoEndpoint, keys: metadata.jwksURI,
-            revocation: metadata.revocationEndpoint,
+            revocation: metadata.revocationURL(for: tokenEndpoint.client),
             introspection: metadata.introspectionEndpoint, endSession: metadata.endSessionEndpoint)
     }
 }

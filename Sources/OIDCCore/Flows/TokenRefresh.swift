@@ -218,7 +218,7 @@ extension TokenSource {
 
 extension AccessToken {
     /// The `aud` of an access token that is a readable JWT (RFC 9068 §2.2); nil if it is opaque.
-    var audience: [String]? {
+    package var audience: [String]? {
         guard let claims = (try? JWS(compact: token.revealed))?.claims, let audience = claims["aud"] else {
             return nil
         }

@@ -12,9 +12,12 @@ public struct JWTSigner: Sendable {
     /// The `kid` of the header.
     public let keyID: String?
     private let key: Key
+    /// `alg` in headers.
+    private let algorithmName: String
 
     /// Creates a signer with a private key. If `algorithm` is nil, the first algorithm of the key that
-    /// `supported` lists is used; if both are nil, the key's first one, which is RS256 for RSA.
+    /// `supported` lists is used; if both are nil, the key's first one, which is RS256 for RSA. For a server that
+    /// lists `Ed25519` (RFC 9864 §2.2) but not the older name `EdDSA`, signatures have the newer one.
     public init(
         _ key: PrivateKey, algorithm: SignatureAlgorithm? = nil, supported: [String]? = nil,
         keyID: String? = nil
@@ -29,6 +32,8 @@ public struct JWTSigner: Sendable {
             throw .usage("the private key supports \(names), not \(wanted)")
         }
         self.algorithm = chosen
+        let isNewName = chosen == .edDSA && supported?.contains(chosen.rawValue) == false
+        algorithmName = isNewName ? "Ed25519" : chosen.rawValue
         self.keyID = keyID
         self.key = .privateKey(key)
     }
@@ -41,6 +46,7 @@ public struct JWTSigner: Sendable {
             throw .usage("client_secret: \(algorithm.rawValue) needs a secret that is not empty")
         }
         self.algorithm = algorithm
+        algorithmName = algorithm.rawValue
         self.keyID = keyID
         key = .secret(Redacted(Array(secret.revealed.utf8)))
     }
@@ -58,7 +64,7 @@ public struct JWTSigner: Sendable {
     /// Signs bytes, which need not be JSON, and returns the compact form.
     public func sign(header: JSONObject = JSONObject(), payload: [UInt8]) throws(OIDCError) -> String {
         var header = header
-        header["alg"] = .string(algorithm.rawValue)
+        header["alg"] = .string(algorithmName)
         if let keyID { header["kid"] = .string(keyID) }
         let input = Base64URL.encode(JSONValue.object(header).bytes) + "." + Base64URL.encode(payload)
         return "\(input).\(Base64URL.encode(try signature(Array(input.utf8))))"

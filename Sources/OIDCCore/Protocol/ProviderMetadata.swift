@@ -24,6 +24,8 @@ public struct ProviderMetadata: Equatable, Sendable {
     public var tokenEndpointAuthMethodsSupported: [String]?
     /// `token_endpoint_auth_signing_alg_values_supported`.
     public var tokenEndpointAuthSigningAlgValuesSupported: [String]?
+    /// `revocation_endpoint_auth_methods_supported`.
+    public var revocationEndpointAuthMethodsSupported: [String]?
     /// `id_token_signing_alg_values_supported`.
     public var idTokenSigningAlgValuesSupported: [String]?
     /// `userinfo_signing_alg_values_supported`.
@@ -71,6 +73,17 @@ public struct ProviderMetadata: Equatable, Sendable {
     /// has the plain URL, because it is older than the alias or the certificate (RFC 8705 §5).
     package func alias(of url: WebURL, for endpoint: ProviderEndpoint) -> WebURL {
         endpoints[endpoint] == url ? mtlsEndpointAliases[endpoint] ?? url : url
+    }
+
+    /// Returns the URL where this client revokes tokens; nil if the provider revokes none of such clients. Spring
+    /// Authorization Server lists methods without `none`, and refuses public clients (7.1, 2026-11).
+    package func revocationURL(for client: Client) -> WebURL? {
+        if case .none = client.authentication, let methods = revocationEndpointAuthMethodsSupported,
+            !methods.contains("none")
+        {
+            return nil
+        }
+        return url(.revocation, presentingCertificate: client.presentsCertificate)
     }
 
     /// Returns the metadata with the configured endpoints, which override discovered ones and their aliases.

@@ -78,6 +78,8 @@ extension ProviderMetadata {
         tokenEndpointAuthMethodsSupported = try answer.strings("token_endpoint_auth_methods_supported")
         tokenEndpointAuthSigningAlgValuesSupported =
             try answer.strings("token_endpoint_auth_signing_alg_values_supported")
+        revocationEndpointAuthMethodsSupported =
+            try answer.strings("revocation_endpoint_auth_methods_supported")
         idTokenSigningAlgValuesSupported = try answer.strings("id_token_signing_alg_values_supported")
         userInfoSigningAlgValuesSupported = try answer.strings("userinfo_signing_alg_values_supported")
         dpopSigningAlgValuesSupported = try answer.strings("dpop_signing_alg_values_supported")

@@ -96,7 +96,12 @@ package struct Registration: Sendable {
                     withholding: secrets,
                     hint: { Registration.hint($0, status: response.status) })
             }
-            return try RegisteredClient(JSONAnswer(response, stage: .registration))
+            var client = try RegisteredClient(JSONAnswer(response, stage: .registration))
+            // CAS joins several URLs to one regular expression (7.3, captured 2026-11).
+            if redirectURIs.count > 1, client.redirectURIs == [redirectURIs.joined(separator: "|")] {
+                client.redirectURIs = redirectURIs
+            }
+            return client
         }
     }
 
@@ -127,7 +132,7 @@ package struct RegisteredClient: Sendable {
     package let tokenEndpointAuthMethod: String?
     package let registrationAccessToken: Redacted<String>?
     package let registrationClientURI: WebURL?
-    package let redirectURIs: [String]?
+    package fileprivate(set) var redirectURIs: [String]?
 
     /// The longest client ID, in bytes, as it is part of every URL that the browser opens.
     package static let clientIDLimit = 2_048

@@ -6,15 +6,24 @@ package enum TokenTypeHint: String, Sendable, CaseIterable {
 
 /// The revocation of a token that is no longer needed (RFC 7009).
 package enum Revocation {
+    /// The provider's answer.
+    package enum Answer: Hashable, Sendable {
+        case revoked
+        /// The provider revokes no tokens of public clients.
+        case notOffered
+    }
+
     /// Returns the request that revokes a token. An invalid token is not an error (§2.2), and the body of a
-    /// success is ignored.
+    /// success is ignored. A public client that is not accepted has nothing to correct: Spring Authorization Server
+    /// (7.1) and glewlwyd revoke for confidential clients alone (2026-11).
     package static func call(
         _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]
-    ) throws(OIDCError) -> EndpointCall<Void> {
+    ) throws(OIDCError) -> EndpointCall<Answer> {
         let request = try client.request(
             to: endpoint, TokenTypeHint.parameters(token, hint), now: now, random: random)
         return EndpointCall(request, stage: .revocation) { response throws(OIDCError) in
+            if case .none = client.authentication, isOfClient(response) { return .notOffered }
             guard response.isSuccess else {
                 throw client.failure(response, to: request, stage: .revocation) { code in
                     code == "unsupported_token_type" && hint != .refreshToken
@@ -22,7 +31,15 @@ package enum Revocation {
                         : OAuthErrorResponse.hint(code)
                 }
             }
+            return .revoked
         }
+    }
+
+    /// Returns whether an answer refuses the client.
+    private static func isOfClient(_ response: HTTPResponse) -> Bool {
+        let code = OAuthErrorResponse(response)?.code
+        if response.status == 401 || response.status == 403 { return code != "invalid_token" }
+        return response.status == 400 && ["invalid_client", "unauthorized_client"].contains(code)
     }
 }
 

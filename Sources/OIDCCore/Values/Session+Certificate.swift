@@ -15,7 +15,7 @@ extension Session {
     package mutating func useCertificate(of client: Client, at metadata: ProviderMetadata) {
         guard client.presentsCertificate else { return }
         bindsOpaqueTokens = metadata.tlsClientCertificateBoundAccessTokens
-        endpoints.revocation = metadata.url(.revocation, presentingCertificate: true)
+        endpoints.revocation = metadata.revocationURL(for: client)
         endpoints.introspection = metadata.url(.introspection, presentingCertificate: true)
         if isBoundToCertificate(tokens.access) {
             endpoints.userInfo = metadata.url(.userInfo, presentingCertificate: true)

@@ -18,6 +18,8 @@
 
         private let key: Key
         let pem: [UInt8]
+        /// The algorithms of a key that is for PSS alone, which CryptoKit does not have.
+        var onlyAlgorithms: [SignatureAlgorithm]? { nil }
 
         private init(_ key: Key) {
             self.key = key

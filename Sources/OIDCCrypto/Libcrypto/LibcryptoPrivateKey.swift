@@ -37,6 +37,23 @@
             try library.publicParameters(key)
         }
 
+        /// The algorithms of a key that is for PSS alone (RFC 4055 §1.2), which may also fix the hash; nil for any
+        /// other key.
+        var onlyAlgorithms: [SignatureAlgorithm]? {
+            guard library.EVP_PKEY_is_a(key, "RSA-PSS") == 1 else { return nil }
+            return [.ps256, .ps384, .ps512].filter { algorithm in
+                guard let context = library.EVP_MD_CTX_new() else { return false }
+                defer { library.EVP_MD_CTX_free(context) }
+                var keyContext: OpaquePointer?
+                let digest = algorithm.hash.flatMap { library.digest($0) }
+                let isAllowed =
+                    library.EVP_DigestSignInit(context, &keyContext, digest, nil, key) == 1
+                    && library.setPadding(keyContext, algorithm, digest)
+                library.ERR_clear_error()
+                return isAllowed
+            }
+        }
+
         func sign(_ message: [UInt8], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [UInt8] {
             guard let context = library.EVP_MD_CTX_new() else { throw library.failure("signing") }
             defer { library.EVP_MD_CTX_free(context) }
@@ -85,7 +102,7 @@
         }
 
         fileprivate func publicParameters(_ key: OpaquePointer) throws(CryptoError) -> PublicKey.Parameters {
-            if EVP_PKEY_is_a(key, "RSA") == 1 {
+            if EVP_PKEY_is_a(key, "RSA") == 1 || EVP_PKEY_is_a(key, "RSA-PSS") == 1 {
                 return .rsa(modulus: try number(of: key, "n"), exponent: try number(of: key, "e"))
             }
             if EVP_PKEY_is_a(key, "EC") == 1 {

@@ -17,6 +17,10 @@ package struct SessionRevocation {
     package enum Step {
         case revoked(TokenTypeHint)
         case accessTokensNotRevoked
+        /// The provider no longer knows the access token, as the refresh token has been revoked.
+        case accessTokenEnded
+        /// The provider revokes no tokens of public clients.
+        case notOffered
     }
 
     /// Revokes the tokens and returns the errors. Stops early if the provider is unreachable.
@@ -26,14 +30,24 @@ package struct SessionRevocation {
         if session.hasAccessToken { tokens.append((session.tokens.access.token, .accessToken)) }
         tokens += session.derived.map { ($0.access.token, .accessToken) }
         var failures: [OIDCError] = []
+        var hasEndedGrant = false
         for (token, hint) in tokens {
             do throws(OIDCError) {
-                try environment.transport.perform(
+                let answer = try environment.transport.perform(
                     try Revocation.call(
                         token, hint: hint, at: endpoint, client: client, now: environment.now(),
                         random: environment.random))
+                guard answer == .revoked else {
+                    report(.notOffered)
+                    break
+                }
+                if hint == .refreshToken { hasEndedGrant = true }
                 report(.revoked(hint))
             } catch {
+                if hint == .accessToken, hasEndedGrant, SessionRevocation.isUnknownToken(error) {
+                    report(.accessTokenEnded)
+                    continue
+                }
                 guard error.oauthError != "unsupported_token_type" || hint == .refreshToken else {
                     report(.accessTokensNotRevoked)
                     continue
@@ -43,5 +57,13 @@ package struct SessionRevocation {
             }
         }
         return failures
+    }
+
+    /// Returns whether the provider refuses a token that it does not know, which RFC 7009 §2.2 has as a success:
+    /// better-auth answers 400 `invalid_request` ("Invalid access token") to one whose refresh token was revoked
+    /// (1.7.25, 2026-11).
+    private static func isUnknownToken(_ error: OIDCError) -> Bool {
+        error.kind == .refused
+            && ["invalid_request", "invalid_token", "invalid_grant"].contains(error.oauthError)
     }
 }

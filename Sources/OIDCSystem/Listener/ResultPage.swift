@@ -96,8 +96,8 @@ package enum ResultPage {
     package static func otherSignOut(program: String) -> HTTPResponse {
         failure(
             title: "Not the answer to this sign-out",
-            message: "This answer belongs to another sign-out: its state is missing or not the expected one.",
-            advice: "Close this tab, and finish the sign-out in the newest one.", program: program)
+            message: "The provider returned another state than the one of this sign-out, or none.",
+            advice: "Check at the provider that you are signed out.", program: program)
     }
 
     /// Returns the answer to any other request: short, and without text from outside.

@@ -8,7 +8,7 @@ struct CredentialGitCommand: RunnableCommand {
     static let declaration = Declaration<CredentialGitCommand>(
         discussion: """
             Answers for the hosts in the setting `git_hosts`, over https (on loopback also http), and prints \
-            nothing for other hosts. What git stores is ignored; what git erases is refreshed before the next use.
+            nothing for other hosts. Without a session, git is told to stop instead of asking for a password. What git stores is ignored; what git erases is refreshed before the next use.
             """,
         examples: [
             Example("oidc credential git --setup git.example.com", "the commands that configure git"),
@@ -48,7 +48,13 @@ struct CredentialGitCommand: RunnableCommand {
             if let password = question.password { try access.expire(password) }
             return 0
         }
-        try context.console.output(question.answer(host, try CredentialToken(.access, access)))
+        do throws(OIDCError) {
+            try context.console.output(question.answer(host, try CredentialToken(.access, access)))
+        } catch {
+            // Otherwise, git asks for a password, and whoever types one sends it to a server that takes tokens.
+            if error.kind == .loginRequired { try context.console.output("quit=1") }
+            throw error
+        }
         return 0
     }
 

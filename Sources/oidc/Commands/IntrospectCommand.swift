@@ -29,6 +29,22 @@ struct IntrospectCommand: TokenOperandCommand {
                 token, hint: hint, at: endpoint.url, client: endpoint.client,
                 now: environment.now(), random: environment.random))
         try context.console.output(.object(answer.claims))
+        if !answer.isActive { explain(token, endpoint.client, context) }
         return 0
+    }
+
+    /// Says that an inactive token may be one for another audience. Keycloak tells only the clients in `aud`
+    /// (26.7, 2026-11), and RFC 7662 §2.2 has no other answer for that.
+    private func explain(_ token: Redacted<String>, _ client: Client, _ context: CommandContext) {
+        let access = AccessToken(
+            token: token, type: .bearer, obtainedAt: context.now, expiresAt: nil, scope: nil)
+        guard let claims = (try? JWS(compact: token.revealed))?.claims, let audience = access.audience,
+            !audience.contains(client.id)
+        else { return }
+        let expiry = claims["exp"]?.integer.map { Instant(secondsSinceEpoch: $0) }
+        guard expiry.map({ $0 > context.now }) ?? true else { return }
+        context.console.note(
+            "note: the token has not expired, and its aud is \(DisplayText.clean(audience.joined(separator: ", "))): "
+                + "some providers tell only the clients in aud whether a token is active")
     }
 }

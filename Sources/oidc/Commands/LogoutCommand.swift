@@ -117,8 +117,9 @@ struct LogoutCommand: RunnableCommand {
         case .success(let session?):
             if !isLocal {
                 let signOut = SignOut(provider: provider, session: session)
-                failures = signOut.revoke().map(notRevoked)
-                answer = signOut.isRevocationOffered ? RevocationAnswer(failures.first) : .notOffered
+                let revocation = signOut.revoke()
+                failures = revocation.failures.map(notRevoked)
+                answer = revocation.isOffered ? RevocationAnswer(failures.first) : .notOffered
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
             if let failure = removal.failure { throw failure }

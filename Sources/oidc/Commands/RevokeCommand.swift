@@ -31,10 +31,16 @@ struct RevokeCommand: TokenOperandCommand {
         try checkForgettable(token, provider)
         do throws(OIDCError) {
             let environment = endpoint.environment
-            try environment.transport.perform(
+            let answer = try environment.transport.perform(
                 try Revocation.call(
                     token, hint: hint, at: endpoint.url, client: endpoint.client, now: environment.now(),
                     random: environment.random))
+            guard answer == .revoked else {
+                try report(.notOffered, context)
+                throw OIDCError(
+                    .refused, "revocation: the provider does not revoke tokens of public clients",
+                    hint: "the token stays valid until it expires", stage: .settings)
+            }
         } catch {
             if let answer = RevocationAnswer(error) { try report(answer, context) }
             throw error

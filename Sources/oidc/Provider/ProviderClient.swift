@@ -57,6 +57,8 @@ extension ProviderContext {
     private func credentials(_ environment: ProviderEnvironment) throws(OIDCError) -> ClientCredentials {
         let settings = settings.client
         var credentials = ClientCredentials(secret: try secrets.value(settings.secret))
+        credentials.signingAlgorithm = settings.signingAlgorithm
+        credentials.hasEmptySecret = hasEmptySecret
         if let pem = try secrets.text(settings.privateKey) {
             credentials.privateKey = try privateKey(pem)
             credentials.privateKeyID = settings.privateKeyID
@@ -72,7 +74,15 @@ extension ProviderContext {
         return credentials
     }
 
-    private func privateKey(_ pem: Redacted<String>) throws(OIDCError) -> PrivateKey {
+    /// Whether the settings choose HTTP Basic and no secret is set anywhere, not even by an empty variable, which
+    /// CI systems leave for a secret that is missing.
+    private var hasEmptySecret: Bool {
+        settings.client.method == "client_secret_basic"
+            && !settings.layers.given.contains { Setting.clientSecrets.contains($0.setting) }
+            && Setting.clientSecrets.allSatisfy { context.environment[$0.variable] == nil }
+    }
+
+    func privateKey(_ pem: Redacted<String>) throws(OIDCError) -> PrivateKey {
         let name = Setting.privateKeyFile.name
         let passphrase = try secrets.text(settings.client.privateKeyPassphrase)
         do throws(CryptoError) {

@@ -73,7 +73,7 @@ extension ResourceTarget {
             var signOut = SignOut(
                 provider: try KnownProviders(provider).provider(of: superseded), session: taken)
             signOut.isSilent = true
-            if let failure = signOut.revoke().first { throw failure }
+            if let failure = signOut.revoke().failures.first { throw failure }
         } catch {
             console.trace("the superseded session was not revoked: \(error.message)")
         }

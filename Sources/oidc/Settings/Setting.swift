@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCCrypto
 import OIDCSystem
 
 /// A setting: its name in files, `OIDC_<NAME>` variables and `--set`, and its kind of value.
@@ -251,6 +252,9 @@ extension Setting {
 
     /// The settings that together define the redirect URL.
     static let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
+
+    /// The names of signature algorithms. `Ed25519` is the newer name of `EdDSA` with that curve (RFC 9864 §2.2).
+    static let signatureAlgorithms = SignatureAlgorithm.allCases.map(\.rawValue) + ["Ed25519"]
 
     /// The settings for the client certificate.
     static let certificates: [Setting] = [

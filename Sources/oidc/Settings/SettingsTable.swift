@@ -43,6 +43,9 @@ extension Setting {
             "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
             "tls_client_auth", "self_signed_tls_client_auth",
         ]), "how the client authenticates (default: by the metadata)", owner: .client)
+    static let clientAuthSigningAlg = Setting(
+        "client_auth_signing_alg", .choice(Setting.signatureAlgorithms),
+        "the algorithm of client assertions (default: by the key and the metadata)", owner: .client)
     static let clientAssertionAudience = Setting(
         "client_assertion_audience", .choice(["issuer", "token_endpoint"]), "`aud` of client assertions")
     static let clientAssertionSource = Setting(
@@ -64,7 +67,7 @@ extension Setting {
         owner: .client)
 
     static let idTokenSignedResponseAlg = Setting(
-        "id_token_signed_response_alg", .choice(SignatureAlgorithm.allCases.map(\.rawValue)),
+        "id_token_signed_response_alg", .choice(Setting.signatureAlgorithms),
         "the only algorithm accepted for ID tokens; HMAC (HS256 and so on) needs it", owner: .client)
 
     static let scope = Setting("scope", .scope, "scopes to request")
@@ -190,7 +193,7 @@ extension Setting {
         userinfoEndpoint, jwksURI, deviceAuthorizationEndpoint,
         pushedAuthorizationRequestEndpoint, revocationEndpoint, introspectionEndpoint, endSessionEndpoint,
         registrationEndpoint, clientID, clientSecretFile, clientSecretCommand, clientSecret, clientAuth,
-        clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
+        clientAuthSigningAlg, clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
         privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, tlsClientCertificateFor,
         idTokenSignedResponseAlg, scope, audience,
         resource,

@@ -20,6 +20,8 @@ struct ClientSettings: Sendable {
     var metadataURL: String? { layers.text(.clientMetadataURL) }
     /// The authentication method; nil if the metadata decides.
     var method: String? { layers.text(.clientAuth) }
+    /// The algorithm of client assertions; nil if the key and the metadata decide.
+    var signingAlgorithm: String? { layers.text(.clientAuthSigningAlg) }
     var privateKey: SettingFile? { layers.file(.privateKeyFile) }
     var privateKeyID: String? { layers.text(.privateKeyID) }
     var privateKeyPassphrase: SettingFile? { layers.file(.privateKeyPassphraseFile) }

@@ -30,7 +30,11 @@ struct SignOutInBrowser {
             environment: provider.context.environment, returnAddress: returnPath == nil ? nil : returnAddress,
             clientID: session.key.clientID, deadline: .now().adding(seconds: provider.settings.signIn.timeout)
         )
-        try serve(server, from: start, to: pending, returningTo: returnPath, &wait)
+        guard try serve(server, from: start, to: pending, returningTo: returnPath, &wait) else {
+            return console.warn(
+                "the browser came back from the sign-out with another state or none: whether the provider's session "
+                    + "has ended is not known")
+        }
         console.note(
             returnPath == nil
                 ? "The browser opened the provider's sign-out page, which may ask for confirmation."
@@ -63,12 +67,13 @@ struct SignOutInBrowser {
         }
     }
 
-    /// Serves requests until the browser was redirected to the provider and, if there is a return URL, has
-    /// come back with our `state`.
+    /// Serves requests until the browser was redirected to the provider and, if there is a return URL, has come
+    /// back. Returns whether it came back with our `state` (OpenID Connect RP-Initiated Logout §3); nothing depends
+    /// on that, as the local session is gone already.
     private func serve(
         _ server: LoopbackServer, from start: String, to pending: PendingLogout, returningTo path: String?,
         _ wait: inout SignOutWait
-    ) throws(OIDCError) {
+    ) throws(OIDCError) -> Bool {
         defer { wait.end() }
         while true {
             let event = server.run(until: try wait.pause()) { request in
@@ -77,10 +82,8 @@ struct SignOutInBrowser {
                 }
                 if request.peer.isStranger { return .respond(ResultPage.stranger(status: 404)) }
                 if request.path == start { return .hold }
-                if path == request.path {
-                    if isAccepted(request, pending) { return .hold }
-                    wait.strangerCount += 1
-                    return .respond(ResultPage.otherSignOut(program: "oidc"))
+                if request.path == path {
+                    return wait.isSentOn ? .hold : .respond(ResultPage.otherSignOut(program: "oidc"))
                 }
                 return .respond(ResultPage.stranger(status: 404))
             }
@@ -95,13 +98,21 @@ struct SignOutInBrowser {
                             ("Location", url.text), ("Cache-Control", "no-store"),
                             ("Referrer-Policy", "no-referrer"),
                         ])))
-                guard path != nil else { return server.finish() }
+                guard path != nil else {
+                    server.finish()
+                    return true
+                }
                 wait.isSentOn = true
-            case .held(_, let connection):
-                guard let path else { return server.finish() }
+            case .held(let request, let connection):
+                guard isAccepted(request, pending) else {
+                    server.answer(connection, ResultPage.otherSignOut(program: "oidc"))
+                    server.finish()
+                    return false
+                }
+                guard let path else { return true }
                 server.sendToResult(connection, below: path)
-                return server.finish(
-                    showing: ResultPage.signedOut(program: "oidc"), below: path, program: "oidc")
+                server.finish(showing: ResultPage.signedOut(program: "oidc"), below: path, program: "oidc")
+                return true
             case .interrupted(let signal): throw Interruption.error(signal: signal)
             case .readable, .deadline: continue
             }
@@ -128,9 +139,6 @@ struct SignOutWait {
             console.note("Waiting for the browser to come back from the provider's sign-out page…")
         }
     }
-
-    /// The number of requests to the return URL with another `state`.
-    var strangerCount = 0
 
     init(
         browser: Browser?, console: Console, environment: Variables, returnAddress: String?,
@@ -171,9 +179,8 @@ struct SignOutWait {
                 .timedOut, "timed out: no browser opened the URL of the sign-out",
                 hint: "the provider's session goes on; sign out on its own site", stage: .endSession)
         }
-        let strangers = strangerCount == 0 ? "" : "; what came back had another state or none"
         return OIDCError(
-            .timedOut, "timed out: the browser did not come back from the sign-out\(strangers)",
+            .timedOut, "timed out: the browser did not come back from the sign-out",
             hint:
                 "check that \(DisplayText.clean(returnAddress)) is registered as post-logout redirect URL for "
                 + "the client \(DisplayText.clean(clientID)) at the provider", stage: .endSession)

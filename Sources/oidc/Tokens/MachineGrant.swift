@@ -19,9 +19,7 @@ struct MachineGrant {
         let issued = try issued(at: endpoint, environment)
         var tokens: TokenSet
         do throws(OIDCError) { tokens = try issued.tokens.get() } catch {
-            issued.revoke(
-                at: metadata.url(.revocation, presentingCertificate: client.presentsCertificate),
-                client: client, environment)
+            issued.revoke(at: metadata.revocationURL(for: client), client: client, environment)
             throw error
         }
         // ID tokens are not used with these grants, and a refresh token would be an unnecessary secret.
@@ -31,7 +29,8 @@ struct MachineGrant {
             key: key,
             endpoints: Session.Endpoints(
                 issuer: metadata.issuer, token: url, userInfo: metadata.userInfoEndpoint,
-                revocation: metadata.revocationEndpoint, introspection: metadata.introspectionEndpoint),
+                revocation: metadata.revocationURL(for: client), introspection: metadata.introspectionEndpoint
+            ),
             clientAuthentication: client.authentication.method, createdAt: now, requestedScope: key.scope,
             requestedResources: key.resources, tokens: tokens, dpopKey: dpop.map(\.pem))
         session.useCertificate(of: client, at: metadata)

@@ -115,12 +115,12 @@ struct GitTests {
         #expect(try world.store.load(world.key) == session)
     }
 
-    @Test("for a host of ours a failure has its exit code and reason, and nothing on stdout")
+    @Test("for a host of ours a failure has its exit code and reason; without a session git is told to stop")
     func failure() throws {
         let world = try world()
         let question = "protocol=https\nhost=git.example.com\n\n"
         let none = try world.run(["credential", "git", "get"], input: question)
-        #expect(none.code == 3 && none.output == "" && none.errors.contains("oidc login"), "\(none)")
+        #expect(none.code == 3 && none.output == "quit=1\n" && none.errors.contains("oidc login"), "\(none)")
         try world.signIn { $0.tokens.access.type = .dpop }
         let bound = try world.run(["credential", "git", "get"], input: question)
         #expect(bound.code == 4 && bound.output == "", "\(bound)")

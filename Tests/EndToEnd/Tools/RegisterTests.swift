@@ -141,6 +141,11 @@ struct RegisterTests {
                 #""redirect_uris":["https://x.example/","http://127.0.0.1:1234/a","http://127.0.0.1:1235/a"]"#,
                 #"{"redirect_uri":"http://127.0.0.1/a","redirect_ports":[1234,1235]}"#
             ),
+            // CAS 7.3 (captured 2026-11).
+            (
+                #""redirect_uris":["\#((23761...23764).map { "http://127.0.0.1:\($0)/callback" }.joined(separator: "|"))"]"#,
+                #"{"redirect_ports":[23761,23762,23763,23764]}"#
+            ),
             (#""redirect_uris":["https://x.example/cb"]"#, nil),
             (#""token_endpoint_auth_method":"tls_client_auth""#, nil),
             (#""token_endpoint_auth_method":"nonsense""#, nil),

@@ -123,6 +123,69 @@ struct ClientAuthenticationChoiceTests {
         #expect(algorithm.rawValue == expected)
     }
 
+    @Test(
+        "client_auth_signing_alg chooses the algorithm, whatever the metadata list",
+        arguments: [
+            (PrivateKey.Kind.rsa2048, "PS256", ["RS256", "PS256"], "PS256"),
+            (.rsa2048, "PS512", nil, "PS512"),
+            (.ed25519, "Ed25519", ["EdDSA"], "Ed25519"), (.ed25519, "EdDSA", ["Ed25519"], "EdDSA"),
+        ] as [(PrivateKey.Kind, String, [String]?, String)])
+    func chosenAlgorithm(_ kind: PrivateKey.Kind, _ name: String, _ listed: [String]?, _ sent: String) throws
+    {
+        var credentials = ClientCredentials(privateKey: try SampleKeys.key(kind))
+        credentials.signingAlgorithm = name
+        #expect(try sentAlgorithm(choose(credentials, methods: nil, algorithms: listed)) == sent)
+    }
+
+    @Test(
+        "Ed25519 is named as the provider names it (RFC 9864 §2.2)",
+        arguments: [(["Ed25519"], "Ed25519"), (["EdDSA", "Ed25519"], "EdDSA"), (nil, "EdDSA")])
+    func newName(_ listed: [String]?, _ sent: String) throws {
+        let credentials = ClientCredentials(privateKey: try SampleKeys.key(.ed25519))
+        #expect(try sentAlgorithm(choose(credentials, methods: nil, algorithms: listed)) == sent)
+    }
+
+    private func sentAlgorithm(_ choice: ClientAuthentication) throws -> String? {
+        guard case .privateKeyJWT(let signer) = choice else { return nil }
+        return try JWS(compact: signer.sign(claims: JSONObject())).algorithmName
+    }
+
+    @Test("an algorithm of another key is an error")
+    func otherAlgorithm() throws {
+        var credentials = ClientCredentials(privateKey: try SampleKeys.key(.p256))
+        credentials.signingAlgorithm = "PS256"
+        let error = Fixture.error { try choose(credentials, methods: nil) }
+        #expect(error == .usage("the private key supports ES256, not PS256"))
+    }
+
+    @Test("client_auth_signing_alg also chooses the HMAC of client_secret_jwt")
+    func chosenHMAC() throws {
+        var credentials = try Self.credentials("secret")
+        credentials.signingAlgorithm = "HS512"
+        let choice = try choose(credentials, methods: ["client_secret_jwt"], algorithms: ["HS256"])
+        guard case .clientSecretJWT(_, let algorithm) = choice else {
+            Issue.record("another method")
+            return
+        }
+        #expect(algorithm == .hs512)
+    }
+
+    @Test("the empty secret is for client_secret_basic alone (RFC 6749 §2.3.1)")
+    func sentEmptySecret() throws {
+        var credentials = ClientCredentials()
+        credentials.hasEmptySecret = true
+        guard
+            case .clientSecretBasic(let secret) = try choose(
+                method: "client_secret_basic", credentials, methods: nil)
+        else {
+            Issue.record("another method")
+            return
+        }
+        #expect(secret.revealed.isEmpty)
+        #expect(Fixture.error { try choose(method: "client_secret_post", credentials, methods: nil) } != nil)
+        #expect(try choose(credentials, methods: ["client_secret_basic"]).method == "none")
+    }
+
     @Test("an empty secret counts as no secret")
     func emptySecret() {
         let error = Fixture.error {

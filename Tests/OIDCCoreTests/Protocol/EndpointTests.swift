@@ -4,10 +4,13 @@ import Testing
 
 @Suite("Revocation (RFC 7009) and introspection (RFC 7662)")
 struct EndpointTests {
-    private func revocation() throws -> EndpointCall<Void> {
+    private func revocation(
+        _ authentication: ClientAuthentication = .none
+    ) throws -> EndpointCall<Revocation.Answer> {
         try Revocation.call(
             Redacted("t&k"), hint: .refreshToken, at: Fixture.url("https://op.example/revoke"),
-            client: Client(id: "cli"), now: Fixture.now, random: Fixture.random())
+            client: Client(id: "cli", authentication: authentication), now: Fixture.now,
+            random: Fixture.random())
     }
 
     private func introspection() throws -> EndpointCall<Introspection> {
@@ -53,7 +56,7 @@ struct EndpointTests {
 
     @Test("a revocation succeeds by its status, with any body", arguments: ["", "<html>", "{}"])
     func revoked(_ body: String) throws {
-        try revocation().read(Fixture.json(body))
+        #expect(try revocation().read(Fixture.json(body)) == .revoked)
     }
 
     @Test(
@@ -64,10 +67,44 @@ struct EndpointTests {
             (503, "", .unreachable, nil), (302, "", .refused, nil),
         ] as [(Int, String, OIDCError.Kind, String?)])
     func notRevoked(_ status: Int, _ body: String, _ kind: OIDCError.Kind, _ code: String?) {
-        let error = Fixture.error { try revocation().read(Fixture.json(body, status: status)) }
+        let error = Fixture.error {
+            try revocation(.clientSecretPost(Redacted("pw"))).read(Fixture.json(body, status: status))
+        }
         #expect(error?.kind == kind)
         #expect(error?.oauthError == code)
         #expect(error?.stage == .revocation)
+    }
+
+    // Spring Authorization Server answers an empty 401 (7.1, captured 2026-11).
+    @Test(
+        "a provider that does not accept a public client revokes none of its tokens; an invalid token is another matter",
+        arguments: [
+            (401, "", Revocation.Answer.notOffered), (401, #"{"error":"invalid_client"}"#, .notOffered),
+            (403, "", .notOffered), (400, #"{"error":"unauthorized_client"}"#, .notOffered),
+            (401, #"{"error":"invalid_token"}"#, nil), (400, #"{"error":"invalid_request"}"#, nil),
+            (503, "", nil),
+        ] as [(Int, String, Revocation.Answer?)])
+    func publicClient(_ status: Int, _ body: String, _ answer: Revocation.Answer?) throws {
+        #expect((try? revocation().read(Fixture.json(body, status: status))) == answer)
+        let confidential = try revocation(.clientSecretPost(Redacted("pw")))
+        #expect(Fixture.error { try confidential.read(Fixture.json(body, status: status)) } != nil)
+    }
+
+    @Test(
+        "revocation_endpoint_auth_methods_supported without none: no revocation for public clients (RFC 8414 §2)",
+        arguments: [
+            (["client_secret_basic"], "none", false), (["none", "client_secret_basic"], "none", true),
+            (nil, "none", true), (["client_secret_basic"], "secret", true),
+        ] as [([String]?, String, Bool)])
+    func offered(_ methods: [String]?, _ client: String, _ isOffered: Bool) throws {
+        let metadata = try Fixture.metadata([
+            "revocation_endpoint": "https://op.example/revoke",
+            "revocation_endpoint_auth_methods_supported": methods.map { .array($0.map { .string($0) }) },
+        ])
+        let authentication: ClientAuthentication =
+            client == "none" ? .none : .clientSecretBasic(Redacted("pw"))
+        let url = metadata.revocationURL(for: Client(id: "cli", authentication: authentication))
+        #expect((url != nil) == isOffered)
     }
 
     @Test("an introspection answer is active or not, with its claims", arguments: [true, false])

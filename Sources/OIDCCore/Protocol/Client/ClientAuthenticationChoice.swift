@@ -5,6 +5,11 @@ package struct ClientCredentials: Sendable {
     package var secret: Redacted<String>?
     package var privateKey: PrivateKey?
     package var privateKeyID: String?
+    /// The `alg` of client assertions; nil if the metadata and the key decide.
+    package var signingAlgorithm: String?
+    /// Whether the client's secret is the empty one, which HTTP Basic sends as `ID:` (RFC 6749 §2.3.1). Cloud
+    /// Foundry's own client has it.
+    package var hasEmptySecret = false
     /// An assertion that another system issues.
     package var assertion: (@Sendable () throws(OIDCError) -> Redacted<String>)?
     package var hasCertificate: Bool
@@ -37,7 +42,8 @@ extension ClientAuthentication {
     package static func choose(
         method: String? = nil, _ credentials: ClientCredentials, _ metadata: ProviderMetadata?
     ) throws(OIDCError) -> ClientAuthentication {
-        let algorithms = metadata?.tokenEndpointAuthSigningAlgValuesSupported
+        let algorithms =
+            credentials.signingAlgorithm.map { [$0] } ?? metadata?.tokenEndpointAuthSigningAlgValuesSupported
         if let method { return try make(method, credentials, algorithms: algorithms) }
         let possible = credentials.methods
         guard !possible.isEmpty else { return .none }
@@ -120,6 +126,7 @@ extension ClientCredentials {
     }
 
     fileprivate func neededSecret(_ method: String) throws(OIDCError) -> Redacted<String> {
+        if hasEmptySecret, secret == nil, method == "client_secret_basic" { return Redacted("") }
         guard let secret, !secret.revealed.isEmpty else {
             throw .usage(
                 "client authentication: \(method) needs a secret",
