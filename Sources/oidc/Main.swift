@@ -23,6 +23,8 @@ struct Main {
                 ["credential", "docker"] + (profile.isEmpty ? [] : ["-p", String(profile.dropFirst())])
                 + words
         }
+        // pip and uv run a program of this name.
+        if program == CredentialKeyringCommand.name { words = ["credential", program] + words }
         do {
             let code = try invoke(words)
             return signalCode ?? code

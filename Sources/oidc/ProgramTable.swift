@@ -96,6 +96,7 @@ struct CredentialCommand: Command {
     static let summary = "Give tokens to kubectl, git, docker, aws, gcloud and agents"
     static let subcommands: [any Command.Type] = [
         CredentialKubectlCommand.self, CredentialGitCommand.self, CredentialDockerCommand.self,
+        CredentialKeyringCommand.self,
         CredentialAWSCommand.self, CredentialGCPCommand.self, CredentialHeadersCommand.self,
     ]
 }

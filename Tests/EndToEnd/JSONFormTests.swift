@@ -36,7 +36,8 @@ struct JSONFormTests {
         (["credential", "kubectl", "--setup"], false), (["credential", "aws", "--setup"], false),
         (["credential", "headers", "https://mcp.example", "--setup", "codex"], false),
         (["credential", "headers", "http://127.0.0.1:1/mcp"], false),
-        (["credential", "docker", "erase"], false), (["token", "--header"], false),
+        (["credential", "docker", "erase"], false), (["credential", "keyring", "get", "a"], false),
+        (["token", "--header"], false),
         (["request", "-i", "https://a.example"], false), (["resources", "-i", "a"], false),
         (["request", "ISSUER/nothing"], false),
     ]

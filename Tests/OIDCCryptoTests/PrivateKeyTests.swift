@@ -157,7 +157,6 @@ struct PrivateKeyTests {
         Refused(
             testDescription: "RSA of 1024 bits", pem: PEM.rsa1024,
             error: .invalidKey("an RSA key must have 2048 to 16384 bits, not 1024")),
-        Refused(testDescription: "RSA-PSS", pem: PEM.rsaPSS, error: .unsupported("a key of type RSA-PSS")),
         Refused(testDescription: "X25519", pem: PEM.x25519, error: .unsupported("a key of type X25519")),
         Refused(testDescription: "Ed448", pem: PEM.ed448, error: .unsupported("a key of type ED448")),
         Refused(

@@ -20,37 +20,6 @@ extension PEM {
 
         """
 
-    static let rsaPSS = """
-        -----BEGIN PRIVATE KEY-----
-        MIIEvAIBADALBgkqhkiG9w0BAQoEggSoMIIEpAIBAAKCAQEAt3011vjPH3K1xMec
-        vmsljXspm6QYnSfHv5XcHjGzxK23emK8lFpfrXJmIHV24bVdYylpr9P5LgbzE3XR
-        cDQJ+r7X1gDVRf99PGSVHUsQMg9GRoHSeLcwB8Ah43G4gQ14YbAnJBcjpZU59rQS
-        U61yhfEtFTBZZdMpgx8Ot9PjOKMOOXAR3flsm3vzO0IIBuApHOHVJI7hPvl0i5Mx
-        a9Zx5m+IW3mVi7RhPqnHPeoIVKEe9StYg1aKTCIs/qPqcDf9T576q1UkHjLhTnUp
-        Yv0d0OnyDOGx3T4yj3N7p3sAm+ybKNCSFUnMsZ3FN+tYt9Gk+b4kiVXQtfW14FCg
-        7KYJuwIDAQABAoIBAAmAoIMri35zcFpqhAGQhvdWw4bd7rBk2QFg/29I36h13qSl
-        7GI6c+4FmKhhrPBvdhCmmmSSs7rgfUIqvdfzufiUXZUloeXoH1I7W0WTF5mgFOGd
-        44qA4inkl1yyDP4R9oQInV5PHHd8zO2r0a8nsmChZtZMFLUjRGkX+KkofgH2yVg2
-        WlkBC5UE0W93Lqp8pMyXP+gD/sQtT0T6h1Y/1+UUCKFWuxE1CoJPBfZW+Y2iuhL8
-        16ckXc94j9Uo5KWGZZPAYwzjQCpwShUL6b70S8qFf3EgL1nuELa11mBZLqF0z31K
-        oj0aiXF2AbiCFe+/yH3IvE2KlO/qZ0TFSKjNGEECgYEA3FFIrSqwNAyhPYepVNCv
-        tJQePUVDkRW78CBVYAdGCoQVwF0oRO4NQiWqOkvxPcbNdqjw4wWUpT5FC/CuBoQ+
-        gfiXWexcjRs7mtuTAOLz2Qhv35x1mdDgMGvAyhh9A9YKNbsFMuDCd2vpxqxQ1EG8
-        kacreAaH0XfKDDn0nSvfvssCgYEA1TT2LC2svZtYVlcTfFNbM2w/tX7BOOqhRhgi
-        youyfG8twPNafITnjsdr1/fI09xmnI16rLSEH5kTCWQxy00LzYthBizFOExlz+1g
-        qlIFvijGjtjXd2ExAVOgz5CIsxucoU92oIuDXqAbPZBLb6firAUXkfCPWzn/EkEY
-        LFOTEtECgYEAm/bG1h+UISSXuHEjBDG/ULxSM9mmnTyfkLuy9InxoVwj8cuAyFsk
-        86CqQx6jprHnnYq3DF9U/S15v5wf9ekEPwn2SugyFIokxdmO1V/Uc92vJMMj1UGy
-        k1SUY/y181NAYw0D/yJxSA0Sr1wo1Dm8/fczpIIq/7QnSkR00BbRC8UCgYEAmMZf
-        k96Sxjb3gL7anp7YXiu2JyaR7Gfscl6/J2Yc2p+MKJP4hftyNdReSZ4rUOzAtnOG
-        sRSVDFNS2crrB2PJDltOhe80zxenaOwO9Vza8p0jUp69HrUNOYckVzeZTMZ/YPOg
-        7H+r/fU6L84iz/p8KYloj1HSV6tiREFSwgiM/dECgYA7KDokyYGIXXmC/eD4cWyI
-        b4HJrZA6nd34sA1Klv3yRbTh2oRphuV4inXkmXnoKiiaS6Z6OvQ2jsmtnfwawpBv
-        XsozRqdmGQLL6+WEaeooyhdq7pIYyH520WuO0XTeUObTO13/7g2Bcw1amgJ8hHqh
-        etf/LOd6wxfQ5bqHHMD+bA==
-        -----END PRIVATE KEY-----
-
-        """
 
     static let x25519 = """
         -----BEGIN PRIVATE KEY-----

@@ -7,6 +7,10 @@ package struct Registration: Sendable {
     package var grantTypes: [String]
     package var postLogoutRedirectURIs: [String] = []
     package var tokenEndpointAuthMethod = "none"
+    /// The algorithm of client assertions; nil if it is not fixed.
+    package var tokenEndpointAuthSigningAlg: String?
+    /// The client's public keys, as a JWK set.
+    package var keys: JSONValue?
     /// Further client metadata, which replaces none of the above.
     package var extra = JSONObject()
 
@@ -65,6 +69,8 @@ package struct Registration: Sendable {
         document["grant_types"] = .array(grantTypes.map { .string($0) })
         document["response_types"] = ["code"]
         document["token_endpoint_auth_method"] = .string(tokenEndpointAuthMethod)
+        document["token_endpoint_auth_signing_alg"] = tokenEndpointAuthSigningAlg.map { .string($0) }
+        document["jwks"] = keys
         if !scope.isEmpty { document["scope"] = .string(scope.text) }
         if !postLogoutRedirectURIs.isEmpty {
             document["post_logout_redirect_uris"] = .array(postLogoutRedirectURIs.map { .string($0) })
@@ -78,23 +84,33 @@ package struct Registration: Sendable {
         at endpoint: WebURL, initialAccessToken: Redacted<String>? = nil, presentingCertificate: Bool = false
     ) throws(OIDCError) -> EndpointCall<RegisteredClient> {
         var request = HTTPRequest(
-            .post, endpoint,
-            headers: HTTPHeaders([("Content-Type", "application/json"), ("Accept", "application/json")]),
-            body: JSONValue.object(try document()).bytes, usesClientCertificate: presentingCertificate)
+            .post, endpoint, headers: Registration.headers, body: JSONValue.object(try document()).bytes,
+            usesClientCertificate: presentingCertificate)
         if let token = initialAccessToken?.revealed {
             guard !token.isEmpty, token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
                 throw .usage("the initial access token: expected visible ASCII characters")
             }
             request.headers["Authorization"] = "Bearer \(token)"
         }
-        let secrets = WithheldSecrets(initialAccessToken.map { [$0.revealed] } ?? [])
-        return EndpointCall(request, stage: .registration, withholding: { secrets }) {
-            response throws(OIDCError) in
+        return call(
+            request, withholding: WithheldSecrets(initialAccessToken.map { [$0.revealed] } ?? []),
+            hint: Registration.hint)
+    }
+
+    static let headers = HTTPHeaders([
+        ("Content-Type", "application/json"), ("Accept", "application/json"),
+    ])
+
+    /// Returns the call whose answer describes this client.
+    func call(
+        _ request: HTTPRequest, withholding secrets: WithheldSecrets,
+        hint: @escaping (String?, _ status: Int) -> Hint?
+    ) -> EndpointCall<RegisteredClient> {
+        EndpointCall(request, stage: .registration, withholding: { secrets }) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 throw OAuthErrorResponse.failure(
-                    response, stage: .registration,
-                    withholding: secrets,
-                    hint: { Registration.hint($0, status: response.status) })
+                    response, stage: .registration, withholding: secrets,
+                    hint: { hint($0, response.status) })
             }
             var client = try RegisteredClient(JSONAnswer(response, stage: .registration))
             // CAS joins several URLs to one regular expression (7.3, captured 2026-11).

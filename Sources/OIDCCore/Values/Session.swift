@@ -28,6 +28,9 @@ public struct Session: Hashable, Sendable {
     public var bindsOpaqueTokens = false
     /// Other access tokens from the same refresh token, for a narrower scope or a resource (RFC 8707).
     public var derived: [DerivedToken]
+    /// Credentials of other services that were issued for the session's tokens, such as AWS keys. They end with the
+    /// session.
+    package var kept: [KeptCredential] = []
     /// The `nonce` of the sign-in, which a later ID token must repeat if it has one (OpenID Connect Core
     /// §12.2); nil if none was sent, and for sessions of version 0.1.0.
     public var nonce: String?

@@ -127,6 +127,7 @@ extension Session {
     var withoutRefreshToken: Session {
         var session = self
         session.tokens.refreshToken = nil
+        session.kept = []
         return session
     }
 }

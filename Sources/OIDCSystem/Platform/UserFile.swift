@@ -173,6 +173,9 @@ package struct UserFile: Sendable {
         }
     }
 
+    /// Removes a file; a missing one is no error.
+    package static func remove(_ path: String) { try? FilePath.remove(path) }
+
     /// Returns whether the path exists, even as a dangling link.
     package static func isThere(_ path: String) -> Bool { (try? FilePath.status(path)) != nil }
 

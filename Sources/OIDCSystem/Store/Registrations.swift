@@ -13,6 +13,8 @@ package struct RegisteredRecord: Hashable, Sendable {
     /// Whether the server no longer knows the client. Its secret is kept to revoke the sessions that it
     /// signed in.
     package var isRetired = false
+    /// The access to the registration, if the provider gave it (RFC 7592).
+    package var access: RegistrationAccess?
 
     package init(
         clientID: String, clientSecret: Redacted<String>? = nil, secretExpiresAt: Instant? = nil,
@@ -37,6 +39,11 @@ package struct RegisteredRecord: Hashable, Sendable {
             scope: json["scope"]?.string.map { Scope($0) },
             settings: json["settings"]?.object ?? JSONObject())
         isRetired = json["retired"]?.bool ?? false
+        if let uri = json["registration_client_uri"]?.string.flatMap({ WebURL($0) }),
+            let token = json["registration_access_token"]?.string
+        {
+            access = RegistrationAccess(uri: uri, token: Redacted(token))
+        }
     }
 
     var json: JSONValue {
@@ -47,6 +54,8 @@ package struct RegisteredRecord: Hashable, Sendable {
         object["scope"] = scope.map { .string($0.text) }
         object["settings"] = .object(settings)
         if isRetired { object["retired"] = true }
+        object["registration_client_uri"] = access.map { .string($0.uri.text) }
+        object["registration_access_token"] = access.map { .string($0.token.revealed) }
         return .object(object)
     }
 
@@ -102,6 +111,14 @@ package struct Registrations: Sendable {
         try change(name, issuer) { clients in
             clients.removeAll { $0.clientID == client.clientID }
             clients.insert(client, at: 0)
+            return true
+        }
+    }
+
+    /// Removes a client.
+    package func remove(_ clientID: String, from name: String, issuer: String) throws(OIDCError) {
+        try change(name, issuer) { clients in
+            clients.removeAll { $0.clientID == clientID }
             return true
         }
     }

@@ -8,7 +8,8 @@ struct CredentialAWSCommand: RunnableCommand {
     static let declaration = Declaration<CredentialAWSCommand>(
         discussion: """
             Exchanges the ID token for keys of the role `aws_role_arn` at the AWS Security Token Service \
-            (AssumeRoleWithWebIdentity), and prints them in version 1 of the credential_process format.
+            (AssumeRoleWithWebIdentity), and prints them in version 1 of the credential_process format. The keys are \
+            kept with the session until five minutes before they end.
             """,
         examples: [
             Example("oidc credential aws --setup -p work", "lines for ~/.aws/config"),
@@ -30,9 +31,16 @@ struct CredentialAWSCommand: RunnableCommand {
         guard !isSetup else { return try setUp(context) }
         let access = try context.access(options)
         let role = try AWSCredential.Role(access.provider.settings.tools)
+        let name = AWSCredential.name(role, type)
+        if let kept = try access.load()?.kept(name, at: context.now) {
+            try context.console.output(kept.value.revealed)
+            return 0
+        }
         let token = try CredentialToken(type, access)
-        let credential = try access.provider.transport().perform(AWSCredential.call(role, token.text))
-        try context.console.output(credential.json.compact)
+        let obtain = { () throws(OIDCError) in
+            try access.provider.transport().perform(AWSCredential.call(role, token.text))
+        }
+        try context.console.output(try access.keeping(name, obtain).revealed)
         return 0
     }
 

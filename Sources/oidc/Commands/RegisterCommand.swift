@@ -11,7 +11,10 @@ struct RegisterCommand: RunnableCommand {
             registered. The redirect URLs are those of `redirect_uri`, `port` or `redirect_ports`, or else four \
             on fixed ports of 127.0.0.1. The profile is named by -p, or `default`. With --client-metadata, it prints \
             the document to host at an https URL, which is then the client ID for every server that supports client \
-            ID metadata documents: set it as `client_metadata_url`.
+            ID metadata documents: set it as `client_metadata_url`. The public key of `private_key_file`, or the \
+            certificate of `tls_client_certificate`, is registered with it if `client_auth` is private_key_jwt or \
+            self_signed_tls_client_auth. If the provider lets the client manage its registration (RFC 7592), --update \
+            and --delete change it.
             """,
         examples: [
             Example("oidc register --issuer https://login.example.com", "the first profile"),
@@ -29,7 +32,10 @@ struct RegisterCommand: RunnableCommand {
                 \.initialAccessToken, "--initial-access-token", "FILE",
                 "the provider's token, or - for stdin",
                 completion: .file),
+            .number(\.port, "--port", "N", in: 1...65_535, "port of the redirect URL"),
             .flag(\.isForced, "--force", "replace a profile of that name"),
+            .flag(\.isUpdate, "--update", "register the profile's client again with its present settings"),
+            .flag(\.isDeletion, "--delete", "remove the profile's client at the provider"),
             .group(\.options), .group(\.common),
         ])
 
@@ -37,13 +43,25 @@ struct RegisterCommand: RunnableCommand {
     var isMetadata = false
     var clientName = "oidc"
     var initialAccessToken: String?
+    var port: Int?
     var isForced = false
+    var isUpdate = false
+    var isDeletion = false
     var options = ProviderOptions()
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
         if url != nil, !isMetadata {
             throw UsageError("a URL requires --client-metadata", hint: "oidc register --issuer URL")
+        }
+        if isUpdate, isDeletion { throw UsageError("--update and --delete cannot be used together") }
+        let managing = isUpdate ? "--update" : isDeletion ? "--delete" : nil
+        let others = [
+            ("--client-metadata", isMetadata), ("--force", isForced),
+            ("--initial-access-token", initialAccessToken != nil), ("--port", port != nil && isDeletion),
+        ]
+        if let managing, let other = others.first(where: \.1)?.0 {
+            throw UsageError("\(managing) and \(other) cannot be used together")
         }
         guard isMetadata else { return }
         if isForced { throw UsageError("--client-metadata writes no profile, so --force has no meaning") }
@@ -54,7 +72,8 @@ struct RegisterCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isMetadata else { return try printMetadata(context) }
-        let entries = try options.entries()
+        guard !isUpdate, !isDeletion else { return try manage(context) }
+        let entries = try options.entries() + portEntries()
         let path = try context.settingsLoader.requiredPath()
         let name = context.settingsLoader.profileName ?? "default"
         let writer = ProfileWriter(path: path)
@@ -69,6 +88,7 @@ struct RegisterCommand: RunnableCommand {
         }
         let registered = try register(provider)
         let client = registered.client
+        keepAccess(client, provider)
         do throws(OIDCError) {
             try writer.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
                 try secret.check(among: profiles, replacing: isForced)
@@ -93,6 +113,10 @@ struct RegisterCommand: RunnableCommand {
             ])
         }
         return 0
+    }
+
+    func portEntries() throws(OIDCError) -> [SettingLayers.Entry] {
+        try SettingsLoader.entries([(.port, "--port", port.map { String($0) })])
     }
 
     private static let others = [Setting.clientID] + Setting.clientSecrets
@@ -123,7 +147,7 @@ struct RegisterCommand: RunnableCommand {
     /// Prints the document to host. It lists the redirect URLs without a port, which servers must ignore (RFC
     /// 8252 §7.3), and with the ports that a sign-in uses, for servers that compare them exactly.
     private func printMetadata(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let settings = try context.settings(options)
+        let settings = try context.settings(options, and: try portEntries())
         try refuseOtherClient(settings)
         let scope = settings.layers.given.first { $0.setting == .scope && $0.origin.layer == .options }
         guard let text = url ?? settings.client.metadataURL else {
@@ -182,8 +206,9 @@ struct RegisterCommand: RunnableCommand {
                 ASCII.trimmed(
                     try InputText.read(provider.context.path(file), named: "--initial-access-token")))
         }
-        let registration = try ClientRegistration(
+        var registration = try ClientRegistration(
             clientName: clientName, settings: provider.settings, metadata: metadata)
+        registration.keys = try RegisteredKeys(provider)
         return try registration.run(
             over: environment.transport, initialAccessToken: token, console: provider.context.console)
     }

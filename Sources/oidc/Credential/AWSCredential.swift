@@ -51,6 +51,22 @@ struct AWSCredential {
         }
     }
 
+    /// The seconds before the end of keys after which they are obtained again.
+    private static let margin: Int64 = 300
+
+    /// Returns the name under which the keys of a role are kept with a session.
+    static func name(_ role: Role, _ kind: TokenKind) -> String {
+        let parts = ["aws", role.arn, role.sessionName, role.endpoint.text, kind.rawValue]
+        return JSONValue.array(parts.map { .string($0) }).compact
+    }
+
+    /// Returns the credential to keep; nil if its end is not a time in UTC, as AWS writes it.
+    func kept(as name: String) -> KeptCredential? {
+        guard let end = Instant(utc: expiration) else { return nil }
+        return KeptCredential(
+            name: name, value: Redacted(json.compact), usableUntil: end.adding(-AWSCredential.margin))
+    }
+
     static func call(_ role: Role, _ token: Redacted<String>) -> EndpointCall<AWSCredential> {
         var request = HTTPRequest.form(
             role.endpoint,

@@ -33,6 +33,8 @@ struct ClientRegistration {
         var chosenPorts: [UInt16] = []
     }
 
+    /// The client's public keys, for the method in the settings that needs them.
+    var keys: RegisteredKeys?
     /// Whether the provider may register other redirect URLs than the requested ones, with a warning.
     var acceptsOtherRedirects = true
     private let settings: Settings
@@ -84,6 +86,18 @@ struct ClientRegistration {
         throw OIDCError(.failed, "nothing to register")
     }
 
+    /// Replaces the metadata of a registered client by those of the settings.
+    func update(
+        _ access: RegistrationAccess, clientID: String, secret: Redacted<String>?,
+        over transport: any HTTPTransport, console: Console
+    ) throws(OIDCError) -> Outcome {
+        let (redirects, method) = (redirects[0], methods[0])
+        let registration = registration(redirects, method, withDeviceGrant: offersDeviceGrant)
+        let client = try transport.perform(
+            try access.update(registration, clientID: clientID, secret: secret))
+        return try outcome(client, redirects, method, console)
+    }
+
     /// Whether the provider offers device codes, which a machine without a browser needs. Many issue none to a
     /// client that is not registered for them (oidc-provider 9, better-auth; 2026-11). A resource's server is not
     /// asked for more than its sign-in needs.
@@ -101,6 +115,10 @@ struct ClientRegistration {
             at: metadata)
         registration.postLogoutRedirectURIs = settings.signIn.postLogoutRedirectURI.map { [$0] } ?? []
         registration.tokenEndpointAuthMethod = method
+        if method == settings.client.method {
+            registration.keys = keys?.set
+            registration.tokenEndpointAuthSigningAlg = settings.client.signingAlgorithm
+        }
         registration.addGrants(of: settings, withDeviceGrant: withDeviceGrant)
         return registration
     }
@@ -128,6 +146,7 @@ struct ClientRegistration {
                 method.flatMap { isWritten && ClientAuthentication.methods.contains($0) ? .string($0) : nil }
             ),
         ]
+        if let keys, method == "private_key_jwt" { entries.append((.privateKeyID, .string(keys.keyID))) }
         for setting in ClientRegistration.registeredSettings {
             entries.append((setting, settings.layers[setting]))
         }

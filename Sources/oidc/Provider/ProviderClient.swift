@@ -82,8 +82,10 @@ extension ProviderContext {
             && Setting.clientSecrets.allSatisfy { context.environment[$0.variable] == nil }
     }
 
-    func privateKey(_ pem: Redacted<String>) throws(OIDCError) -> PrivateKey {
-        let name = Setting.privateKeyFile.name
+    func privateKey(
+        _ pem: Redacted<String>, of setting: Setting = .privateKeyFile
+    ) throws(OIDCError) -> PrivateKey {
+        let name = setting.name
         let passphrase = try secrets.text(settings.client.privateKeyPassphrase)
         do throws(CryptoError) {
             return try PrivateKey(

@@ -43,6 +43,9 @@ struct ProfileSecret {
             }
     }
 
+    /// Removes the file; a missing one is no error.
+    func remove() { UserFile.remove(file) }
+
     /// Writes the secret with mode 0600.
     func write(_ secret: Redacted<String>) throws(OIDCError) {
         try UserFile.rewrite(file, followingLinks: false, named: Setting.clientSecretFile.name) {

@@ -119,6 +119,7 @@ struct ToolSettings: Sendable {
     }
     var gitHosts: CredentialHosts { CredentialHosts(setting: .gitHosts, layers: layers) }
     var dockerRegistries: CredentialHosts { CredentialHosts(setting: .dockerRegistries, layers: layers) }
+    var keyringHosts: CredentialHosts { CredentialHosts(setting: .keyringHosts, layers: layers) }
     var awsRoleARN: String? { layers.text(.awsRoleARN) }
     var awsRoleSessionName: String? { layers.text(.awsRoleSessionName) }
     var awsSTSEndpoint: String? { layers.text(.awsSTSEndpoint) }
@@ -138,6 +139,7 @@ struct ToolSettings: Sendable {
         _ = try checkedResources()
         _ = try gitHosts.checked()
         _ = try dockerRegistries.checked()
+        _ = try keyringHosts.checked()
         if awsRoleARN != nil { _ = try AWSCredential.Role(self) }
         guard !proxyRoutes.isEmpty else { return }
         _ = try ProxyRoutes.configured(self, allowsInsecureHTTP: allowsInsecureHTTP, onSocket: false)

@@ -178,6 +178,9 @@ extension Setting {
     static let dockerRegistries = Setting(
         "docker_registries", .records(required: ["host"], optional: ["username"]),
         "registries that docker gets a token for")
+    static let keyringHosts = Setting(
+        "keyring_hosts", .records(required: ["host"], optional: ["username"]),
+        "package indexes that pip and uv get a token for")
     static let awsRoleARN = Setting("aws_role_arn", .text, "the AWS role to assume")
     static let awsRoleSessionName = Setting(
         "aws_role_session_name", .text, "the name of the role's session (default: oidc)")
@@ -210,7 +213,7 @@ extension Setting {
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
         account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, storeKeyFile,
         storeKeyCommand, storeCache, resources, proxyRoutes, gitHosts,
-        dockerRegistries, awsRoleARN, awsRoleSessionName, awsSTSEndpoint, gcpTokenType,
+        dockerRegistries, keyringHosts, awsRoleARN, awsRoleSessionName, awsSTSEndpoint, gcpTokenType,
     ]
 
     /// The settings about what other programs get, or do with a token.

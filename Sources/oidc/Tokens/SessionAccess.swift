@@ -121,7 +121,8 @@ struct SessionAccess {
         _ current: Session?, _ source: TokenSource
     ) throws(OIDCError) -> SessionTokens.Answer {
         guard key.grant.needsUser else {
-            let outcome = try MachineGrant(provider: provider, key: key).outcome()
+            var outcome = try MachineGrant(provider: provider, key: key).outcome()
+            outcome.session.kept = current?.kept ?? []
             return SessionTokens.Answer { () throws(OIDCError) in outcome }
         }
         guard let current else { throw noSession }

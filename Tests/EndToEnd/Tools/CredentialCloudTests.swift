@@ -1,6 +1,7 @@
 import Foundation
 import OIDCCore
 import OIDCSystem
+import Synchronization
 import TestSupport
 import Testing
 
@@ -51,6 +52,76 @@ struct AWSTests {
                 "RoleArn": "arn:aws:iam::123456789012:role/dev", "RoleSessionName": "oidc",
                 "WebIdentityToken": token,
             ])
+    }
+
+    private static func ending(in seconds: Int64, _ key: String = "ASIA1") -> HTTPResponse {
+        let end = Clock.now().adding(seconds).description
+        return answer(
+            credentials.replacing("2030-01-01T00:00:00Z", with: end).replacing("ASIA1", with: key))
+    }
+
+    @Test(
+        "keys are kept with the session until five minutes before they end, and obtained once for all processes"
+    )
+    func kept() throws {
+        let (world, sts) = try world { _ in Self.ending(in: 3_600) }
+        try world.signIn()
+        let outputs = Mutex<Set<String>>([])
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            let result = try? world.run(["credential", "aws"])
+            outputs.withLock { _ = $0.insert(result?.output ?? "none") }
+        }
+        #expect(sts.requests.count == 1 && outputs.withLock { $0.count } == 1)
+        for assignment in [
+            "aws_role_arn=arn:aws:iam::123456789012:role/ops", "aws_role_session_name=me",
+            "aws_sts_endpoint=\(sts.origin)/other",
+        ] {
+            let count = sts.requests.count
+            for _ in 0..<2 {
+                #expect(try world.run(["credential", "aws", "--set", assignment]).code == 0)
+            }
+            #expect(sts.requests.count == count + 1, "\(assignment)")
+        }
+        let files = try FileManager.default.subpathsOfDirectory(atPath: world.home)
+        let holders = files.filter { file in
+            (try? String(contentsOfFile: "\(world.home)/\(file)", encoding: .utf8))?.contains("ASIA1") == true
+        }
+        #expect(holders.count == 1 && holders[0].hasPrefix(".local/state/oidc/"), "\(holders)")
+        let attributes = try FileManager.default.attributesOfItem(atPath: "\(world.home)/\(holders[0])")
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(try world.run(["logout", "--local"]).code == 0)
+        #expect(
+            !files.filter { $0 == holders[0] }.allSatisfy {
+                FileManager.default.fileExists(atPath: "\(world.home)/\($0)")
+            })
+    }
+
+    @Test(
+        "keys that end within five minutes, or never say when, are obtained each time", arguments: [200, nil])
+    func short(seconds: Int64?) throws {
+        let (world, sts) = try world { _ in
+            seconds.map { Self.ending(in: $0) }
+                ?? Self.answer(Self.credentials.replacing("2030-01-01T00:00:00Z", with: "soon"))
+        }
+        try world.signIn()
+        for _ in 0..<2 { #expect(try world.run(["credential", "aws"]).code == 0) }
+        #expect(sts.requests.count == 2)
+    }
+
+    @Test("keys are gone at a new sign-in and at the end of the session, and stay through a refresh")
+    func gone() throws {
+        let (world, sts) = try world { _ in Self.ending(in: 3_600) }
+        try world.signIn()
+        #expect(try world.run(["credential", "aws"]).code == 0)
+        #expect(try world.run(["token", "--refresh"]).code == 0)
+        #expect(try world.run(["credential", "aws"]).code == 0 && sts.requests.count == 1)
+        try world.signIn()
+        #expect(try world.run(["credential", "aws"]).code == 0 && sts.requests.count == 2)
+        world.provider.intercept {
+            $0.url.path == "/token" ? .json(#"{"error":"invalid_grant"}"#, status: 400) : nil
+        }
+        #expect(try world.run(["token", "--refresh"]).code == 3)
+        #expect(try world.store.load(world.key)?.kept.isEmpty != false)
     }
 
     @Test("an answer that repeats the ID token, in pieces, does not bring it to stderr")

@@ -45,7 +45,10 @@ struct SessionJSONTests {
 
     @Test("a session can be written and read back, with its key and without it")
     func roundTrip() throws {
-        for session in [try Self.minimal(), try Self.full()] {
+        var keeping = try Self.full()
+        keeping.keep(
+            KeptCredential(name: "n", value: Redacted("v"), usableUntil: Fixture.now), at: Fixture.now)
+        for session in [try Self.minimal(), try Self.full(), keeping] {
             #expect(try Session(stored: session.json.bytes, for: session.key) == session)
             #expect(try Session(stored: session.json.bytes) == session)
         }
