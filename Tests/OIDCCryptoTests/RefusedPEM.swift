@@ -20,7 +20,6 @@ extension PEM {
 
         """
 
-
     static let x25519 = """
         -----BEGIN PRIVATE KEY-----
         MC4CAQAwBQYDK2VuBCIEIJBtguSkgYHFBbGr11+sHyC2PLDGPQg+/0aQA4SzLepn
