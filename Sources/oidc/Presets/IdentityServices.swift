@@ -11,7 +11,9 @@ extension Preset {
             registrationPage: "https://console.cloud.google.com/auth/clients",
             redirect: .unregistered, secret: .required,
             refreshNeeds: [.extraAuthorizeParams: #"{"access_type":"offline"}"#, .prompt: "consent"],
-            note: "the device flow is for clients of type \"TVs and Limited Input devices\" only",
+            note:
+                "the device flow is for clients of type \"TVs and Limited Input devices\"; while an External app is "
+                + "in Testing, sessions end after 7 days",
             source: "Google: OAuth 2.0 for iOS & Desktop Apps; OAuth 2.0 for TV and Limited-Input Device"),
         Preset(
             name: "entra", title: "Microsoft Entra ID",
@@ -110,11 +112,11 @@ extension Preset {
                     "the end of auth.pingone.REGION", standard: "com"),
             ],
             settings: [
-                .issuer: "https://auth.pingone.{region}/{environment}/as", .port: "8484", .prompt: "off",
+                .issuer: "https://auth.pingone.{region}/{environment}/as", .prompt: "off",
             ],
             application: "a \"Native\" application",
             registrationPage: "https://console.pingone.com > Applications > Configuration",
-            redirect: .exactPort, secret: .none, flows: [.browser, .device, .paste],
+            secret: .none, flows: [.browser, .device, .paste],
             refreshSwitch: "the grant type Refresh Token",
             note: "the device flow and refresh tokens are switched on at the application",
             source: "PingOne Platform API: OpenID Connect; nango providers.yaml, 2026-08"),

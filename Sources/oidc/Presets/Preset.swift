@@ -14,6 +14,8 @@ struct Preset: Sendable {
     let settings: Templates
     /// The type of application to register, as the provider calls it.
     let application: String
+    /// What to register for a grant without a user, as the provider calls it.
+    var machineApplication: String?
     /// The URL or the path in the provider's console to register it at; a template, like the settings.
     let registrationPage: String
     var redirect = Redirect.anyPort

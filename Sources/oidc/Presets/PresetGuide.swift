@@ -46,11 +46,16 @@ struct PresetGuide {
         }
     }
 
+    /// What to register: for a grant without a user, a client that can prove who it is.
+    private var application: String {
+        let grant = settings.token.grant
+        guard !grant.needsUser else { return preset.application }
+        return preset.machineApplication ?? "a confidential client with the grant \(grant.rawValue)"
+    }
+
     var registration: [String] {
-        [
-            "Register:     \(preset.application)", "Where:        \(made.registrationPage)",
-            "Redirect URL: \(redirect)",
-        ]
+        ["Register:     \(application)", "Where:        \(made.registrationPage)"]
+            + (settings.token.grant.needsUser ? ["Redirect URL: \(redirect)"] : [])
     }
 
     /// The steps after the registration.
@@ -65,7 +70,8 @@ struct PresetGuide {
         for entry in made.entries { written[entry.setting.name] = entry.value }
         return [
             "path": .string(path), "profile": .string(profile), "provider": .string(preset.name),
-            "redirect_uri": .string(redirectURI), "register": .string(preset.application),
+            "redirect_uri": settings.token.grant.needsUser ? .string(redirectURI) : .null,
+            "register": .string(application),
             "register_at": .string(made.registrationPage), "secret": .string(preset.secret.rawValue),
             "settings": .object(written),
             "next": .string(signIn),

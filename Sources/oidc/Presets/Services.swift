@@ -40,7 +40,7 @@ extension Preset {
             registrationPage: "https://{host}/-/user_settings/applications",
             secret: .optional, flows: [.browser, .device, .paste],
             note:
-                "the device flow needs GitLab 17.2; for the API add --scope 'openid profile email read_api'",
+                "the device flow needs GitLab 17.3; for the API add --scope 'openid profile email read_api'",
             source: "GitLab: OAuth 2.0 identity provider API; OpenID Connect provider"),
         Preset(
             name: "bitbucket", title: "Bitbucket Cloud",
@@ -70,7 +70,9 @@ extension Preset {
             registrationPage: "Setup > External Client App Manager",
             redirect: .exactPort, secret: .optional,
             refreshNeeds: [.scope: "refresh_token"],
-            note: "calls go to instance_url of the token's answer",
+            note:
+                "without a secret, switch both \"Require secret\" boxes off and PKCE on; calls go to instance_url of "
+                + "the token's answer",
             source: "Salesforce: OAuth authorization flows; OpenID Connect discovery"),
         Preset(
             name: "slack", title: "Slack",
@@ -85,7 +87,8 @@ extension Preset {
             registrationPage: "https://api.slack.com/apps > OAuth & Permissions > Redirect URLs",
             redirect: .exactPort, secret: .none,
             refreshSwitch: "token rotation",
-            note: "signs in for a user token; the scopes are User Token Scopes of the app",
+            note:
+                "signs in for a user token; the scopes are User Token Scopes of the app; sessions end after 30 days",
             source: "Slack: Using PKCE; oauth.v2.user.access; changelog 2026-03-30"),
         Preset(
             name: "linear", title: "Linear",
@@ -118,6 +121,7 @@ extension Preset {
         Preset(
             name: "discord", title: "Discord",
             settings: [
+                .issuer: "https://discord.com",
                 .authorizationEndpoint: "https://discord.com/api/oauth2/authorize",
                 .tokenEndpoint: "https://discord.com/api/oauth2/token",
                 .revocationEndpoint: "https://discord.com/api/oauth2/token/revoke",
@@ -157,12 +161,13 @@ extension Preset {
             name: "twitch", title: "Twitch",
             settings: [
                 .issuer: "https://id.twitch.tv/oauth2", .scope: "openid user:read:email",
+                .revocationEndpoint: "https://id.twitch.tv/oauth2/revoke",
                 .clientAuth: "client_secret_post", .redirectURI: "http://localhost/callback", .port: "8484",
             ],
             application: "an application of type \"Confidential\"",
             registrationPage: "https://dev.twitch.tv/console/apps",
             redirect: .exactPort, secret: .required,
-            source: "Twitch: Getting OIDC tokens; next-auth, 2026-07"),
+            source: "Twitch: Getting OIDC tokens; Revoking access tokens; next-auth, 2026-07"),
         Preset(
             name: "linkedin", title: "LinkedIn",
             settings: [
@@ -186,7 +191,7 @@ extension Preset {
             application: "a public integration",
             registrationPage: "https://www.notion.so/profile/integrations",
             redirect: .exactPort, secret: .required,
-            source: "Notion: Authorization; nango providers.yaml, 2026-08"),
+            source: "Notion: Authorization; Refresh a token (2025-10); nango providers.yaml, 2026-08"),
         Preset(
             name: "figma", title: "Figma",
             settings: [
@@ -211,5 +216,18 @@ extension Preset {
             registrationPage: "https://huggingface.co/settings/applications/new",
             secret: .optional, flows: [.browser, .device, .paste],
             source: "Hugging Face: Sign in with Hugging Face (hub-docs, 2026-08)"),
+        Preset(
+            name: "zoom", title: "Zoom",
+            settings: [
+                .authorizationEndpoint: "https://zoom.us/oauth/authorize",
+                .tokenEndpoint: "https://zoom.us/oauth/token",
+                .revocationEndpoint: "https://zoom.us/oauth/revoke",
+                .userinfoEndpoint: "https://api.zoom.us/v2/users/me",
+            ],
+            application: "a \"General app\", user-managed, with a public client ID for PKCE",
+            registrationPage: "https://marketplace.zoom.us/user/build",
+            secret: .optional,
+            note: "the scopes are those of the app",
+            source: "Zoom: OAuth with PKCE; changelog, PKCE loopback (2026)"),
     ]
 }

@@ -43,6 +43,19 @@ struct ConfigInitTests {
         #expect(try program.run("config", "check").status == 0)
     }
 
+    @Test("for a grant without a user, what to register is for machines, and no redirect URL is named")
+    func machine() throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run(
+            "config", "init", "keycloak", "domain=https://sso.example.com", "realm=main", "--client-id", "ci",
+            "--grant", "client_credentials")
+        #expect(outcome.status == 0, "\(outcome)")
+        #expect(outcome.errorOutput.contains("Client authentication and Service accounts roles on\n"))
+        #expect(outcome.errorOutput.contains("https://sso.example.com/admin/master/console/#/main/clients\n"))
+        #expect(!outcome.errorOutput.contains("Redirect URL"), "\(outcome)")
+    }
+
     @Test("the hint for a wrong parameter keeps the options that were given, but none that may hold a secret")
     func hintKeepsOptions() throws {
         let program = try Program()

@@ -31,6 +31,7 @@ struct PresetTableTests {
             "keycloak", "cognito", "ping", "onelogin", "duo", "jumpcloud", "salesforce", "slack", "linear",
             "atlassian", "discord", "spotify", "dropbox", "twitch", "linkedin", "notion", "figma", "apple",
             "zitadel", "authentik", "authelia", "kanidm", "dex", "hydra", "logto", "huggingface",
+            "gitea", "forgejo", "openbao", "vault", "spring", "zoom",
         ]
         let names = Preset.all.map(\.name)
         #expect(wanted.filter { !names.contains($0) } == [])

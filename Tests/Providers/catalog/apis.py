@@ -87,7 +87,8 @@ APIS = [
         denial=("access_denied", "User did not authorize the request"),
         bad_client=(401, "access_denied", "Unauthorized")),
     StandIn(
-        "discord", "Discord", "Discord: OAuth2", authorize="https://discord.com/api/oauth2/authorize",
+        "discord", "Discord", "Discord: OAuth2; discord.com/.well-known/oauth-authorization-server",
+        issuer="https://discord.com", iss_in_answer=True, authorize="https://discord.com/api/oauth2/authorize",
         token="https://discord.com/api/oauth2/token", revocation="https://discord.com/api/oauth2/token/revoke",
         userinfo="https://discord.com/api/users/@me", scopes=("identify", "email", "guilds", "connections", "openid"),
         scope_required=True, lifetime=604800, rotation="reuse ends all", narrows=False, subset=("identify", "email"),
@@ -110,7 +111,7 @@ APIS = [
     StandIn(
         "twitch", "Twitch", "Twitch: getting OAuth tokens; getting OIDC tokens; refreshing; revoking",
         issuer=TWITCH, authorize=f"{TWITCH}/authorize", token=f"{TWITCH}/token", userinfo=f"{TWITCH}/userinfo",
-        jwks=f"{TWITCH}/keys", members={"token_endpoint_auth_methods_supported": ["client_secret_post"],
+        jwks=f"{TWITCH}/keys", revocation=f"{TWITCH}/revoke", members={"token_endpoint_auth_methods_supported": ["client_secret_post"],
                                         "scopes_supported": ["openid"], "code_challenge_methods_supported": None},
         secret=True, methods=POST, redirect_hosts=("localhost",), pkce="ignored", style="status", scope_style="list",
         lifetime=14124, token_type="bearer", repeats_id_token=False, narrows=False,
@@ -130,12 +131,11 @@ APIS = [
         returns_nonce=False, denial=("user_cancelled_authorize", "The user cancelled the authorization"),
         note="no nonce in ID tokens; native clients have a page of their own"),
     StandIn(
-        "notion", "Notion", "Notion: authorization; nango providers.yaml, 2026-08",
+        "notion", "Notion", "Notion: authorization; refresh a token (2025-10); nango providers.yaml, 2026-08",
         authorize="https://api.notion.com/v1/oauth/authorize", token="https://api.notion.com/v1/oauth/token",
         secret=True,
         methods=BASIC, formats=("json",), pkce="ignored", needs={"owner": "user"}, scope_style="absent",
-        subset=(), lifetime=None,
-        expires=False, offline=NEVER, token_type="bearer",
+        subset=(), lifetime=None, rotation="reuse ends all", token_type="bearer",
         extra={"bot_id": "b1", "workspace_id": "w1", "workspace_name": "Alice's"},
         denial=("access_denied", ""), bad_client=(401, "invalid_client", ""), note="token requests are JSON"),
     StandIn(
@@ -155,4 +155,11 @@ APIS = [
         methods=("client_secret_basic", "client_secret_post", "none"),
         scopes=(*PLAIN, "read-repos", "write-repos", "manage-repos", "inference-api", "write-discussions"),
         lifetime=28800, offline=NEVER, token_type="bearer"),
+    StandIn(
+        "zoom", "Zoom", "Zoom: OAuth with PKCE; changelog, PKCE loopback (2026)",
+        authorize="https://zoom.us/oauth/authorize", token="https://zoom.us/oauth/token",
+        revocation="https://zoom.us/oauth/revoke", userinfo="https://api.zoom.us/v2/users/me", redirects=LOOPBACK,
+        pkce="required", subset=(), rotation="reuse ends all", token_type="bearer",
+        extra={"api_url": "https://api.zoom.us"}, user={"id": "z8yAAAAA8bbbQ", "email": "alice@example.com"},
+        denial=("access_denied", ""), note="the scopes are those of the app"),
 ]

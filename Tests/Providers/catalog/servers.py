@@ -1,6 +1,6 @@
 """Servers that people run themselves, or at a URL of their own."""
 
-from standin import LOOPBACK, StandIn
+from standin import LOOPBACK, NEVER, StandIn
 
 PLAIN = ("openid", "profile", "email")
 METHODS = ("client_secret_basic", "client_secret_post", "none")
@@ -13,6 +13,33 @@ KANIDM = "https://idm.example.com"
 DEX = "https://dex.example.com/dex"
 HYDRA = "https://hydra.example.com"
 LOGTO = "https://example.logto.app/oidc"
+
+SPRING = "https://auth.example.org"
+
+
+def gitea(preset, title, root):
+    return StandIn(
+        preset, title, "Gitea 1.26, as it answered (2026-11)", parameters=(f"domain={root}",), issuer=root,
+        authorize=f"{root}/login/oauth/authorize", token=f"{root}/login/oauth/access_token",
+        userinfo=f"{root}/login/oauth/userinfo", jwks=f"{root}/login/oauth/keys",
+        introspection=f"{root}/login/oauth/introspect", methods=("client_secret_basic", "client_secret_post"),
+        redirects=LOOPBACK, redirect_hosts=("127.0.0.1",), scopes=("openid", "profile", "email", "groups"),
+        scope_style="absent", rotation="reuse ends all", token_type="bearer", narrows=False,
+        denial=("access_denied", "the request is denied"),
+        bad_client=(400, "unauthorized_client", "invalid client secret"), note="nothing is revoked")
+
+
+def vault(preset, title, root):
+    issuer = f"{root}/v1/identity/oidc/provider/default"
+    return StandIn(
+        preset, title, f"{title}: OIDC identity provider; OpenBao 2.6, as it answered (2026-11)",
+        parameters=(f"domain={root}",), issuer=issuer, authorize=f"{root}/ui/vault/identity/oidc/provider/default/authorize",
+        token=f"{issuer}/token", userinfo=f"{issuer}/userinfo", jwks=f"{issuer}/.well-known/keys",
+        methods=("none", "client_secret_basic", "client_secret_post"), redirects=LOOPBACK,
+        members={"code_challenge_methods_supported": None, "scopes_supported": ["openid"]}, subset=(),
+        offline=NEVER, pkce="required", claims={}, user={"sub": "alice-1"}, scope_style="absent",
+        note="PKCE is not announced, and there are no refresh tokens")
+
 
 SERVERS = [
     StandIn(
@@ -75,16 +102,16 @@ SERVERS = [
         parameters=(f"domain={DEX}",),
         issuer=DEX, authorize=f"{DEX}/auth", token=f"{DEX}/token", device=f"{DEX}/device/code",
         userinfo=f"{DEX}/userinfo",
-        jwks=f"{DEX}/keys", introspection=f"{DEX}/token/introspect", redirects=LOOPBACK,
+        jwks=f"{DEX}/keys", introspection=f"{DEX}/token/introspect", redirects=LOOPBACK, redirect_hosts=("localhost",),
         methods=("client_secret_basic", "client_secret_post"), scopes=("openid", "email", "groups", "profile",
                                                                        "offline_access"),
         scope_style="absent", offline="offline_access", rotation="window", lifetime=86399, token_type="bearer",
         denial=("access_denied", "Approval rejected."),
-        note="a spent refresh token is taken again for three seconds"),
+        note="a spent refresh token is taken again for three seconds; versions before 2024-10 take `localhost` only"),
     StandIn(
         "hydra", "Ory Hydra", "Ory: OAuth 2.0 authorization code flow; Hydra reference configuration",
         parameters=(f"domain={HYDRA}",), issuer=HYDRA, authorize=f"{HYDRA}/oauth2/auth", token=f"{HYDRA}/oauth2/token",
-        userinfo=f"{HYDRA}/userinfo", jwks=f"{HYDRA}/.well-known/jwks.json", revocation=f"{HYDRA}/oauth2/revoke",
+        device=f"{HYDRA}/oauth2/device/auth", userinfo=f"{HYDRA}/userinfo", jwks=f"{HYDRA}/.well-known/jwks.json", revocation=f"{HYDRA}/oauth2/revoke",
         end_session=f"{HYDRA}/oauth2/sessions/logout", methods=("client_secret_post", "client_secret_basic",
                                                                "private_key_jwt", "none"),
         redirects=LOOPBACK, redirect_hosts=("127.0.0.1",), pkce="required", token_type="bearer",
@@ -103,4 +130,16 @@ SERVERS = [
         iss_in_answer=True, consent_for_offline=True, offline="offline_access", rotation="reuse ends all",
         resource="https://api.example.com",
         note="`resource` is wanted at the code exchange and at every refresh too"),
+    gitea("gitea", "Gitea", "https://gitea.example.com"),
+    gitea("forgejo", "Forgejo", "https://forgejo.example.com"),
+    vault("openbao", "OpenBao", "https://openbao.example.com"),
+    vault("vault", "HashiCorp Vault", "https://vault.example.com"),
+    StandIn(
+        "spring", "Spring Authorization Server", "Spring Authorization Server 7.1, as it answered (2026-11)",
+        parameters=(f"domain={SPRING}",), issuer=SPRING, authorize=f"{SPRING}/oauth2/authorize",
+        token=f"{SPRING}/oauth2/token", userinfo=f"{SPRING}/userinfo", jwks=f"{SPRING}/oauth2/jwks",
+        end_session=f"{SPRING}/connect/logout", redirects=LOOPBACK, redirect_hosts=("127.0.0.1",), pkce="required",
+        scopes=("openid", "profile", "email"), subset=("openid", "profile"), offline=NEVER, lifetime=300,
+        denial=("access_denied", "OAuth 2.0 Parameter: client_id"),
+        note="public clients get no refresh token, and cannot revoke"),
 ]
