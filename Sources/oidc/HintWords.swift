@@ -107,7 +107,9 @@ extension Hint.Advice {
         case .setMetadataURL: "set metadata_url, or give --issuer without {tenantid}"
         case .keepTenantsApart:
             "keep both sessions, one of them with --set account=NAME, or forget this one: oidc logout --local"
-        case .turnNonceOff: "if the provider's ID tokens never have a nonce, set nonce to off"
+        case .turnNonceOff:
+            "start again, as this answer may be another sign-in's; only if the provider never returns a nonce, set "
+                + "nonce to off"
         case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, leave max_age out"
         case .introspectAsOtherClient:
             "introspection needs a confidential client: set client_id and the secret of a client that may introspect "

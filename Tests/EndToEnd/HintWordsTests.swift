@@ -34,7 +34,9 @@ struct HintWordsTests {
                     + "oidc config set id_token_signed_response_alg=HS256"
             ),
             (
-                .advice(.turnNonceOff), "if the provider's ID tokens never have a nonce, set nonce to off"
+                .advice(.turnNonceOff),
+                "start again, as this answer may be another sign-in's; only if the provider never returns a nonce, "
+                    + "set nonce to off"
             ),
             (
                 .advice(.keepTenantsApart),

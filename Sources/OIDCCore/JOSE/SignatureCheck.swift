@@ -45,10 +45,10 @@ extension JWS {
                 found: quoted(name, unlike: SignatureAlgorithm.allCases.map(\.rawValue)))
         }
         if let allowed, !allowed.contains(where: { SignatureAlgorithm(joseName: $0) == algorithm }) {
-            let hasSignature = allowed.contains { ASCII.lowercased($0) != "none" }
+            let signing = allowed.filter { ASCII.lowercased($0) != "none" }
             let expected =
-                hasSignature
-                ? DisplayText.clean(allowed.joined(separator: ", "))
+                !signing.isEmpty
+                ? DisplayText.clean(signing.joined(separator: ", "))
                 : "an algorithm that the provider lists (it lists no signature algorithm)"
             throw HeaderRefusal("alg", expected: expected, found: quoted(name, unlike: allowed))
         }

@@ -65,6 +65,7 @@ public struct AuthorizationRequest: Sendable {
                 .authorization, "authorization_endpoint", expected: "an https URL", found: endpoint.text)
         }
         try metadata.requireS256()
+        try metadata.requirePlainRequests()
         let state = Redacted(Base64URL.encode(random(16)))
         let sendsNonce = sendsNonce && scope.contains("openid")
         let nonce = sendsNonce ? Redacted(Base64URL.encode(random(16))) : nil

@@ -33,6 +33,7 @@ extension ProviderMetadata {
         return remarks
     }
 
+    private static let signedRequests = "require_signed_request_object"
     private static let challengeMethods = "code_challenge_methods_supported"
     private static let algorithms = "id_token_signing_alg_values_supported"
 
@@ -57,6 +58,7 @@ extension ProviderMetadata {
         }
         if endpoints.contains(.authorization) {
             check(Self.challengeMethods) { () throws(OIDCError) in try requireS256() }
+            check(Self.signedRequests) { () throws(OIDCError) in try requirePlainRequests() }
         }
         if needsKeys {
             check(Self.algorithms) { () throws(OIDCError) in try requireKnownAlgorithm() }
@@ -71,6 +73,17 @@ extension ProviderMetadata {
         throw .protocolViolation(
             .authorization, Self.challengeMethods, expected: "S256 among them",
             found: methods.joined(separator: " "))
+    }
+
+    /// Checks that the provider takes requests that are not signed (RFC 9101 §10.5).
+    func requirePlainRequests() throws(OIDCError) {
+        guard raw[Self.signedRequests] == true else { return }
+        throw OIDCError(
+            .refused,
+            "authorize: \(Self.signedRequests): the provider takes only signed requests (RFC 9101), which are not "
+                + "supported",
+            hint: "ask the provider's operator to allow plain requests, or requests that are pushed",
+            stage: .authorization)
     }
 
     private func requireKnownAlgorithm() throws(OIDCError) {

@@ -51,10 +51,13 @@ extension ProviderMetadata {
     }
 
     /// Returns the error for another issuer. The hint suggests that issuer only if it differs by one slash, a
-    /// typo, or if it names the tenant in place of an alias or template (Entra ID: `consumers`, a domain).
+    /// typo; if it is below the expected one (UAA's is `…/uaa/oauth/token`, 2026-11); or if it names the tenant in
+    /// place of an alias or template (Entra ID: `consumers`, a domain).
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
         var hint = Hint.advice(.checkIssuerSpelling)
-        let isSlash = found == expected + "/" || found + "/" == expected
+        let base = expected.hasSuffix("/") ? expected : expected + "/"
+        let isBelow = WebURL.ofIssuer(found) != nil && found.utf8.starts(with: base.utf8)
+        let isSlash = isBelow || found + "/" == expected
         let isTenant =
             IssuerTemplate(expected)?.tenant(of: found) != nil
             || IssuerTemplate.tenant(of: found, unlike: expected).map(IssuerTemplate.isUUID) == true

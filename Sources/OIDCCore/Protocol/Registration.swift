@@ -117,6 +117,7 @@ package struct Registration: Sendable {
             if redirectURIs.count > 1, client.redirectURIs == [redirectURIs.joined(separator: "|")] {
                 client.redirectURIs = redirectURIs
             }
+            try client.check(for: self)
             return client
         }
     }
@@ -149,6 +150,8 @@ package struct RegisteredClient: Sendable {
     package let registrationAccessToken: Redacted<String>?
     package let registrationClientURI: WebURL?
     package fileprivate(set) var redirectURIs: [String]?
+    /// The grants that the provider registered; nil if it did not say.
+    let grantTypes: [String]?
 
     /// The longest client ID, in bytes, as it is part of every URL that the browser opens.
     package static let clientIDLimit = 2_048
@@ -174,6 +177,19 @@ package struct RegisteredClient: Sendable {
         registrationAccessToken = try answer.string("registration_access_token").map { Redacted($0) }
         registrationClientURI = try answer.string("registration_client_uri").flatMap { WebURL($0) }
         redirectURIs = try answer.strings("redirect_uris")
+        grantTypes = try answer.strings("grant_types")
+    }
+
+    /// Refuses a client without the code grant that was requested (RFC 7591 §3.2.1: the provider may replace what
+    /// was requested).
+    fileprivate func check(for registration: Registration) throws(OIDCError) {
+        let code = "authorization_code"
+        guard let grantTypes, registration.grantTypes.contains(code), !grantTypes.contains(code) else {
+            return
+        }
+        throw .protocolViolation(
+            .registration, "grant_types", expected: "\(code) among them",
+            found: grantTypes.isEmpty ? "none" : grantTypes.joined(separator: ", "))
     }
 }
 

@@ -99,7 +99,8 @@ enum TokenResponse {
             switch type {
             case .bearer: .advice(.allowUnboundTokens)
             case .dpop: .set(.dpop, to: "true")
-            default: isBound ? nil : .set(.tokenType, to: TokenType.bearer.name)
+            // A type of its own meaning must not be taken for another (RFC 6749 §7.1).
+            default: isBound || type.hasOtherMeaning ? nil : .set(.tokenType, to: TokenType.bearer.name)
             }
         throw .protocolViolation(
             .token, "token_type", expected: isBound ? "DPoP" : "Bearer", found: type.name, hint: hint)

@@ -25,6 +25,11 @@ public struct TokenType: Hashable, Sendable, CustomStringConvertible {
     /// `N_A`: the issued token is not an access token (RFC 8693 §2.2.1).
     public static let notApplicable = TokenType(known: "N_A")
 
+    /// Whether the name is a registered or drafted one that means something else than Bearer and DPoP.
+    var hasOtherMeaning: Bool {
+        ["mac", "pop", "n_a"].contains { ASCII.isSameIgnoringCase($0, name) }
+    }
+
     /// The name, in its usual spelling.
     public var description: String { name }
 }

@@ -17,8 +17,8 @@ struct CredentialDockerCommand: RunnableCommand {
         ],
         operands: [
             .optional(
-                \.action, "get|store|erase|list", "the operation",
-                completion: .values(["get", "store", "erase", "list"]))
+                \.action, "get|store|erase|list|version", "the operation",
+                completion: .values(["get", "store", "erase", "list", "version"]))
         ],
         options: [
             .flag(\.isSetup, "--setup", "print the lines for docker's configuration"),
@@ -34,7 +34,7 @@ struct CredentialDockerCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         guard !isSetup else { return }
-        guard let action, ["get", "store", "erase", "list"].contains(action) else {
+        guard let action, ["get", "store", "erase", "list", "version"].contains(action) else {
             let problem = action.map { "unknown operation \(UsageError.quoted($0))" } ?? "missing operation"
             throw UsageError("\(problem): get, store, erase or list")
         }
@@ -47,6 +47,7 @@ struct CredentialDockerCommand: RunnableCommand {
         case "list":
             let hosts = try context.settings(options).tools.dockerRegistries.checked()
             try context.console.output(DockerCredential.list(hosts).compact)
+        case "version": try context.console.output("docker-credential-oidc (oidc) v\(Version.number)")
         default: _ = try UserFile.readStandardInput(limit: 1 << 20)
         }
         return 0

@@ -91,6 +91,9 @@ struct DockerTests {
         #expect(try result.json()["Username"]?.string == "oauth2")
         let list = try world.run(["list"], as: link)
         #expect(list.output == #"{"registry.example.com":"oauth2","hub.example.com:5000":"me"}"# + "\n")
+        // The protocol's fifth word: NAME (PACKAGE) vVERSION.
+        let version = try world.run(["version"], as: link)
+        #expect(version.output.wholeMatch(of: /docker-credential-oidc \(oidc\) v\S+\n/) != nil, "\(version)")
         for action in ["store", "erase"] {
             let quiet = try world.run(
                 [action], input: #"{"ServerURL":"x","Username":"u","Secret":"s"}"#, as: link)

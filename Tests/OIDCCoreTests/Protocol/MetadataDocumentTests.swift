@@ -26,9 +26,10 @@ struct MetadataDocumentTests {
     }
 
     @Test(
-        "an issuer that differs by one slash is refused, and the hint has the one that was found",
+        "an issuer that differs by one slash, or is below, is refused, and the hint has the one that was found",
         arguments: [
             ("https://op.example", "https://op.example/"), ("https://op.example/", "https://op.example"),
+            ("https://op.example/uaa", "https://op.example/uaa/oauth/token"),
         ])
     func trailingSlash(_ expected: String, _ found: String) throws {
         let document = try Fixture.document(["issuer": .string(found)])

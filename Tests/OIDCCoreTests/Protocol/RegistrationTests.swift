@@ -201,6 +201,13 @@ struct RegistrationTests {
         #expect(error?.member == "client_id" && error?.message.contains("at most 2048") == true)
     }
 
+    @Test("a client that was registered without the code grant is refused")
+    func otherGrants() throws {
+        _ = try registered(#","grant_types":["authorization_code"]"#)
+        let error = Fixture.error { try registered(#","grant_types":["implicit"]"#) }
+        #expect(error?.member == "grant_types" && error?.message.contains("found implicit") == true)
+    }
+
     @Test("a secret expires when the answer says so, and zero means never")
     func expiry() throws {
         let second = try registered(#","client_secret":"s","client_secret_expires_at":1000"#)

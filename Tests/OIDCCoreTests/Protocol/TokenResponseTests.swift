@@ -272,10 +272,18 @@ struct TokenResponseTests {
 
     @Test(
         "without the setting, the hint names it",
-        arguments: ["", #","token_type":"""#, #","token_type":"mac""#, #","token_type":["x"]"#])
+        arguments: ["", #","token_type":"""#, #","token_type":"user""#, #","token_type":["x"]"#])
     func typeHint(_ member: String) {
         let error = Fixture.error { try read(#"{"access_token":"at"\#(member)}"#) }
         #expect(error?.kind == .refused && error?.hint == .set(.tokenType, to: "Bearer"))
+    }
+
+    @Test(
+        "the hint does not take a type of another meaning for Bearer (RFC 6749 §7.1)",
+        arguments: ["mac", "PoP"])
+    func otherMeaning(_ type: String) {
+        let error = Fixture.error { try read(#"{"access_token":"at","token_type":"\#(type)"}"#) }
+        #expect(error?.kind == .refused && error?.hint == nil)
     }
 
     @Test("a type that could break a header, or DPoP, is never assumed")
