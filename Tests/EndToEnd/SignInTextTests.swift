@@ -216,6 +216,29 @@ struct SignInTextTests {
         #expect(try scope("https://op.example") == "openid profile email offline_access")
     }
 
+    @Test(
+        "where offline_access keeps a session for longer, the sign-in says so, unless it was requested (Keycloak)"
+    )
+    func longerSession() throws {
+        func line(_ issuer: String, _ scope: String) throws -> String? {
+            let entry = try SettingsLoader.entry(.issuer, issuer, .option("--issuer"), named: "--issuer")
+            let settings = Settings(SettingLayers(profile: nil, entries: [entry]))
+            let session = try session { $0.requestedScope = Scope(scope) }
+            return Preset.matching(settings)?.longerSession(than: session)
+        }
+        let keycloak = "https://sso.example.org/realms/acme"
+        #expect(
+            try line(keycloak, "openid profile") == "--scope 'openid profile offline_access' keeps it 30 days"
+        )
+        #expect(try line(keycloak, "openid offline_access") == nil)
+        #expect(try line("https://acme.okta.com", "openid") == nil)
+        var summary = SignInSummary(
+            report: try report { $0.tokens.extra["refresh_expires_in"] = 1_800 }, longerSession: "X keeps it")
+        summary.localTime = { _ in nil }
+        #expect(
+            summary.text.contains("\n  ends   in 30 minutes unless used; X keeps it\n"), "\(summary.text)")
+    }
+
     @Test("--param adds to the parameters of the profile, and replaces one of the same name")
     func parameters() throws {
         let entries = [

@@ -216,7 +216,10 @@ struct LoginCommand: RunnableCommand {
             location: access.store.location(of: access.key), now: context.now)
         let isMarked =
             Terminal.isTerminal(.standardError) && Terminal.usesUnicode(environment: context.environment)
-        context.console.note { style in SignInSummary(report: report, style: style, isMarked: isMarked).text }
+        let longer = Preset.matching(provider.settings)?.longerSession(than: session)
+        context.console.note { style in
+            SignInSummary(report: report, style: style, longerSession: longer, isMarked: isMarked).text
+        }
         if let saved { context.console.note(saved.note) }
         if context.console.isJSON { try context.console.output(report.json) }
         return 0

@@ -25,6 +25,8 @@ struct Preset: Sendable {
     var refreshNeeds: Templates = [:]
     /// The option of the registration that enables refresh tokens.
     var refreshSwitch: String?
+    /// How many days a session lasts without use if it has `offline_access`, where refresh tokens come without it.
+    var offlineDays: Int?
     /// Whether a refresh must name the granted scope.
     var refreshNamesScope = false
     /// Other advice for the user, in one line.

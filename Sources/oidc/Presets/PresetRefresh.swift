@@ -9,6 +9,15 @@ extension PresetMatch {
         }
     }
 
+    /// Returns how to keep a session that ends soon unless it is used; nil if it lasts already.
+    func longerSession(than session: Session) -> String? {
+        guard let days = preset.offlineDays, let scope = session.requestedScope,
+            !scope.contains("offline_access")
+        else { return nil }
+        let wanted = scope.union(Scope("offline_access")).text
+        return "--scope \(ShellWord.quoted(wanted)) keeps it \(days) days"
+    }
+
     /// Returns a warning if a session cannot be refreshed although the provider issues refresh tokens. The
     /// hint is a sign-in that returns one, or the option to switch on.
     func refreshWarning(for session: Session, _ settings: Settings) -> Warning? {

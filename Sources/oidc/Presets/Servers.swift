@@ -13,6 +13,7 @@ extension Preset {
             // {domain}/admin/{realm}/console is for the realm's own administrators (26.7, 2026-11).
             registrationPage: "{domain}/admin/master/console/#/{realm}/clients",
             secret: .optional, flows: [.browser, .device, .paste],
+            offlineDays: 30,
             note: "the device flow is off until \"OAuth 2.0 Device Authorization Grant\" is switched on",
             source: "Keycloak: Server administration, OIDC clients"),
         Preset(

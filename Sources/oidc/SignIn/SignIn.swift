@@ -93,7 +93,7 @@ struct SignIn {
             browserSignIn.program = "oidc"
             browserSignIn.words = { $0.commandLine }
             do throws(OIDCError) { outcome = try browserSignIn.run(keep: keep) } catch {
-                throw error.namingRegistration(
+                throw withoutOfflineAccess(error, login.request.scope).namingRegistration(
                     at: known, redirectURL: known?.preset.redirect == .anyPort ? redirect.text : nil)
             }
         }
@@ -110,6 +110,18 @@ struct SignIn {
             throw error
         }
         return outcome.session
+    }
+
+    /// Returns the error with the scope without `offline_access` in its hint, if that is what was refused: Spring
+    /// Authorization Server answers `invalid_scope` (7.1), Keycloak `not_allowed` to users without the role
+    /// `offline_access` (26.7, 2026-11).
+    private func withoutOfflineAccess(_ failure: OIDCError, _ scope: Scope) -> OIDCError {
+        guard ["invalid_scope", "not_allowed"].contains(failure.oauthError), scope.contains("offline_access")
+        else { return failure }
+        var error = failure
+        let rest = scope.tokens.filter { $0 != "offline_access" }.joined(separator: " ")
+        error.hint = .text("\(provider.settings.loginLine) --scope \(ShellWord.quoted(rest))")
+        return error
     }
 
     /// Refuses a sign-in that nobody can finish: in a CI job without a terminal and a browser, it would only

@@ -5,6 +5,8 @@ import OIDCSystem
 struct SignInSummary {
     let report: SessionReport
     var style = TextStyle(isOn: false)
+    /// How to keep a session that ends soon unless it is used.
+    var longerSession: String?
     /// Whether to start with a check mark.
     var isMarked = false
     var localTime: (Instant) -> LocalTime? = { LocalTime($0) }
@@ -25,7 +27,8 @@ struct SignInSummary {
         var rows = report.session.key.resources.map { ("resource", $0) }
         rows += [("where", report.issuer + profile), ("until", expiry)]
         if report.canRefresh, let end = session.refreshEnd(at: report.now) {
-            rows.append(("ends", "\(clock(end) ?? TimeWords.relative(end, to: report.now)) unless used"))
+            let time = clock(end) ?? TimeWords.relative(end, to: report.now)
+            rows.append(("ends", "\(time) unless used" + (longerSession.map { "; \($0)" } ?? "")))
         }
         if let scope = session.grantedScope, !scope.isEmpty { rows.append(("scope", scope.text)) }
         return rows
