@@ -51,13 +51,14 @@ extension ProviderMetadata {
     }
 
     /// Returns the error for another issuer. The hint suggests that issuer only if it differs by one slash, a
-    /// typo; if it is below the expected one (UAA's is `…/uaa/oauth/token`, 2026-11); or if it names the tenant in
+    /// typo; if it is below the path of the expected one (UAA's is `…/uaa/oauth/token`, 2026-11); or if it names the tenant in
     /// place of an alias or template (Entra ID: `consumers`, a domain).
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
         var hint = Hint.advice(.checkIssuerSpelling)
-        let base = expected.hasSuffix("/") ? expected : expected + "/"
-        let isBelow = WebURL.ofIssuer(found) != nil && found.utf8.starts(with: base.utf8)
-        let isSlash = isBelow || found + "/" == expected
+        let isBelow =
+            WebURL.ofIssuer(expected)?.path.utf8.count ?? 0 > 1 && WebURL.ofIssuer(found) != nil
+            && found.utf8.starts(with: "\(expected)/".utf8)
+        let isSlash = isBelow || found == expected + "/" || found + "/" == expected
         let isTenant =
             IssuerTemplate(expected)?.tenant(of: found) != nil
             || IssuerTemplate.tenant(of: found, unlike: expected).map(IssuerTemplate.isUUID) == true

@@ -304,7 +304,8 @@ struct ProxyExecTests {
             print(urllib.request.urlopen(os.environ["OIDC_PROXY_URL"] + "x").read().decode())
             print("token", subprocess.run([sys.argv[1], "token"], capture_output=True).returncode)
             print("run", os.listdir(os.environ["XDG_RUNTIME_DIR"]))
-            print("key", len(open(os.environ["HOME"] + "/key.pem", "rb").read()))
+            try: print("key", open(os.environ["HOME"] + "/key.pem").read())
+            except OSError: print("no key")
             others = [open(f"/proc/{n}/comm").read() for n in os.listdir("/proc") if n.isdigit()]
             print("others", [name for name in others if name == "oidc\\n"])
             """
@@ -313,7 +314,7 @@ struct ProxyExecTests {
                 "exec", "--isolate", "--proxy", "\(api.origin)/v1", "--set",
                 "private_key_file=\(world.home)/key.pem", "--", "python3", "-c", script, Program.path,
             ], ["XDG_RUNTIME_DIR": runtime])
-        #expect(result.output == "hello\ntoken 2\nrun []\nkey 0\nothers []\n", "\(result)")
+        #expect(result.output == "hello\ntoken 2\nrun []\nno key\nothers []\n", "\(result)")
         #expect(result.code == 0 && result.errors == "")
     }
 

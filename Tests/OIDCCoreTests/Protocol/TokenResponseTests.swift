@@ -133,7 +133,8 @@ struct TokenResponseTests {
         ])
     func broken(_ body: String, _ message: String) {
         var expected = Fixture.refused(message, .token)
-        if message.contains("token_type") { expected.hint = .set(.tokenType, to: "Bearer") }
+        let isOther = message.hasSuffix("found mac") || message.hasSuffix("found N_A")
+        if message.contains("token_type"), !isOther { expected.hint = .set(.tokenType, to: "Bearer") }
         #expect(throws: expected) { try read(body) }
     }
 

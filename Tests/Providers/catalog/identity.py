@@ -131,7 +131,8 @@ IDENTITY = [
         userinfo=f"{PING}/userinfo", jwks=f"{PING}/jwks", revocation=f"{PING}/revoke",
         introspection=f"{PING}/introspect",
         end_session=f"{PING}/signoff", methods=("none", "client_secret_basic", "client_secret_post", "private_key_jwt"),
-        pkce="required", scopes=(*PLAIN, "address", "phone"), rotation="reuse ends all"),
+        redirects=LOOPBACK, redirect_hosts=("127.0.0.1",), pkce="required", scopes=(*PLAIN, "address", "phone"),
+        rotation="reuse ends all"),
     StandIn(
         "onelogin", "OneLogin", "OneLogin: OpenID Connect API and metadata; authorization code flow with PKCE",
         parameters=("subdomain=example",), issuer=ONELOGIN, authorize=f"{ONELOGIN}/auth", token=f"{ONELOGIN}/token",
