@@ -214,6 +214,10 @@ struct SignInTextTests {
         #expect(try scope("https://sso.example.org/realms/acme") == "openid profile email")
         #expect(try scope("https://acme.okta.com") == "openid profile email offline_access")
         #expect(try scope("https://op.example") == "openid profile email offline_access")
+        #expect(Preset.matching(issuer: "https://sso.example.org/realms/acme")?.needsOfflineScope == false)
+        let choice = try ScopeChoice(server: metadata, needsOfflineAccess: false)
+        #expect(!choice.addsOfflineAccess && choice.scope.isEmpty)
+        #expect(try ScopeChoice(server: metadata).scope.text == "offline_access")
     }
 
     @Test(

@@ -119,6 +119,7 @@ package struct TokenRefresh: Sendable {
         case .own, .wider:
             refreshed.tokens.access = tokens.access
             refreshed.tokens.extra = ExtraMembers.merged(refreshed.tokens.extra, tokens.extra)
+            warnings += answer.successor.audienceWarning(of: tokens.access).map { [$0] } ?? []
             let before = answer.successor.tokens.access.scope
             refreshed.tokens.access.scope =
                 before.map { tokens.access.scope?.separated(as: $0) ?? $0 } ?? tokens.access.scope
@@ -205,6 +206,20 @@ package struct TokenRefresh: Sendable {
         }
         session.keep(access, scope: scope, resources: resources)
         return access
+    }
+}
+
+extension Session {
+    /// The warning if a refreshed token is no longer for a resource or audience that the session's token was for. It
+    /// is stored all the same, as its successor cannot be had otherwise.
+    fileprivate func audienceWarning(of access: AccessToken) -> Warning? {
+        guard let found = access.audience, let before = tokens.access.audience else { return nil }
+        let wanted = (sendsResources == true ? requestedResources : []) + [key.audience].compactMap { $0 }
+        let lost = wanted.filter { before.contains($0) && !found.contains($0) }
+        guard !lost.isEmpty else { return nil }
+        return Warning(
+            "the refreshed access token's aud is \(DisplayText.clean(found.joined(separator: " "))), no longer "
+                + DisplayText.clean(lost.joined(separator: " ")))
     }
 }
 

@@ -23,10 +23,12 @@ package struct ScopeChoice: Hashable, Sendable {
     ///
     /// The caller's scope is never changed. To any other, `offline_access` is added if the authorization
     /// server lists it; if the server does not, it is removed from the resource's list. If `isForUser` is
-    /// false, it is always left out, as no refresh token is issued and servers refuse the scope.
+    /// false, it is always left out, as no refresh token is issued and servers refuse the scope. It is not added
+    /// if `needsOfflineAccess` is false: the server is known to issue refresh tokens without it.
     package init(
         caller: Scope? = nil, challenge: ResourceChallenge = ResourceChallenge(),
-        resource: ProtectedResourceMetadata? = nil, server: ProviderMetadata, isForUser: Bool = true
+        resource: ProtectedResourceMetadata? = nil, server: ProviderMetadata, isForUser: Bool = true,
+        needsOfflineAccess: Bool = true
     ) throws(OIDCError) {
         let isOfflineListed =
             isForUser && server.scopesSupported?.contains(ScopeChoice.offlineAccess) == true
@@ -43,7 +45,8 @@ package struct ScopeChoice: Hashable, Sendable {
         } else {
             chosen = (Scope(""), .server)
         }
-        let addsOffline = isOfflineListed && !chosen.scope.contains(ScopeChoice.offlineAccess)
+        let addsOffline =
+            isOfflineListed && needsOfflineAccess && !chosen.scope.contains(ScopeChoice.offlineAccess)
         if addsOffline { chosen.scope = chosen.scope.union(Scope(ScopeChoice.offlineAccess)) }
         do throws(OIDCError) { chosen.scope = try ResourceChallenge.checked(chosen.scope) } catch {
             var error = error

@@ -153,6 +153,11 @@ struct StoreChecks {
                     hint: provider.settings.scopedLoginLine)
             }
             try SessionAccess(provider).checkAvailable(session)
+            if !report.canRefresh, session.tokens.access.expiresAt != nil {
+                return Finding(
+                    "session", .warning, "no refresh token: the token is valid \(report.validity)",
+                    hint: provider.settings.scopedLoginLine)
+            }
             return Finding("session", .ok, "the token is valid \(report.validity)")
         } catch {
             return Finding("session", error)

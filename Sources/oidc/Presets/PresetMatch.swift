@@ -48,6 +48,13 @@ extension Preset {
         return fits.min { $0.difference < $1.difference }?.match
     }
 
+    /// Returns the preset of the provider with this issuer.
+    static func matching(issuer: String) -> PresetMatch? {
+        let entry = SettingLayers.Entry(
+            setting: .issuer, value: .string(issuer), origin: .option(Setting.issuer.name))
+        return matching(Settings(SettingLayers(profile: nil, entries: [entry])))
+    }
+
     /// The preset's settings, and those for special values of its parameters.
     private var variants: [Templates] { [settings] + parameters.flatMap { $0.special.map(\.value) } }
 

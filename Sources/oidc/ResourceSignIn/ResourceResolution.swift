@@ -251,7 +251,8 @@ struct ResourceResolution {
         let choice = try ScopeChoice(
             caller: caller,
             challenge: remembered.map { ResourceChallenge(scope: $0) } ?? found.challenge,
-            resource: found.metadata, server: server, isForUser: grant.needsUser)
+            resource: found.metadata, server: server, isForUser: grant.needsUser,
+            needsOfflineAccess: Preset.matching(issuer: server.issuer ?? "")?.needsOfflineScope != false)
         let reason =
             switch choice.source {
             case .caller: "of the settings"

@@ -62,6 +62,29 @@ struct TokenRefreshTests {
         }
     }
 
+    @Test("a refreshed token that is no longer for the session's audience is stored, with a warning")
+    func otherAudience() throws {
+        let (provider, signedIn) = try InMemoryProvider.signedIn()
+        func token(_ audience: String) -> String {
+            let part = { (text: String) in Base64URL.encode(Array(text.utf8)) }
+            return "\(part(#"{"alg":"RS256"}"#)).\(part(#"{"aud":"\#(audience)"}"#)).c2ln"
+        }
+        var session = signedIn
+        session.key.audience = "api"
+        session.tokens.access.token = Redacted(token("api"))
+        for (audience, warns) in [("api", false), ("other", true)] {
+            let body = #"{"access_token":"\#(token(audience))","token_type":"Bearer"}"#
+            provider.intercept { _ in
+                HTTPResponse(
+                    status: 200, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                    body: Array(body.utf8))
+            }
+            let outcome = try Self.refresh(provider, session).refresh(session, for: .own)
+            #expect(outcome.session.tokens.access.token.revealed == token(audience))
+            #expect(outcome.warnings.contains { $0.message.hasSuffix("is other, no longer api") } == warns)
+        }
+    }
+
     @Test("the nonce of the sign-in is kept, also if an ID token in between has none (OIDC Core §12.2)")
     func nonce() throws {
         let (provider, signedIn) = try InMemoryProvider.signedIn()
