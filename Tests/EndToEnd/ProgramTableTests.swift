@@ -22,7 +22,7 @@ struct ProgramTableTests {
         known.formUnion(
             program.otherNames().keys.compactMap { $0.split(separator: " ").last.map(String.init) })
         known.formUnion(["--complete"])
-        // Options of other programs: docker, git, kubectl.
+        // Options of other programs: docker, git, kubectl, bubblewrap, env.
         known.formUnion(["--global", "--replace-all", "--add", "--user", "--from-file"])
         // Options of bubblewrap and env.
         known.formUnion([

@@ -33,6 +33,14 @@ package struct StateDirectories {
             ?? base("XDG_CONFIG_HOME", ".config").map { StateDirectories.join($0, "oidc/config.json") }
     }
 
+    /// Creates the directories of this program that are missing, as far as it may: what is mounted over them hides
+    /// what is stored there later.
+    package func createAll() {
+        let folder = configuration.map { FilePath.split($0).directory }
+        let own = folder.flatMap { FilePath.split($0).name == "oidc" ? $0 : nil }
+        for path in [state, cache, own].compactMap({ $0 }) { _ = try? PrivateDirectory.create(path) }
+    }
+
     private func value(_ name: String) -> String? {
         environment[name].flatMap { $0.isEmpty ? nil : $0 }
     }

@@ -109,7 +109,7 @@ extension Preset {
         vault("vault", "HashiCorp Vault", "https://vault.example.com"),
         Preset(
             name: "spring", title: "Spring Authorization Server",
-            parameters: [PresetParameter("domain", "https://auth.example.org", .issuer, "the issuer")],
+            parameters: [PresetParameter("domain", "https://auth.example.com", .issuer, "the issuer")],
             // It refuses localhost, and offline_access as an unknown scope.
             settings: [.issuer: "{domain}", .scope: "openid profile", .prompt: "off"],
             application: "a client with ClientAuthenticationMethod.NONE and requireProofKey(true)",

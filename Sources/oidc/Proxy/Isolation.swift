@@ -28,6 +28,7 @@ struct Isolation {
                 hint: "install the package bubblewrap")
         }
         let own = StateDirectories(environment: environment)
+        own.createAll()
         let configuration = context.settingsLoader.path
         // A configuration elsewhere, such as the working directory, is hidden without its directory.
         let parent = configuration.map { FilePath.split($0).directory }

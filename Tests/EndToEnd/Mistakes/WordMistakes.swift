@@ -13,7 +13,7 @@ extension Mistake {
         Mistake("man settings", "\"settings\" is not a command", "oidc help settings"),
         Mistake("man config sett", "did you mean oidc config set?", "oidc help config set"),
         Mistake(
-            "config init gitea", "unknown provider \"gitea\"; any other works by its URL",
+            "config init gogs", "unknown provider \"gogs\"; any other works by its URL",
             "oidc config init --issuer URL --client-id ID"),
         Mistake("config init azure", "unknown provider \"azure\", did you mean entra?", "oidc help entra"),
         Mistake("login azure", "did you mean entra?", "oidc login entra"),

@@ -294,27 +294,28 @@ struct ProxyExecTests {
         let api = try world.serve { _ in HTTPResponse(status: 200, body: Array("hello".utf8)) }
         let runtime = world.home + "/run"
         try FileManager.default.createDirectory(atPath: runtime, withIntermediateDirectories: true)
-        try world.configure(["issuer": .string(world.issuer), "client_id": "demo"])
-        try world.signIn()
-        for (name, text) in [("run/bus", "socket"), ("key.pem", "private")] {
-            try Data(text.utf8).write(to: URL(fileURLWithPath: world.home + "/" + name))
-        }
+        // Its first token is stored where no directory is yet.
+        let client = world.machine.filter { $0.key != "OIDC_CLIENT_SECRET" }
+        try Data("demo-secret".utf8).write(to: URL(fileURLWithPath: world.home + "/secret"))
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o600], ofItemAtPath: world.home + "/secret")
+        try Data("socket".utf8).write(to: URL(fileURLWithPath: runtime + "/bus"))
         let script = """
             import os, subprocess, sys, urllib.request
             print(urllib.request.urlopen(os.environ["OIDC_PROXY_URL"] + "x").read().decode())
-            print("token", subprocess.run([sys.argv[1], "token"], capture_output=True).returncode)
+            print("token", subprocess.run([sys.argv[1], "token"], capture_output=True).stdout)
             print("run", os.listdir(os.environ["XDG_RUNTIME_DIR"]))
-            try: print("key", open(os.environ["HOME"] + "/key.pem").read())
-            except OSError: print("no key")
+            try: print("secret", open(os.environ["HOME"] + "/secret").read())
+            except OSError: print("no secret")
             others = [open(f"/proc/{n}/comm").read() for n in os.listdir("/proc") if n.isdigit()]
             print("others", [name for name in others if name == "oidc\\n"])
             """
         let result = try world.run(
             [
                 "exec", "--isolate", "--proxy", "\(api.origin)/v1", "--set",
-                "private_key_file=\(world.home)/key.pem", "--", "python3", "-c", script, Program.path,
-            ], ["XDG_RUNTIME_DIR": runtime])
-        #expect(result.output == "hello\ntoken 2\nrun []\nno key\nothers []\n", "\(result)")
+                "client_secret_file=\(world.home)/secret", "--", "python3", "-c", script, Program.path,
+            ], client.merging(["XDG_RUNTIME_DIR": runtime]) { $1 })
+        #expect(result.output == "hello\ntoken b''\nrun []\nno secret\nothers []\n", "\(result)")
         #expect(result.code == 0 && result.errors == "")
     }
 
@@ -360,17 +361,4 @@ struct ProxyExecTests {
             ["sh", "-c", script, "sh", ToolWorld.program], world.machine, as: "/usr/bin/env")
         #expect(difference.output == "" && difference.errors == "", "\(difference)")
     }
-}
-
-private enum Isolation {
-    /// Whether bubblewrap is installed here and may make namespaces.
-    static let isPossible: Bool = {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/bwrap")
-        process.arguments = ["--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--", "true"]
-        process.standardError = nil
-        guard (try? process.run()) != nil else { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
-    }()
 }

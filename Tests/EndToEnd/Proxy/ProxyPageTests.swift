@@ -98,10 +98,13 @@ struct ProxyPageTests {
         for block in ReadmeBlock.blocks(of: try ReadmeBlock.page("Proxy")) {
             let program = block.text.contains("pip ") ? "pip" : block.text.contains("npm ") ? "npm" : "sh"
             guard Installed.programs(program) else { continue }
+            guard !block.text.contains("--isolate") || Isolation.isPossible else { continue }
             sections.insert(block.section)
             let result = try services.run(block)
             #expect(result.code == 0, "\(block.text)\n\(result)")
             switch (block.section, program) {
+            case _ where block.text.contains("--isolate"):
+                #expect(result.output == "{\"name\":\"alice\"}no token here\n")
             case ("curl", _): #expect(result.output == "{\"name\":\"alice\"}")
             case ("A client that was generated from OpenAPI", _): #expect(result.output == "alice\n")
             case (_, "pip"):
@@ -115,4 +118,17 @@ struct ProxyPageTests {
         }
         #expect(sections.count >= 4)
     }
+}
+
+enum Isolation {
+    /// Whether bubblewrap is installed here and may make namespaces.
+    static let isPossible: Bool = {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/bwrap")
+        process.arguments = ["--dev-bind", "/", "/", "--proc", "/proc", "--unshare-pid", "--", "true"]
+        process.standardError = nil
+        guard (try? process.run()) != nil else { return false }
+        process.waitUntilExit()
+        return process.terminationStatus == 0
+    }()
 }

@@ -95,7 +95,7 @@ struct IDTokenTests {
         var rules = Sample.rules
         rules.allowedAlgorithms = ["RS256", "none", "HS256"]
         let keys = RotatingKeys(try Sample.publicKeys(.p256, .rsa2048))
-        #expect(throws: Sample.untrusted("alg: expected RS256, none, HS256, found \"ES256\"")) {
+        #expect(throws: Sample.untrusted("alg: expected RS256, HS256, found \"ES256\"")) {
             try Sample.validate(try Sample.token(), rules, keys: keys)
         }
         #expect(throws: Sample.untrusted("alg: expected a signature algorithm, found \"none\"")) {
