@@ -47,11 +47,15 @@ package enum IPv4Host {
 
     private static func number(_ text: Substring.UTF8View) -> UInt64? {
         let text = String(Substring(text))
-        guard text.utf8.count <= 16 else { return nil }
-        if text.hasPrefix("0x") { return text.utf8.count == 2 ? 0 : UInt64(text.dropFirst(2), radix: 16) }
-        guard text.utf8.allSatisfy({ ASCII.isDigit($0) }) else { return nil }
-        return text.utf8.first == UInt8(ascii: "0") && text.utf8.count > 1
-            ? UInt64(text, radix: 8) : UInt64(text)
+        let isHexadecimal = text.hasPrefix("0x")
+        let digits = isHexadecimal ? text.dropFirst(2) : text[...]
+        let isDigit: (UInt8) -> Bool = { isHexadecimal ? ASCII.isHexDigit($0) : ASCII.isDigit($0) }
+        guard isHexadecimal || !digits.isEmpty, digits.utf8.allSatisfy(isDigit) else { return nil }
+        // Any number of zeros may come first.
+        let significant = digits.drop { $0 == "0" }
+        guard !significant.isEmpty else { return 0 }
+        let isOctal = !isHexadecimal && significant.utf8.count < digits.utf8.count
+        return UInt64(significant, radix: isHexadecimal ? 16 : isOctal ? 8 : 10)
     }
 
     static func isThisMachine(_ address: UInt32) -> Bool { address >> 24 == 127 || address == 0 }

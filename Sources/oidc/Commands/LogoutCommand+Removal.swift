@@ -27,8 +27,7 @@ extension LogoutCommand {
         var removal: Removal?
         var isMissing = false
         do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
-            // An unreadable session is removed too, unless its store is unreachable.
-            guard error.kind != .unreachable, error.kind != .interrupted else { throw error }
+            guard !leavesSession(error) else { throw error }
         }
         // For a missing session, nothing is created, not even a lock.
         if isMissing {
@@ -60,9 +59,14 @@ extension LogoutCommand {
         return error
     }
 
+    /// Whether a session stays because its store cannot be reached. One that cannot be read is removed.
+    private func leavesSession(_ error: OIDCError) -> Bool {
+        error.kind == .interrupted || error.kind == .unreachable && !error.isOfOldRecord
+    }
+
     private func remove(_ key: SessionKey, from store: any SessionStoring) -> Removal {
         var removal = Removal(content: Result { () throws(OIDCError) in try store.load(key) })
-        if case .failure(let error) = removal.content, [.unreachable, .interrupted].contains(error.kind) {
+        if case .failure(let error) = removal.content, leavesSession(error) {
             removal.failure = error
             return removal
         }

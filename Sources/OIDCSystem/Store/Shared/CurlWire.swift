@@ -92,6 +92,8 @@ final class CurlWire: Wire, @unchecked Sendable {
 
     func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
         while true {
+            if Interruption.pending != nil { throw .interrupted }
+            guard MonotonicTime.now() < deadline else { throw .slow }
             var count = 0
             var code: Int32 = 0
             let bytes = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, filled in

@@ -137,7 +137,11 @@ final class RedisLink: Sendable {
         guard !url.hosts.isEmpty else { return SharedStoreURL.Host(name: "", port: 0) }
         let host = url.hosts[state.index % url.hosts.count]
         guard let master = url.master else { return host }
-        return try RedisSentinel.master(master, at: open(host, until: deadline), until: deadline)
+        let named = try RedisSentinel.master(master, at: open(host, until: deadline), until: deadline)
+        guard !named.name.isEmpty, named.name.utf8.allSatisfy(SharedStoreURL.Host.allows),
+            url.mayRedirect(to: named)
+        else { throw .broken("names a master elsewhere, which gets no password without TLS") }
+        return named
     }
 
     /// The commands that start a connection.

@@ -4,8 +4,10 @@ import OIDCCore
 /// for ever that there are more.
 struct SharedListing {
     static let pageLimit = 50_000
-    static let byteLimit = 64 << 20
+    static let byteLimit = 16 << 20
     static let timeLimit = Duration.seconds(30)
+    /// How long the sessions that were listed are read.
+    static let readingLimit = Duration.seconds(60)
 
     private let server: String
     private let deadline: MonotonicTime

@@ -83,10 +83,12 @@ final class SharedRecords: Sendable {
 
     /// Reads a listed session by the stem of its name; returns nil if it no longer exists.
     func listed(_ stem: String) throws(OIDCError) -> Session? {
+        let newest = newest(stem)
         guard let value = try engine.read(SharedRecords.name(.session, stem)) else { return nil }
         let (record, plain) = try opened(value.bytes, .session, stem)
         let session = try parsed(plain, record, stem)
         guard session.key.fileStem == stem else { throw fault(.otherKey, stem) }
+        try check(record.version, after: newest, stem)
         return session
     }
 
@@ -204,6 +206,12 @@ final class SharedRecords: Sendable {
     private func fault(_ fault: SessionFault, _ stem: String) -> OIDCError {
         fault.recordError(location(stem))
     }
+}
+
+extension OIDCError {
+    /// Whether a store's server returned an older record than before. A sign-in replaces it, and a sign-out removes
+    /// it.
+    package var isOfOldRecord: Bool { kind == .unreachable && stage == .store && hint == .signIn }
 }
 
 extension SessionFault {

@@ -113,8 +113,16 @@ package final class SharedSessionStore: SessionStoring {
         let prefix = SharedRecords.name(.session, "")
         var entries: [StoredSession] = []
         var wasUnreachable = false
+        let deadline = MonotonicTime.now().adding(milliseconds: SharedListing.readingLimit.milliseconds)
         for name in try engine.names(prefix).sorted() where !name.hasSuffix(SharedSessionStore.probe) {
             let stem = String(name.dropFirst(prefix.utf8.count))
+            guard MonotonicTime.now() < deadline else {
+                // A server may name any number of sessions, and take its time with each.
+                let error = OIDCError.sharedStore(engine.description, "takes too long to list all sessions")
+                entries.append(
+                    StoredSession(name: stem, location: records.location(stem), content: .failure(error)))
+                break
+            }
             do throws(OIDCError) {
                 let listed = try records.listed(stem)
                 wasUnreachable = false
@@ -134,12 +142,16 @@ package final class SharedSessionStore: SessionStoring {
     }
 
     package func remove(_ stored: StoredSession) throws(OIDCError) {
-        // Throws for a record that cannot be opened: machines with another key may have written it.
-        let key = try stored.content.get().key
-        remember(nil, key)
+        do throws(OIDCError) {
+            let key = try stored.content.get().key
+            remember(nil, key)
+            removePending(key)
+        } catch {
+            // A record that cannot be opened stays: machines with another key may have written it.
+            guard error.isOfOldRecord else { throw error }
+        }
         try engine.remove(SharedRecords.name(.session, stored.name))
         try engine.remove(SharedRecords.name(.failure, stored.name))
-        removePending(key)
         records.noteRemoval(stored.name)
     }
 

@@ -225,8 +225,8 @@ extension SharedStoreURL {
         return (1..<8).contains(password.revealed.utf8.count)
     }
 
-    /// Returns whether the user and the password may be sent to a server that another one named, by a redirect
-    /// or as a member of its cluster. With TLS, its certificate is checked like that of any server; without,
+    /// Returns whether the user and the password may be sent to a server that another one named, by a redirect,
+    /// as a master or as a member of its cluster. With TLS, its certificate is checked like that of any server; without,
     /// nothing is checked, so they do not leave this machine if the store is on it.
     func mayRedirect(to host: Host) -> Bool {
         isSecure || host.isLoopback || !hosts.allSatisfy(\.isLoopback)

@@ -24,6 +24,9 @@ enum WireWait {
         for descriptor: Int32, _ direction: Poll.Direction, until deadline: MonotonicTime
     ) throws(WireFault) {
         while true {
+            // First, as a peer that sends a little all the time is always ready.
+            if Interruption.pending != nil { throw .interrupted }
+            guard MonotonicTime.now() < deadline else { throw .slow }
             var interests = [Poll.Interest(descriptor, direction)]
             if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor {
                 interests.append(Poll.Interest(wakeUp, .reading))
@@ -31,8 +34,6 @@ enum WireWait {
             // Checks twice a second, as an interruption without a signal does not wake this up.
             Poll.wait(&interests, until: min(deadline, .now().adding(milliseconds: 500)))
             if !interests[0].ready.isEmpty { return }
-            if Interruption.pending != nil { throw .interrupted }
-            guard MonotonicTime.now() < deadline else { throw .slow }
         }
     }
 }

@@ -216,6 +216,35 @@ struct RedisTests {
         #expect(refusal?.message.contains("not on this machine") == true, "\(String(describing: refusal))")
     }
 
+    @Test("a master that a sentinel names elsewhere gets no password without TLS")
+    func masterElsewhere() throws {
+        let sentinel = try server { _ in "*2\r\n$9\r\n192.0.2.1\r\n$4\r\n6379\r\n" }
+        let url = try SharedStoreURL("redis://:hunter2@127.0.0.1:\(sentinel.port)/0?sentinel=main")
+        let engine = RedisEngine(url, CurlConfiguration())
+        let refusal = failure { () throws(OIDCError) in try engine.read("session/x") }
+        #expect(refusal?.message.contains("master elsewhere") == true, "\(String(describing: refusal))")
+    }
+
+    @Test("an answer that does not end is given up at the deadline, though its server always sends something")
+    func dripping() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.read() != nil else { return }
+            peer.write("+OK\r\n")
+            guard peer.read() != nil else { return }
+            peer.write("$60000\r\n")
+            for _ in 0..<400 {
+                peer.write(String(repeating: "x", count: 20))
+                Thread.sleep(forTimeInterval: 0.02)
+            }
+        }
+        let begin = MonotonicTime.now()
+        let refusal = failure { () throws(OIDCError) in try engine(server.port, seconds: 1).read("session/x")
+        }
+        #expect(
+            refusal?.kind == .unreachable && begin.adding(seconds: 6) > .now(),
+            "\(String(describing: refusal))")
+    }
+
     @Test("a list that does not end is refused, in bounded time and memory")
     func endless() throws {
         let count = Mutex(0)

@@ -101,7 +101,12 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == nil)
         engine[record] = last
         let refusal = failure { () throws(OIDCError) in try process().load(.example) }
-        #expect(refusal?.kind == .unreachable && refusal?.hint == .signIn)
+        #expect(refusal?.kind == .unreachable && refusal?.isOfOldRecord == true)
+        // Nor is it listed as one, and a sign-out removes it.
+        let listed = try process().all()
+        #expect(listed.count == 1 && listed[0].session == nil)
+        try process().remove(listed[0])
+        #expect(engine[record] == nil)
         // The next sign-in, here or on a machine that has never seen the session, is newer than the removal.
         time.withLock { $0 = $0.adding(2) }
         engine[record] = nil
