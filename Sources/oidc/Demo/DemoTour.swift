@@ -160,7 +160,7 @@ extension DemoTour {
             return
         }
         try step(7, "POST \(endpoint.path) with the refresh token, as oidc logout does.")
-        try environment.transport.perform(
+        _ = try environment.transport.perform(
             try Revocation.call(
                 token, hint: .refreshToken, at: endpoint, client: Client(id: session.key.clientID),
                 now: environment.now(), random: environment.random))
