@@ -41,7 +41,7 @@ struct EndpointFaultTests {
                     token, hint: nil, at: url, client: client, now: provider.now, random: { Random.bytes($0) }
                 ))
         case .revocation:
-            try answer(
+            _ = try answer(
                 try Revocation.call(
                     token, hint: nil, at: url, client: client, now: provider.now, random: { Random.bytes($0) }
                 ))
