@@ -124,7 +124,7 @@ struct RegistrationManagementTests {
         let world = try ToolWorld()
         let file = "\(world.home)/key.pem"
         let key = try SampleKeys.key(.p256)
-        FileManager.default.createFile(
+        _ = FileManager.default.createFile(
             atPath: file, contents: Data(key.pem), attributes: [.posixPermissions: 0o600])
         let result = try world.run([
             "register", "--issuer", world.issuer, "--set", "client_auth=private_key_jwt", "--set",
