@@ -22,8 +22,10 @@ struct ProgramTableTests {
         known.formUnion(
             program.otherNames().keys.compactMap { $0.split(separator: " ").last.map(String.init) })
         known.formUnion(["--complete"])
-        // Options of other programs: docker, git, kubectl, bubblewrap, env.
-        known.formUnion(["--global", "--replace-all", "--add", "--user", "--from-file"])
+        // Options of other programs: docker, git, kubectl, pip.
+        known.formUnion([
+            "--global", "--replace-all", "--add", "--user", "--from-file", "--keyring-provider",
+        ])
         // Options of bubblewrap and env.
         known.formUnion([
             "--tmpfs", "--ro-bind", "--dev-bind", "--proc", "--unshare-pid", "--die-with-parent",
