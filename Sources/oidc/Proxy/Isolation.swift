@@ -34,7 +34,15 @@ struct Isolation {
         let parent = configuration.map { FilePath.split($0).directory }
         let folder = parent.flatMap { FilePath.split($0).name == "oidc" ? $0 : nil }
         let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        directories = [own.state, own.cache, folder, runtime].compactMap { $0.flatMap(UserFile.resolved) }
+        // Without these variables, the command would use the usual places.
+        let variables = context.environment
+        let usual = [["OIDC_"], ["OIDC_", "XDG_"]].flatMap { prefixes -> [String?] in
+            let place = StateDirectories(
+                environment: variables.filter { name in !prefixes.contains { name.hasPrefix($0) } })
+            return [place.state, place.cache, place.configuration.map { FilePath.split($0).directory }]
+        }
+        directories = ([own.state, own.cache, folder, runtime] + usual)
+            .compactMap { $0.flatMap(UserFile.resolved) }
         let named =
             try Isolation.secretFiles(provider)
             + (folder == nil ? [configuration].compactMap { $0 } : [])

@@ -300,6 +300,11 @@ struct ProxyExecTests {
         try FileManager.default.setAttributes(
             [.posixPermissions: 0o600], ofItemAtPath: world.home + "/secret")
         try Data("socket".utf8).write(to: URL(fileURLWithPath: runtime + "/bus"))
+        let usual = world.home + "/.config/oidc"
+        try FileManager.default.createDirectory(atPath: usual, withIntermediateDirectories: true)
+        for path in [usual + "/config.json", world.home + "/other.json"] {
+            try Data("{}".utf8).write(to: URL(fileURLWithPath: path))
+        }
         let script = """
             import os, subprocess, sys, urllib.request
             print(urllib.request.urlopen(os.environ["OIDC_PROXY_URL"] + "x").read().decode())
@@ -307,6 +312,7 @@ struct ProxyExecTests {
             print("run", os.listdir(os.environ["XDG_RUNTIME_DIR"]))
             try: print("secret", open(os.environ["HOME"] + "/secret").read())
             except OSError: print("no secret")
+            print("usual", os.listdir(os.environ["HOME"] + "/.config/oidc"))
             others = [open(f"/proc/{n}/comm").read() for n in os.listdir("/proc") if n.isdigit()]
             print("others", [name for name in others if name == "oidc\\n"])
             """
@@ -314,8 +320,9 @@ struct ProxyExecTests {
             [
                 "exec", "--isolate", "--proxy", "\(api.origin)/v1", "--set",
                 "client_secret_file=\(world.home)/secret", "--", "python3", "-c", script, Program.path,
-            ], client.merging(["XDG_RUNTIME_DIR": runtime]) { $1 })
-        #expect(result.output == "hello\ntoken b''\nrun []\nno secret\nothers []\n", "\(result)")
+            ],
+            client.merging(["XDG_RUNTIME_DIR": runtime, "OIDC_CONFIG": world.home + "/other.json"]) { $1 })
+        #expect(result.output == "hello\ntoken b''\nrun []\nno secret\nusual []\nothers []\n", "\(result)")
         #expect(result.code == 0 && result.errors == "")
     }
 
