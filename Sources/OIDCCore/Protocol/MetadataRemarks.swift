@@ -82,7 +82,7 @@ extension ProviderMetadata {
             .refused,
             "authorize: \(Self.signedRequests): the provider takes only signed requests (RFC 9101), which are not "
                 + "supported",
-            hint: "ask the provider's operator to allow plain requests, or requests that are pushed",
+            hint: "ask the provider's operator to allow requests that are not signed",
             stage: .authorization)
     }
 

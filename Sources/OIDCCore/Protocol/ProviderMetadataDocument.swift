@@ -51,8 +51,8 @@ extension ProviderMetadata {
     }
 
     /// Returns the error for another issuer. The hint suggests that issuer only if it differs by one slash, a
-    /// typo; if it is below the path of the expected one (UAA's is `…/uaa/oauth/token`, 2026-11); or if it names the tenant in
-    /// place of an alias or template (Entra ID: `consumers`, a domain).
+    /// typo; if it is below the path of the expected one (UAA's is `…/uaa/oauth/token`, 2026-11); or if it names
+    /// the tenant in place of an alias or template (Entra ID: `consumers`, a domain).
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
         var hint = Hint.advice(.checkIssuerSpelling)
         let isBelow =

@@ -36,7 +36,7 @@ struct CredentialDockerCommand: RunnableCommand {
         guard !isSetup else { return }
         guard let action, ["get", "store", "erase", "list", "version"].contains(action) else {
             let problem = action.map { "unknown operation \(UsageError.quoted($0))" } ?? "missing operation"
-            throw UsageError("\(problem): get, store, erase or list")
+            throw UsageError("\(problem): get, store, erase, list or version")
         }
     }
 

@@ -136,7 +136,7 @@ struct SessionReport {
         }
         guard let end = refreshExpiresAt else { return "automatic, by refresh token" }
         let relative = TimeWords.relative(end, to: now)
-        guard end > now else { return "expired \(relative), as the provider said: sign in again" }
+        guard end > now else { return "by refresh token, which may have expired \(relative)" }
         return "automatic, by refresh token; it expires \(relative) unless it is used"
     }
 
