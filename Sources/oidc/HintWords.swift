@@ -15,6 +15,9 @@ extension Hint {
         case .allowAlgorithm(let name):
             "if the client is registered for it and has a secret: "
                 + "oidc config set id_token_signed_response_alg=\(ShellWord.quoted(name))"
+        case .checkSecret(let method, let other):
+            "check client_secret; if it is right, the client may be registered for another method than "
+                + "\(DisplayText.clean(method)): oidc config set client_auth=\(ShellWord.quoted(other))"
         case .checkPath(let name):
             "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
         case .trustAuthority(let setting):
@@ -55,6 +58,7 @@ extension Hint.Setting {
         case .tokenType: "token_type"
         case .prompt: "prompt"
         case .resourceParameter: "resource_parameter"
+        case .assertionAudience: "client_assertion_audience"
         }
     }
 }
@@ -78,6 +82,15 @@ extension Hint.Advice {
         case .giveKeyPassphrase: "set private_key_passphrase_file"
         case .useRegisteredAuthentication: "set client_auth to the method that the client is registered for"
         case .checkClient: "check client_id, client_secret and client_auth"
+        case .giveSecretOrCheckClientID:
+            "no secret was sent: set client_secret_file if the client has a secret, or else check client_id"
+        case .checkClientKey:
+            "check private_key_file and private_key_id: the provider must have the public key by that ID"
+        case .checkClientKeyAlgorithm:
+            "set private_key_file to a key of the algorithm that the client is registered for, or register it "
+                + "for this one"
+        case .allowGrant: description
+        case .signInWithDPoP: "oidc login --set dpop=true"
         case .allowDeviceGrant:
             "allow the device grant for this client at the provider (Google: a client of the type TVs and Limited "
                 + "Input devices), or: oidc login --flow browser"

@@ -17,6 +17,18 @@ package enum DisplayText {
         return String(cleaned)
     }
 
+    /// Returns the text as `clean` does, but one that is longer than the limit lacks its middle: Hydra's
+    /// descriptions start with those of the RFC and end with the reason (26.2, 2026-11).
+    package static func shortened(_ text: some StringProtocol, limit: Int = 300) -> String {
+        // Only its two ends are cleaned, however long the text is.
+        let whole = clean(text, limit: limit + 1)
+        guard whole.unicodeScalars.count > limit else { return whole }
+        let half = (limit - 1) / 2
+        let start = whole.unicodeScalars.prefix(half)
+        let end = clean(String(text.suffix(limit * 4)), limit: .max).unicodeScalars.suffix(half)
+        return String(String.UnicodeScalarView(start)) + "…" + String(String.UnicodeScalarView(end))
+    }
+
     /// Returns whether `clean` leaves a text of any length as it is.
     package static func isClean(_ text: some StringProtocol) -> Bool {
         text.unicodeScalars.allSatisfy { kept($0) == $0 }

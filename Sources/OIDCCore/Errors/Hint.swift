@@ -15,6 +15,8 @@ public enum Hint: Hashable, Sendable {
     case useIssuer(String)
     /// Allowing HMAC signatures of ID tokens, if the client is registered for this algorithm.
     case allowAlgorithm(String)
+    /// A check of the client's secret, which was sent by one method; the client may be registered for another.
+    case checkSecret(sentBy: String, other: String)
     /// A check of the file path in this setting.
     case checkPath(of: String)
     /// Trusting the certificate's authority; `setting` is the setting that names the trusted authorities, if
@@ -35,6 +37,7 @@ public enum Hint: Hashable, Sendable {
         case tokenType
         case prompt
         case resourceParameter
+        case assertionAudience
     }
 
     /// A hint that needs no value.
@@ -54,6 +57,11 @@ public enum Hint: Hashable, Sendable {
         case giveKeyPassphrase
         case useRegisteredAuthentication
         case checkClient
+        case giveSecretOrCheckClientID
+        case checkClientKey
+        case checkClientKeyAlgorithm
+        case allowGrant
+        case signInWithDPoP
         case allowDeviceGrant
         case checkClientOrDeviceGrant
         case checkRedirectURI
@@ -113,6 +121,8 @@ extension Hint {
         switch self {
         case .text(let text): .text(replace(text))
         case .signInForScope(let scope): .signInForScope(replace(scope))
+        case .checkSecret(let method, let other):
+            .checkSecret(sentBy: replace(method), other: replace(other))
         case .useIssuer(let issuer): .useIssuer(replace(issuer))
         case .orSignIn(let hint): .orSignIn(hint.replacingText(replace))
         case .checkRegistration(let url, let clientID):

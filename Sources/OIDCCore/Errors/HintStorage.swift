@@ -13,6 +13,8 @@ extension Hint {
         case .setEndpoint(let endpoint): Hint.coded("set_endpoint", endpoint.rawValue)
         case .useIssuer(let issuer): Hint.coded("use_issuer", issuer)
         case .allowAlgorithm(let name): Hint.coded("allow_algorithm", name)
+        case .checkSecret(let method, let other):
+            Hint.coded("check_secret", method, detail: other)
         case .checkPath(let name): Hint.coded("check_path", name)
         case .trustAuthority(let setting): Hint.coded("trust_authority", setting)
         case .checkRegistration(let url, let clientID):
@@ -58,6 +60,7 @@ extension Hint {
             case "set": Setting(rawValue: value).flatMap { setting in detail.map { .set(setting, to: $0) } }
             case "check_registration":
                 detail.map { .checkRegistration(redirectURL: value, clientID: $0) }
+            case "check_secret": detail.map { .checkSecret(sentBy: value, other: $0) }
             case "set_endpoint": ProviderEndpoint(rawValue: value).map { .setEndpoint($0) }
             case "use_issuer": .useIssuer(value)
             case "allow_algorithm": .allowAlgorithm(value)

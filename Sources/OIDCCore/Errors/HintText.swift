@@ -13,6 +13,9 @@ extension Hint: CustomStringConvertible {
         case .useIssuer(let issuer): "use the issuer \(DisplayText.clean(issuer))"
         case .allowAlgorithm(let name):
             "if the client is registered for it and has a secret, allow \(name) for ID tokens"
+        case .checkSecret(let method, let other):
+            "check the client's secret; if it is right, the client may be registered for "
+                + "\(DisplayText.clean(other)) in place of \(DisplayText.clean(method))"
         case .checkPath(let name): "check the path in \(name)"
         case .trustAuthority: "name the file of the authority that signed it"
         case .checkRegistration(let url, let clientID):
@@ -35,6 +38,7 @@ extension Hint.Setting: CustomStringConvertible {
         case .tokenType: "the token type to assume"
         case .prompt: "the prompt"
         case .resourceParameter: "the resource parameter"
+        case .assertionAudience: "the audience of client assertions"
         }
     }
 }
@@ -60,6 +64,14 @@ extension Hint.Advice: CustomStringConvertible {
         case .useRegisteredAuthentication:
             "use the client authentication method that the client is registered for"
         case .checkClient: "check the client's ID, secret and authentication method"
+        case .giveSecretOrCheckClientID:
+            "no secret was sent: give the client's secret if it has one, or else check the client's ID"
+        case .checkClientKey:
+            "check the client's private key and its key ID: the provider must have the public key by that ID"
+        case .checkClientKeyAlgorithm:
+            "use a key of the algorithm that the client is registered for, or register it for this one"
+        case .allowGrant: "register the client for this grant with the provider"
+        case .signInWithDPoP: "sign in again, with DPoP"
         case .allowDeviceGrant:
             "sign in with a browser, or allow the device grant for this client at the provider "
                 + "(Google: a client of the type TVs and Limited Input devices)"

@@ -29,6 +29,10 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     public var stage: Stage?
     /// The provider's error code, if it sent one (RFC 6749 §5.2).
     public var oauthError: String?
+    /// What the provider's refusal means, if it is known.
+    public var code: Code?
+    /// The provider's description of why it ended the session (RFC 6749 §5.2).
+    public var oauthDescription: String?
     /// Seconds to wait before trying again, if the provider sent them (RFC 9110 §10.2.3).
     public var retryAfter: Int?
     /// The broken rule, if the error is about the protocol.
@@ -37,7 +41,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Creates an error from its parts.
     public init(
         _ kind: Kind, _ message: String, hint: Hint? = nil, stage: Stage? = nil, oauthError: String? = nil,
-        retryAfter: Int? = nil, cause: Cause? = nil
+        retryAfter: Int? = nil, cause: Cause? = nil, code: Code? = nil
     ) {
         self.kind = kind
         self.message = message
@@ -46,6 +50,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
         self.oauthError = oauthError
         self.retryAfter = retryAfter
         self.cause = cause
+        self.code = code
     }
 
     /// The message and the hint in one line, without the name of any option, setting or command.
@@ -53,7 +58,12 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Whether the provider ended the session by answering `invalid_grant` to a refresh. A network failure
     /// never ends it.
-    public var endsSession: Bool { kind == .loginRequired && oauthError == "invalid_grant" }
+    public var endsSession: Bool { code == .sessionEnded }
+
+    /// Returns the message for a session that the provider ended by this answer.
+    package static func ended(_ answer: String) -> String {
+        "token: the session has ended: the provider answered \(answer)"
+    }
 
     /// Returns an error about a provider's answer that violates a rule.
     public static func protocolViolation(

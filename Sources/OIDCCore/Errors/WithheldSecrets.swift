@@ -218,6 +218,7 @@ extension OIDCError {
         error.message = secrets.tokensRemoved(from: secrets.removed(fromQuotesIn: error.message))
         error.hint = hint?.replacingIssuer { secrets.removed(from: $0) }
             .replacingText { secrets.tokensRemoved(from: $0) }
+        error.oauthDescription = oauthDescription.map { secrets.removed(from: $0) }
         error.oauthError = oauthError.map { secrets.removed(fromCode: $0) }
         return error
     }

@@ -47,6 +47,8 @@ package struct SignInFlow: Sendable {
     ) {
         self.environment = environment
         self.metadata = metadata
+        var tokenEndpoint = tokenEndpoint
+        tokenEndpoint.offer = { metadata }
         self.tokenEndpoint = tokenEndpoint
         self.request = request
         self.key = key

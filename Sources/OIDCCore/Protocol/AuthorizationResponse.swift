@@ -137,7 +137,8 @@ extension PendingAuthorization {
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
         return OIDCError(
             answer.isTemporary && !isWithCode ? .unreachable : .refused, message,
-            hint: answer.promptHint(sent: prompt) ?? answer.resourceHint ?? hint(answer.code),
+            hint: answer.promptHint(sent: prompt) ?? answer.resourceHint ?? answer.pushHint
+                ?? hint(answer.code),
             stage: .authorization, oauthError: answer.code.isEmpty ? nil : answer.code)
     }
 

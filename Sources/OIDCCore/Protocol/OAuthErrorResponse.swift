@@ -19,7 +19,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         let escaped = DisplayText.escaped(secrets.removed(fromCode: code))
         self.code = DisplayText.clean(escaped, limit: 100)
         self.description = description.flatMap {
-            $0.isEmpty ? nil : DisplayText.clean(secrets.removed(from: $0))
+            $0.isEmpty ? nil : DisplayText.shortened(secrets.removed(from: $0))
         }
         // Terminals turn a URL into a link.
         self.uri = uri.flatMap { WebURL($0) == nil ? nil : DisplayText.clean(secrets.removed(from: $0)) }
@@ -48,7 +48,8 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         switch members["error"] {
         case .string(let code) where !code.isEmpty:
             self.init(
-                code: code, description: members["error_description"]?.string,
+                // Twitch names the reason in `message`.
+                code: code, description: (members["error_description"] ?? members["message"])?.string,
                 uri: members["error_uri"]?.string, withholding: secrets)
         case .object(let error):
             let code = error["code"]?.string ?? error["status"]?.string ?? error["type"]?.string
@@ -109,6 +110,13 @@ extension OAuthErrorResponse {
     var resourceHint: Hint? {
         let isRefused = ["AADSTS9010010", "AADSTS901002"].contains { description?.includes($0) == true }
         return isRefused ? OIDCError.withoutResource : nil
+    }
+
+    /// The hint if the request must be pushed (RFC 9126). Keycloak 26.7: "Pushed Authorization Request is only
+    /// allowed."; oidc-provider 9.13: "Pushed Authorization Request must be used".
+    var pushHint: Hint? {
+        ASCII.lowercased(description ?? "").includes("pushed authorization request")
+            ? .set(.pushedAuthorization, to: "require") : nil
     }
 
     /// Whether the error is temporary. Providers send these codes with 400 too, the usual status of an error
@@ -194,7 +202,7 @@ extension OAuthErrorResponse {
 extension HTTPResponse {
     /// Returns the message of an error body that has no member `error`, as Twitch and Fitbit send; safe to
     /// print.
-    fileprivate func words(withholding secrets: WithheldSecrets) -> String? {
+    func words(withholding secrets: WithheldSecrets) -> String? {
         guard !isSuccess, let body = (try? JSONValue(parsing: body))?.object else { return nil }
         let names = ["error_description", "message", "detail", "title"]
         let first = body["errors"]?.array?.first
@@ -203,7 +211,7 @@ extension HTTPResponse {
             ?? first?.string
             ?? ["message", "detail", "title", "errorType"].lazy.compactMap { first?[$0]?.string }.first
         guard let text, !text.isEmpty else { return nil }
-        return DisplayText.clean(secrets.removed(from: text))
+        return DisplayText.shortened(secrets.removed(from: text))
     }
 
     /// Whether the body may be a form. Some providers send forms as plain text or without a type.

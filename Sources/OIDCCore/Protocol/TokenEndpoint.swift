@@ -19,6 +19,16 @@ public struct TokenEndpoint: Sendable {
     /// Token` (2026-11). It is never assumed for tokens that must be bound to a key.
     public var assumedTokenType: TokenType?
 
+    /// The provider's names for a refresh token that has ended, beside `invalid_grant`: for GitHub
+    /// `bad_refresh_token`. The session ends as with `invalid_grant`.
+    public var refreshEnds: [String] = []
+    /// The seconds by which this machine's clock was ahead of the provider's; nil if unknown. The `Date` of an
+    /// answer says more.
+    package var clockAhead: Int64?
+    /// The provider's metadata, which say why a client may have been refused; nil if they are unknown. Called only
+    /// for a refusal.
+    package var offer: @Sendable () -> ProviderMetadata? = { nil }
+
     /// Creates an endpoint from its URL and the client.
     public init(
         url: WebURL, client: Client, format: RequestFormat = .form,
@@ -76,7 +86,7 @@ public struct TokenEndpoint: Sendable {
             do throws(OIDCError) {
                 if let failure = response.failure { throw failure }
                 guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                    var error = request.failure(response, withholding: secrets())
+                    var error = request.failure(response, withholding: secrets(), at: self, now: now)
                     if isBound, error.oauthError == "use_dpop_nonce" {
                         error.hint = DPoP.missingNonceHint
                     }
@@ -95,6 +105,22 @@ public struct TokenEndpoint: Sendable {
                 return .faulty(shown, refreshToken: refreshToken, accessToken: accessToken)
             }
         }
+    }
+
+    /// What a request contains, for the reason why it may have been refused.
+    var sent: TokenRefusal.Sent {
+        var sent = TokenRefusal.Sent(
+            method: client.authentication.method, hasSecret: client.authentication.secret != nil,
+            hasProof: dpop != nil, hasCertificate: client.presentsCertificate)
+        switch client.authentication {
+        case .clientSecretJWT: sent.hasAssertion = true
+        case .privateKeyJWT: (sent.hasAssertion, sent.hasPrivateKey) = (true, true)
+        case .none, .clientSecretBasic, .clientSecretPost, .assertion, .tlsClientAuth,
+            .selfSignedTLSClientAuth:
+            break
+        }
+        sent.namesEndpoint = client.assertionAudience.map { $0 == url.text } ?? true
+        return sent
     }
 
     /// The issued tokens, or the error that makes them unusable. The refresh token is worth keeping in both

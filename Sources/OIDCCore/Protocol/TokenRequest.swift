@@ -137,18 +137,51 @@ public struct TokenRequest: Sendable {
 }
 
 extension TokenRequest {
-    /// Returns the error for a refusal of this grant. Only `invalid_grant` on a refresh means that the
-    /// session has ended, unless the answer contradicts itself: it has new tokens too, which are kept.
-    func failure(_ response: HTTPResponse, withholding secrets: WithheldSecrets) -> OIDCError {
+    /// Returns the error for a refusal of this grant: what the table makes of it, unless the answer contradicts
+    /// itself: it has new tokens too, which are kept.
+    func failure(
+        _ response: HTTPResponse, withholding secrets: WithheldSecrets, at endpoint: TokenEndpoint? = nil,
+        now: Instant? = nil
+    ) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
-        if grantType == .refreshToken, error.kind == .refused, error.oauthError == "invalid_grant",
-            let refusal = OAuthErrorResponse(response, withholding: secrets), refusal.isStandardMember,
-            !hasNewTokens(response)
-        {
-            error.kind = .loginRequired
-            error.message = "token: the session has ended: the provider answered \(refusal.text)"
+        guard error.kind == .refused else {
+            error.code = .tryLater
+            return error
+        }
+        let answer = OAuthErrorResponse(response, withholding: secrets)
+        guard !hasNewTokens(response), !(300..<400).contains(response.status),
+            let verdict = TokenVerdict.of(refusal(response, endpoint, now))
+        else { return error }
+        error.code = verdict.code
+        error.kind = verdict.kind
+        if answer?.resourceHint == nil { error.hint = verdict.hint }
+        if verdict.code == .sessionEnded, let answer {
+            error.message = OIDCError.ended(answer.text)
+            error.oauthDescription = answer.description
         }
         return error
+    }
+
+    /// Returns the facts about a refusal.
+    private func refusal(
+        _ response: HTTPResponse, _ endpoint: TokenEndpoint?, _ now: Instant?
+    ) -> TokenRefusal {
+        // The words are only compared, never shown, so nothing is left out of them.
+        let answer = OAuthErrorResponse(response)
+        let words =
+            answer.map { $0.description ?? "" } ?? response.words(withholding: WithheldSecrets()) ?? ""
+        var refusal = TokenRefusal(
+            grant: grantType, status: response.status, error: answer?.code,
+            words: ASCII.lowercased(words), isStandard: answer?.isStandardMember == true,
+            sent: endpoint?.sent ?? TokenRefusal.Sent(), scope: scope)
+        guard let endpoint else { return refusal }
+        refusal.refreshEnds = endpoint.refreshEnds
+        refusal.offer = endpoint.offer
+        let ours = response.receivedAt ?? now
+        let theirs = response.headers["Date"].flatMap(HTTPDate.instant)
+        refusal.clockAhead =
+            theirs.flatMap { theirs in ours.map { $0.seconds(since: theirs) } } ?? endpoint.clockAhead
+        return refusal
     }
 
     private func hasNewTokens(_ response: HTTPResponse) -> Bool {

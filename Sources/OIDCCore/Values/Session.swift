@@ -118,6 +118,17 @@ public struct Session: Hashable, Sendable {
     /// The scope of the session's own token, as far as it is known.
     public var grantedScope: Scope? { tokens.access.scope ?? requestedScope }
 
+    /// The seconds by which this machine's clock was ahead of the provider's when the ID token was issued; nil if
+    /// there is none. The ID token came with the sign-in, or with the latest refresh.
+    package var clockAhead: Int64? {
+        guard let issuedAt = tokens.idToken.flatMap({ IDToken.stored($0.revealed) })?.issuedAt else {
+            return nil
+        }
+        let atSignIn = createdAt.seconds(since: issuedAt)
+        let atRefresh = tokens.access.obtainedAt.seconds(since: issuedAt)
+        return abs(atSignIn) < abs(atRefresh) ? atSignIn : atRefresh
+    }
+
     /// Whether another access token is available without a sign-in.
     package var canRefresh: Bool { tokens.refreshToken != nil || !key.grant.needsUser }
 

@@ -130,7 +130,7 @@ public struct SharedFailure: Hashable, Sendable {
     public static func isShared(_ error: OIDCError) -> Bool {
         switch error.kind {
         case .refused, .unreachable, .untrusted: true
-        case .loginRequired: error.endsSession
+        case .loginRequired: error.endsSession || error.code == .signInAgain
         case .failed, .usage, .timedOut, .interrupted: false
         }
     }
@@ -146,6 +146,8 @@ extension SharedFailure {
         object["cause"] = error.cause?.stored
         object["stage"] = error.stage.map { .string($0.rawValue) }
         object["oauth_error"] = error.oauthError.map { .string($0) }
+        object["oauth_description"] = error.oauthDescription.map { .string($0) }
+        object["code"] = error.code.map { .string($0.rawValue) }
         object["retry_after"] = error.retryAfter.map { JSONValue(Int64($0)) }
         object["time"] = JSONValue(time.secondsSinceEpoch)
         object["id"] = .string(id)
@@ -164,13 +166,18 @@ extension SharedFailure {
             let message = json["message"]?.string, let time = json["time"]?.integer,
             let id = json["id"]?.string
         else { return nil }
+        let oauthError = json["oauth_error"]?.string
+        // Earlier versions stored no code.
+        let isEnd = kind == .loginRequired && oauthError == "invalid_grant"
+        var error = OIDCError(
+            kind, message, hint: json["hint"].flatMap(Hint.init(stored:)),
+            stage: json["stage"]?.string.map { Stage(rawValue: $0) }, oauthError: oauthError,
+            retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) },
+            cause: json["cause"].flatMap(OIDCError.Cause.init(stored:)),
+            code: json["code"]?.string.map { OIDCError.Code(rawValue: $0) } ?? (isEnd ? .sessionEnded : nil))
+        error.oauthDescription = json["oauth_description"]?.string
         self.init(
-            error: OIDCError(
-                kind, message, hint: json["hint"].flatMap(Hint.init(stored:)),
-                stage: json["stage"]?.string.map { Stage(rawValue: $0) },
-                oauthError: json["oauth_error"]?.string,
-                retryAfter: json["retry_after"]?.integer.flatMap { Int(exactly: $0) },
-                cause: json["cause"].flatMap(OIDCError.Cause.init(stored:))),
+            error: error,
             time: Instant(secondsSinceEpoch: time), id: id,
             refreshTokenHash: json["refresh_token_hash"]?.string, moment: json["moment"]?.integer)
         request = json["request"]?.string

@@ -29,6 +29,8 @@ struct Preset: Sendable {
     var offlineDays: Int?
     /// Whether a refresh must name the granted scope.
     var refreshNamesScope = false
+    /// The provider's codes for a refresh token that has ended, if it does not answer `invalid_grant`.
+    var refreshEnds: [String] = []
     /// Other advice for the user, in one line.
     var note: String?
     /// The documents that this preset is based on.

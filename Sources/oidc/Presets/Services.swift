@@ -27,7 +27,7 @@ extension Preset {
             ],
             application: "a GitHub App",
             registrationPage: "https://github.com/settings/apps/new",
-            secret: .required, flows: [.browser, .device, .paste],
+            secret: .required, flows: [.browser, .device, .paste], refreshEnds: ["bad_refresh_token"],
             note: "the app's permissions stand in for scopes; user tokens last 8 hours and are refreshed",
             source: "GitHub: Generating a user access token for a GitHub App"),
         Preset(
@@ -86,7 +86,7 @@ extension Preset {
             application: "an app with PKCE and token rotation enabled",
             registrationPage: "https://api.slack.com/apps > OAuth & Permissions > Redirect URLs",
             redirect: .exactPort, secret: .none,
-            refreshSwitch: "token rotation",
+            refreshSwitch: "token rotation", refreshEnds: ["invalid_refresh_token"],
             note:
                 "signs in for a user token; the scopes are User Token Scopes of the app; sessions end after 30 days",
             source: "Slack: Using PKCE; oauth.v2.user.access; changelog 2026-03-30"),

@@ -131,7 +131,11 @@ extension ProviderContext {
             at: session.endpoints.refresh ?? session.endpoints.token,
             client: try client(metadata, method: session.clientAuthentication, environment),
             dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
-        endpoint.refreshNamesScope = Preset.matching(settings)?.preset.refreshNamesScope == true
+        let preset = Preset.matching(settings)?.preset
+        endpoint.refreshNamesScope = preset?.refreshNamesScope == true
+        endpoint.refreshEnds = preset?.refreshEnds ?? []
+        endpoint.clockAhead = session.clockAhead
+        endpoint.offer = { try? self.metadata(environment, for: [.token]) }
         return endpoint
     }
 }

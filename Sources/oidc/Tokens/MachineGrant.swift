@@ -14,7 +14,8 @@ struct MachineGrant {
         let client = try provider.client(metadata, environment)
         let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
         let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
-        let endpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
+        var endpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
+        endpoint.offer = { metadata }
         let now = environment.now()
         let issued = try issued(at: endpoint, environment)
         var tokens: TokenSet

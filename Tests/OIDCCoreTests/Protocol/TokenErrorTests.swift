@@ -64,7 +64,7 @@ struct TokenErrorTests {
         for status in [400, 403, 404] {
             let found = try error(Fixture.json(body, status: status), Self.refresh)
             #expect(found?.oauthError == "invalid_grant" && found?.endsSession == ends, "\(body)")
-            #expect(found?.kind == (ends ? .loginRequired : .refused), "\(body)")
+            #expect(found?.code == (ends ? .sessionEnded : .signInAgain), "\(body)")
         }
         let inSuccess = try error(Fixture.json(body), Self.refresh)
         #expect(inSuccess?.endsSession == false)
@@ -75,7 +75,7 @@ struct TokenErrorTests {
         arguments: [
             (#"{"error":"bad_verification_code","error_description":"expired"}"#, .advice(.signInForNewCode)),
             (#"{"ok":false,"error":"invalid_code"}"#, .advice(.signInForNewCode)),
-            (#"{"error":"incorrect_client_credentials"}"#, .advice(.checkClient)),
+            (#"{"error":"incorrect_client_credentials"}"#, .advice(.giveSecretOrCheckClientID)),
             (#"{"error":"redirect_uri_mismatch"}"#, .advice(.checkRedirectURI)),
         ] as [(String, Hint)])
     func ownNames(_ body: String, _ hint: Hint) throws {
@@ -86,8 +86,8 @@ struct TokenErrorTests {
     @Test(
         "the hint fits the code",
         arguments: [
-            ("invalid_client", .advice(.checkClient)),
-            ("unauthorized_client", "register the client for this grant with the provider"),
+            ("invalid_client", .advice(.giveSecretOrCheckClientID)),
+            ("unauthorized_client", .advice(.allowGrant)),
             ("unsupported_grant_type", .advice(.chooseGrant)),
             ("invalid_scope", .advice(.checkScope)), ("invalid_target", .advice(.checkTarget)),
             ("use_dpop_nonce", .set(.dpop, to: "true")), ("strange", nil),
@@ -121,11 +121,8 @@ struct TokenErrorTests {
     @Test("Keycloak's 401 for a wrong or missing secret leads to the client, its other refusals do not")
     func keycloak() throws {
         for (description, hint) in [
-            ("Invalid client or Invalid client credentials", .advice(.checkClient)),
-            (
-                "Client not enabled to retrieve service account",
-                "register the client for this grant with the provider"
-            ),
+            ("Invalid client or Invalid client credentials", .advice(.giveSecretOrCheckClientID)),
+            ("Client not enabled to retrieve service account", .advice(.allowGrant)),
         ] as [(String, Hint)] {
             let body = #"{"error":"unauthorized_client","error_description":"\#(description)"}"#
             #expect(try error(Fixture.json(body, status: 401))?.hint == hint)
@@ -158,7 +155,7 @@ struct TokenErrorTests {
                 found
                     == OIDCError(
                         .unreachable, "token: the provider answered \(code) with status \(status)",
-                        hint: .tryAgain(seconds: nil), stage: .token, oauthError: code))
+                        hint: .tryAgain(seconds: nil), stage: .token, oauthError: code, code: .tryLater))
         }
     }
 
@@ -216,7 +213,7 @@ struct TokenErrorTests {
             found
                 == OIDCError(
                     .loginRequired, "token: the session has ended: the provider answered invalid_grant",
-                    hint: .signIn, stage: .token, oauthError: "invalid_grant"))
+                    hint: .signIn, stage: .token, oauthError: "invalid_grant", code: .sessionEnded))
         #expect(found?.endsSession == true)
     }
 
@@ -224,10 +221,9 @@ struct TokenErrorTests {
         "a refresh that is refused with another code keeps the session, and the hint is to sign in",
         arguments: [
             (Fixture.json("", status: 400), .signIn), (Fixture.html(status: 403), .signIn),
-            (Fixture.json(#"{"error":"bad_refresh_token"}"#), .signIn),
             (
                 Fixture.json(#"{"error":"invalid_client"}"#, status: 401),
-                .orSignIn(.advice(.checkClient))
+                .advice(.giveSecretOrCheckClientID)
             ),
         ] as [(HTTPResponse, Hint)])
     func refreshRefusedOtherwise(_ response: HTTPResponse, _ hint: Hint) throws {

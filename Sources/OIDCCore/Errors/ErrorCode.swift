@@ -1,0 +1,48 @@
+extension OIDCError {
+    /// What a refusal of the token endpoint means for the client; an open set.
+    public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+        /// The name, as it is stored.
+        public let rawValue: String
+
+        /// Creates a code from its name.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The provider ended the session: its refresh token is of no use any more.
+        public static let sessionEnded = Code(rawValue: "session_ended")
+        /// The user must sign in again. The session is kept, as the answer does not say that it has ended.
+        public static let signInAgain = Code(rawValue: "sign_in_again")
+        /// The client was not accepted, and the answer does not say why.
+        public static let clientNotAccepted = Code(rawValue: "client_not_accepted")
+        /// The client was not accepted, and it sent no secret.
+        public static let secretMissing = Code(rawValue: "secret_missing")
+        /// A public client sent a secret.
+        public static let secretOfPublicClient = Code(rawValue: "secret_of_public_client")
+        /// The client authenticated by another method than it may.
+        public static let otherClientMethod = Code(rawValue: "other_client_method")
+        /// The provider has no key that verifies the client's assertion.
+        public static let unknownKey = Code(rawValue: "unknown_key")
+        /// The client's assertion has another `aud` than the provider wants.
+        public static let assertionAudience = Code(rawValue: "assertion_audience")
+        /// The client's assertion, or its proof, is signed with another algorithm than the provider wants.
+        public static let signatureAlgorithm = Code(rawValue: "signature_algorithm")
+        /// The clocks of this machine and of the provider differ.
+        public static let clock = Code(rawValue: "clock")
+        /// The client may not use this grant.
+        public static let grantNotAllowed = Code(rawValue: "grant_not_allowed")
+        /// The authorization request must be pushed (RFC 9126).
+        public static let needsPAR = Code(rawValue: "needs_par")
+        /// Tokens must be bound to a key (RFC 9449).
+        public static let needsDPoP = Code(rawValue: "needs_dpop")
+        /// The request must be made with the client's certificate (RFC 8705).
+        public static let needsCertificate = Code(rawValue: "needs_certificate")
+        /// The scope was refused.
+        public static let scope = Code(rawValue: "scope")
+        /// The failure is temporary.
+        public static let tryLater = Code(rawValue: "try_later")
+
+        /// The name, as it is stored.
+        public var description: String { rawValue }
+    }
+}
