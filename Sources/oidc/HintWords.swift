@@ -87,8 +87,8 @@ extension Hint.Advice {
         case .checkClientKey:
             "check private_key_file and private_key_id: the provider must have the public key by that ID"
         case .checkClientKeyAlgorithm:
-            "set private_key_file to a key of the algorithm that the client is registered for, or register it "
-                + "for this one"
+            "set client_auth_signing_alg to the algorithm that the client is registered for, with a private_key_file "
+                + "for it"
         case .allowGrant: description
         case .signInWithDPoP: "oidc login --set dpop=true"
         case .allowDeviceGrant:

@@ -91,7 +91,7 @@ struct JSONFormTests {
         defer { program.remove() }
         let names = [
             "profile", "issuer", "client_id", "account", "subject", "name", "email", "scope", "resource",
-            "expires_at", "refresh_expires_at", "can_refresh", "bound", "store",
+            "expires_at", "refresh_expires_at", "can_refresh", "ended", "bound", "store",
         ]
         let login = try JSONValue(parsing: try program.signIn(at: provider, ["-o", "json"]).output)
         #expect(Set(names).isSubset(of: Set(login.object?.names ?? [])))

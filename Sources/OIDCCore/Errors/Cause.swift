@@ -24,7 +24,7 @@ extension OIDCError {
 }
 
 extension OIDCError.Cause {
-    var message: String {
+    package var message: String {
         switch self {
         case .mismatch(let member, let expected, let found):
             "\(member): expected \(expected), found \(found.isEmpty ? "an empty one" : found)"

@@ -1,5 +1,6 @@
 extension OIDCError {
-    /// What a refusal of the token endpoint means for the client; an open set.
+    /// What an error means, where its kind does not say enough: a refusal of the token endpoint, or a stored session;
+    /// an open set.
     public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
         /// The name, as it is stored.
         public let rawValue: String
@@ -39,6 +40,12 @@ extension OIDCError {
         public static let needsCertificate = Code(rawValue: "needs_certificate")
         /// The scope was refused.
         public static let scope = Code(rawValue: "scope")
+        /// The parameter `resource` was refused, and the request would be taken without it.
+        public static let resourceRefused = Code(rawValue: "resource_refused")
+        /// The stored session cannot be read. A sign-in replaces it.
+        public static let damagedSession = Code(rawValue: "damaged_session")
+        /// The store has an older record than before. A sign-in replaces it.
+        public static let oldRecord = Code(rawValue: "old_record")
         /// The failure is temporary.
         public static let tryLater = Code(rawValue: "try_later")
 

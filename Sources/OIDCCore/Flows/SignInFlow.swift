@@ -134,6 +134,10 @@ package struct SignInFlow: Sendable {
     ) throws(OIDCError) -> Outcome {
         var tokens = tokens
         var warnings: [Warning] = []
+        if let flaw = tokens.refreshTokenFlaw, key.grant.needsUser {
+            warnings.append("the refresh token cannot be used: \(flaw.message)")
+        }
+        tokens.refreshTokenFlaw = nil
         let idToken =
             requiresIDToken
             ? try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings) : nil

@@ -58,7 +58,7 @@ package struct TokenRefresh: Sendable {
             issued = try issue(.refresh(refreshToken, scope: scope, resources: resources))
         } catch {
             // The refused request has redeemed nothing. Another resource than the session's cannot be left out.
-            guard error.refusesResource, source.request.resources.isEmpty, !resources.isEmpty else {
+            guard error.code == .resourceRefused, source.request.resources.isEmpty, !resources.isEmpty else {
                 throw error
             }
             issued = try issue(.refresh(refreshToken, scope: scope))
@@ -67,6 +67,12 @@ package struct TokenRefresh: Sendable {
         // If there is no new refresh token to save, an error in the answer fails the request.
         if issued.refreshToken == nil { _ = try issued.tokens.get() }
         successor.tokens.refreshToken = issued.refreshToken ?? refreshToken
+        if let flaw = try? issued.tokens.get().refreshTokenFlaw {
+            // The old one was replaced, so presenting it again would be a replay (RFC 9700 §4.14.2).
+            successor.tokens.refreshToken = nil
+            successor.ended = Session.End(
+                description: "the new refresh token cannot be used: \(flaw.message)", at: environment.now())
+        }
         return Answer(successor: successor, source: source, tokens: issued.tokens)
     }
 

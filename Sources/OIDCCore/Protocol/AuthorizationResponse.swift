@@ -135,11 +135,11 @@ extension PendingAuthorization {
         var message = "authorize: the provider answered \(answer.text)"
         if isWithCode { message += "; the code beside it was not used" }
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
-        return OIDCError(
+        let error = OIDCError(
             answer.isTemporary && !isWithCode ? .unreachable : .refused, message,
-            hint: answer.promptHint(sent: prompt) ?? answer.resourceHint ?? answer.pushHint
-                ?? hint(answer.code),
+            hint: answer.promptHint(sent: prompt) ?? answer.pushHint ?? hint(answer.code),
             stage: .authorization, oauthError: answer.code.isEmpty ? nil : answer.code)
+        return answer.refusesResource ? error.aboutResource : error
     }
 
     private func hint(_ code: String) -> Hint? {

@@ -101,7 +101,7 @@ public struct DPoPKey: Sendable {
         claims["jti"] = .string(Base64URL.encode(random(16)))
         claims["htm"] = .string(method.name)
         claims["htu"] = .string(DPoP.target(url))
-        claims["iat"] = JSONValue(now.secondsSinceEpoch)
+        claims["iat"] = JSONValue(now.adding(-ClientAssertion.allowance).secondsSinceEpoch)
         if let accessToken { claims["ath"] = .string(try DPoP.accessTokenHash(accessToken)) }
         claims["nonce"] = nonce.map { .string($0) }
         return try signer.sign(header: header, claims: claims)

@@ -105,11 +105,10 @@ extension OAuthErrorResponse {
         return .set(.prompt, to: isSent ? "off" : "consent")
     }
 
-    /// The hint if the provider refuses the parameter `resource`. Entra ID gives this reason in the
-    /// description only (2026-03): AADSTS9010010, or earlier AADSTS901002.
-    var resourceHint: Hint? {
-        let isRefused = ["AADSTS9010010", "AADSTS901002"].contains { description?.includes($0) == true }
-        return isRefused ? OIDCError.withoutResource : nil
+    /// Whether the provider refuses the parameter `resource`. Entra ID gives this reason in the description only
+    /// (2026-03): AADSTS9010010, or earlier AADSTS901002.
+    var refusesResource: Bool {
+        ["AADSTS9010010", "AADSTS901002"].contains { description?.includes($0) == true }
     }
 
     /// The hint if the request must be pushed (RFC 9126). Keycloak 26.7: "Pushed Authorization Request is only
@@ -159,11 +158,11 @@ extension OAuthErrorResponse {
                 .refused, "\(stage.title): \(from)answered 421: it does not serve the name localhost",
                 hint: "use 127.0.0.1 in place of localhost", stage: stage)
         }
-        return OIDCError(
+        let error = OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
-            hint: isTemporary ? .tryAgain(seconds: retryAfter) : answer?.resourceHint ?? hint(code),
-            stage: stage,
-            oauthError: answer?.code, retryAfter: retryAfter)
+            hint: isTemporary ? .tryAgain(seconds: retryAfter) : hint(code),
+            stage: stage, oauthError: answer?.code, retryAfter: retryAfter)
+        return !isTemporary && answer?.refusesResource == true ? error.aboutResource : error
     }
 
     /// Returns the hint for an error code; nil if there is none, or if it depends on the step.
@@ -226,8 +225,11 @@ extension HTTPResponse {
 }
 
 extension OIDCError {
-    fileprivate static let withoutResource = Hint.set(.resourceParameter, to: "off")
-
-    /// Whether the provider refused the request because of its parameter `resource`, and would take it without.
-    package var refusesResource: Bool { kind == .refused && hint == OIDCError.withoutResource }
+    /// The error, as one that a request without the parameter `resource` avoids.
+    var aboutResource: OIDCError {
+        var error = self
+        error.code = .resourceRefused
+        error.hint = .set(.resourceParameter, to: "off")
+        return error
+    }
 }

@@ -148,13 +148,14 @@ extension TokenRequest {
             error.code = .tryLater
             return error
         }
+        guard error.code == nil else { return error }
         let answer = OAuthErrorResponse(response, withholding: secrets)
         guard !hasNewTokens(response), !(300..<400).contains(response.status),
             let verdict = TokenVerdict.of(refusal(response, endpoint, now))
         else { return error }
         error.code = verdict.code
         error.kind = verdict.kind
-        if answer?.resourceHint == nil { error.hint = verdict.hint }
+        error.hint = verdict.hint
         if verdict.code == .sessionEnded, let answer {
             error.message = OIDCError.ended(answer.text)
             error.oauthDescription = answer.description

@@ -16,11 +16,15 @@ enum TokenResponse {
             token: Redacted(token), type: type,
             obtainedAt: now, expiresAt: lifetime(answer).map { now.adding($0) },
             scope: try scope(answer, request) ?? request.scope)
-        return TokenSet(
-            access: access, refreshToken: try optionalToken(answer, "refresh_token"),
+        let refreshToken = try answer.string("refresh_token").flatMap { $0.isEmpty ? nil : $0 }
+        let flaw = refreshToken.flatMap { TokenResponse.flaw(of: "refresh_token", $0) }
+        var tokens = TokenSet(
+            access: access, refreshToken: flaw == nil ? refreshToken.map { Redacted($0) } : nil,
             idToken: try optionalToken(answer, "id_token"),
             issuedTokenType: issued.map { DisplayText.clean($0) },
             extra: ExtraMembers.tokenAnswer(answer.members, withholding: secrets))
+        tokens.refreshTokenFlaw = flaw
+        return tokens
     }
 
     /// Returns one token of an answer whose status, other members or end may be invalid. The refresh token
@@ -35,7 +39,7 @@ enum TokenResponse {
             let pairs = response.looksFormEncoded ? FormEncoding.decode(response.text) : nil
             token = pairs?.last { $0.name == name }?.value
         }
-        guard let token, !token.isEmpty, (try? check(name, token)) != nil else { return nil }
+        guard let token, !token.isEmpty, flaw(of: name, token) == nil else { return nil }
         return Redacted(token)
     }
 
@@ -158,17 +162,24 @@ enum TokenResponse {
         return Redacted(text)
     }
 
-    /// Checks a token's length, and that it is visible ASCII (RFC 6749 appendix A.12), as it may be sent in a
-    /// header or printed.
     private static func check(_ name: String, _ token: String) throws(OIDCError) {
+        if let flaw = TokenResponse.flaw(of: name, token) { throw OIDCError(.refused, .token, flaw) }
+    }
+
+    /// Returns what is wrong with a token's length or characters; nil if it can be used. It must be visible ASCII
+    /// (RFC 6749 appendix A.12), as it may be sent in a header or printed. A refresh token may contain spaces
+    /// (A.17), as it is sent in forms only.
+    private static func flaw(of name: String, _ token: String) -> OIDCError.Cause? {
+        let mayHaveSpaces = name == "refresh_token"
         guard token.utf8.count <= maximumByteCount else {
-            throw .protocolViolation(
-                .token, name, expected: "at most \(maximumByteCount) characters",
-                found: "\(token.utf8.count)")
+            return .mismatch(
+                member: name, expected: "at most \(maximumByteCount) characters", found: "\(token.utf8.count)"
+            )
         }
-        guard token.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
-            throw .protocolViolation(
-                .token, name, expected: "visible ASCII characters", found: "something else among them")
+        guard token.utf8.allSatisfy(mayHaveSpaces ? ASCII.isPrintable : ASCII.isVisible) else {
+            return .mismatch(
+                member: name, expected: "visible ASCII characters", found: "something else among them")
         }
+        return nil
     }
 }

@@ -196,7 +196,7 @@ extension TokenVerdict {
     private static let ofTheGrant: [Rule] = [
         // Keycloak 26.7: not_allowed "Offline tokens not allowed for the user or client"
         Rule("offline access", { $0.error == "not_allowed" && $0.says("offline") }) { refusal in
-            let rest = refusal.scope.map { Scope($0.tokens.filter { $0 != "offline_access" }.joined(separator: " ")).text } ?? ""
+            let rest = refusal.scope?.tokens.filter { $0 != "offline_access" }.joined(separator: " ") ?? ""
             return TokenVerdict(
                 code: .scope, hint: rest.isEmpty ? .advice(.checkScope) : .signInForScope(rest))
         },

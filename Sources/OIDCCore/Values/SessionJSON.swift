@@ -36,6 +36,7 @@ extension Session {
         if bindsOpaqueTokens { object["certificate_bound"] = true }
         if !kept.isEmpty { object["kept"] = .array(kept.map(\.json)) }
         if !derived.isEmpty { object["derived"] = .array(derived.map(\.json)) }
+        object["ended"] = ended?.json
         object.add(unknownMembers)
         return .object(object)
     }
@@ -45,7 +46,7 @@ extension Session {
         "jwks_uri", "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
         "requested_scope", "requested_resource", "sends_resource", "access", "refresh_token", "id_token",
         "issued_token_type", "extra", "subject", "display_name", "nonce", "dpop_key", "certificate_bound",
-        "derived", "kept",
+        "derived", "kept", "ended",
     ]
 
     /// Parses the stored form of the session with `key`; returns nil if it is a session of another key.
@@ -122,6 +123,7 @@ extension Session {
             subject: try text("subject"), displayName: try text("display_name"),
             dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
         nonce = try text("nonce")
+        ended = json["ended"].flatMap(End.init(json:))
         bindsOpaqueTokens = try flag("certificate_bound") ?? false
         // One that cannot be read is obtained again.
         kept = json["kept"]?.array?.compactMap { KeptCredential($0) } ?? []

@@ -93,6 +93,8 @@ public struct TokenSet: Hashable, Sendable {
     public var access: AccessToken
     /// The refresh token, if one was issued.
     public var refreshToken: Redacted<String>?
+    /// Why the answer's refresh token cannot be used, and is left out. A session never has it.
+    package var refreshTokenFlaw: OIDCError.Cause?
     /// The ID token, if one was issued.
     public var idToken: Redacted<String>?
     /// `issued_token_type` (RFC 8693 §2.2.1).

@@ -6,12 +6,6 @@ package protocol AccessTokenSource {
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery
-    /// Returns whether another token is available without a sign-in.
-    func canRefresh(_ session: Session) -> Bool
-}
-
-extension AccessTokenSource {
-    package func canRefresh(_ session: Session) -> Bool { session.canRefresh }
 }
 
 /// A request to a resource with the session's token. It is repeated with the resource's nonce if one is
@@ -86,7 +80,7 @@ package struct ProtectedRequest {
         var delivery = try tokens.token(demand)
         var nonce: String?
         var mayProveAgain = isRepeatable
-        var mayRefresh = isRepeatable && tokens.canRefresh(delivery.session)
+        var mayRefresh = isRepeatable
         while true {
             let attempt = Attempt(
                 delivery: delivery, nonce: nonce, mayProveAgain: mayProveAgain, mayRefresh: mayRefresh,
@@ -121,7 +115,7 @@ extension Session {
         guard access.type == .dpop else { return nil }
         guard let dpopKey else {
             throw OIDCError(
-                .failed, "the session has lost the key that its token is bound to", hint: .signIn,
+                .loginRequired, "the session has lost the key that its token is bound to", hint: .signIn,
                 stage: .store)
         }
         return try DPoPKey(pem: dpopKey)

@@ -4,7 +4,8 @@ import OIDCCore
 /// checked.
 extension SessionTokens {
     func requested(
-        _ current: Session?, _ source: TokenSource, after failure: SharedFailure?
+        _ current: Session?, _ source: TokenSource, after failure: SharedFailure?,
+        refusing refusal: Refusal = .none
     ) throws(OIDCError) -> Delivery {
         let answer: Answer
         let stored: Session?
@@ -17,7 +18,7 @@ extension SessionTokens {
             }
         } catch {
             if error.endsSession, let other = otherDelivery(source, than: current) { return other }
-            throw try refused(error, current, source)
+            throw try refused(error, current, source, refusal)
         }
         let outcome: TokenRefresh.Outcome
         do throws(OIDCError) { outcome = try answer.check() } catch {
@@ -51,19 +52,20 @@ extension SessionTokens {
     /// Returns the error of a refused request. `invalid_grant` ends the session only if the request was for
     /// the session's own token: Entra also returns it if only a scope or resource is refused (AADSTS65001).
     private func refused(
-        _ error: OIDCError, _ current: Session?, _ source: TokenSource
+        _ error: OIDCError, _ current: Session?, _ source: TokenSource, _ refusal: Refusal
     ) throws(OIDCError) -> OIDCError {
         guard error.endsSession else { return share(error, source) }
         if case .derived = source {
-            _ = try requested(current, .own, after: nil)
-            var refusal = error
-            refusal.kind = .refused
-            refusal.message = "token: the provider refused the scope or resource with invalid_grant"
-            refusal.hint = nil
-            return share(refusal, source)
+            _ = try requested(current, .own, after: nil, refusing: refusal)
+            var other = error
+            other.kind = .refused
+            other.code = nil
+            other.message = "token: the provider refused the scope or resource with invalid_grant"
+            other.hint = nil
+            return share(other, source)
         }
         // A lock holder that was stopped may still store its successor, to which this refusal does not apply.
-        let ended = current?.withoutRefreshToken
+        let ended = current?.ended(by: error, at: now(), isRefused: refusal.isByServer)
         if let ended { _ = try? store.replace(current, with: ended) }
         return share(error, source, of: ended)
     }
@@ -98,7 +100,8 @@ extension SessionTokens {
             // If this process was stopped until its lease expired, another one may have presented the same
             // refresh token, and dropped it when it was refused. That refusal does not apply to the
             // successor.
-            guard let dropped = current?.withoutRefreshToken, try store.replace(dropped, with: successor)
+            guard let current, let rest = try store.load(key), rest.isRest(of: current),
+                try store.replace(rest, with: successor)
             else { return current }
             return successor
         } catch {
@@ -119,15 +122,5 @@ extension SessionTokens {
             return "the session is gone (signed out, or lost by the store); the token was not stored"
         }
         return "another process changed the session meanwhile; the token was not stored"
-    }
-}
-
-extension Session {
-    /// The session as it is after its refresh token was refused.
-    var withoutRefreshToken: Session {
-        var session = self
-        session.tokens.refreshToken = nil
-        session.kept = []
-        return session
     }
 }

@@ -46,6 +46,10 @@ package struct SessionTokens {
         case none
         /// A token to replace even if it is fresh: it was refused, or a new one is wanted.
         case of(AccessToken?)
+        /// A token that a server has refused.
+        case refused(AccessToken)
+
+        var isByServer: Bool { if case .refused = self { true } else { false } }
     }
 
     package let store: any SessionStoring
@@ -85,7 +89,7 @@ package struct SessionTokens {
 
     /// Returns another token than the refused one.
     package func token(_ demand: TokenDemand, insteadOf refused: Delivery) throws(OIDCError) -> Delivery {
-        try refreshed(demand, loaded: refused.session, refusing: .of(refused.access))
+        try refreshed(demand, loaded: refused.session, refusing: .refused(refused.access))
     }
 
     /// Returns the token of a session that was just loaded, if it is fresh.
@@ -108,8 +112,9 @@ package struct SessionTokens {
             switch refusal {
             case .none: try loaded?.accessToken(from: loaded?.source(for: demand).granted() ?? .own)
             case .of(let access): access
+            case .refused(let access): access
             }
-        if key.grant.needsUser { try refuseUnrefreshable(loaded) }
+        if key.grant.needsUser { try refuseUnrefreshable(loaded, refusal) }
         let source = try loaded?.source(for: demand).granted() ?? .own
         let known = knownFailure()
         if let known, answersUs(known), isAbout(known, loaded, source) { throw take(known) }
@@ -137,7 +142,8 @@ package struct SessionTokens {
                 {
                     throw take(failure)
                 }
-                return try requested(current, source, after: failure)
+                if let current, key.grant.needsUser { try refuseUnrefreshable(current, refusal) }
+                return try requested(current, source, after: failure, refusing: refusal)
             }
         } catch {
             // A grant without a user cannot lose anything, so it needs neither lock nor store.
@@ -154,13 +160,22 @@ package struct SessionTokens {
     }
 
     /// Throws if only a sign-in can help, before problems with the lock or the store are reported.
-    private func refuseUnrefreshable(_ session: Session?) throws(OIDCError) {
+    private func refuseUnrefreshable(_ session: Session?, _ refusal: Refusal) throws(OIDCError) {
         guard let session else {
             throw OIDCError(
                 .loginRequired, "not signed in at \(DisplayText.clean(key.provider))", stage: .token)
         }
         guard session.tokens.refreshToken == nil else { return }
-        throw TokenRefresh.impossible
+        if let ended = session.endedError {
+            // The access token was all that was left.
+            if refusal.isByServer, session.hasAccessToken {
+                _ = try? store.replace(session, with: session.withoutAccess)
+            }
+            throw ended
+        }
+        var error = TokenRefresh.impossible
+        if refusal.isByServer { error.message = "the access token was refused, and \(error.message)" }
+        throw error
     }
 
     /// Returns the session's token if it meets the demand and is newer than the caller's. A provider may

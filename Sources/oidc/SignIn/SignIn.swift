@@ -29,7 +29,9 @@ struct SignIn {
         let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
         do throws(OIDCError) {
             do throws(OIDCError) { return try signedIn(by: deadline) } catch {
-                guard error.refusesResource, provider.settings.token.sendsResources else { throw error }
+                guard error.code == .resourceRefused, provider.settings.token.sendsResources else {
+                    throw error
+                }
                 // A refused code is never presented again: the sign-in starts anew.
                 console.note("\(error.message); asking again without resource")
                 return try withoutResource.signedIn(by: deadline)

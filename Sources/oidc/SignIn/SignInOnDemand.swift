@@ -48,7 +48,8 @@ struct SignInOnDemand {
             return try withLock(wait) {
                 () throws(OIDCError) -> SessionAccess in
                 hasLock = true
-                let found = try? access.load()
+                // One that has ended is of no use, whoever learned it.
+                let found = (try? access.load()).flatMap { $0?.ended == nil ? $0 : nil }
                 if let found, found != earlier, isEnough(found) { return access }
                 let moved = try provider.target?.movedAccess(provider, than: earlier)
                 let elsewhere = moved.flatMap { try? $0.load() }

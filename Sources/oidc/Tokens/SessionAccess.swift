@@ -56,6 +56,7 @@ struct SessionAccess {
         let demand = demand(minimumValidity: 0)
         try refuseWider(session, demand)
         guard !session.canRefresh else { return }
+        if let ended = session.endedError, !isFresh(session, demand) { throw completed(ended) }
         guard let access = session.accessToken(from: session.source(for: demand)) else {
             throw OIDCError(
                 .loginRequired, "there is no token for that, and the session cannot be refreshed",
@@ -66,6 +67,10 @@ struct SessionAccess {
                 .loginRequired, "the token has expired and cannot be refreshed", hint: noSession.hint,
                 stage: .token)
         }
+    }
+
+    private func isFresh(_ session: Session, _ demand: TokenDemand) -> Bool {
+        session.accessToken(from: session.source(for: demand))?.isFresh(at: context.now, minimum: 0) == true
     }
 
     /// Returns the demand of the settings. For a grant without a user, scope and resources are in the session
@@ -94,7 +99,7 @@ struct SessionAccess {
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        try refreshed(demand, loaded: refused.session, refusing: .of(refused.access))
+        try refreshed(demand, loaded: refused.session, refusing: .refused(refused.access))
     }
 
     /// Refreshes the token under the session's lock, over the network, and prints warnings.
@@ -162,6 +167,7 @@ struct SessionAccess {
     func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
         guard key.grant.needsUser else { throw .noIDToken(key.grant) }
         let session = try session()
+        if let ended = session.endedError, !session.hasAccessToken { throw completed(ended) }
         let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
         if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
         let missing = OIDCError(

@@ -29,7 +29,9 @@ struct SessionReport {
     }
 
     /// Whether a token is available without signing in again.
-    var isUsable: Bool { canRefresh || session.tokens.access.isFresh(at: now, minimum: 0) }
+    var isUsable: Bool {
+        canRefresh || session.hasAccessToken && session.tokens.access.isFresh(at: now, minimum: 0)
+    }
 
     /// The command that signs in again.
     var loginLine: String {
@@ -57,7 +59,8 @@ struct SessionReport {
             "resource": .array(resources.map { .string($0) }),
             "expires_at": session.tokens.access.expiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
             "refresh_expires_at": refreshExpiresAt.map { JSONValue($0.secondsSinceEpoch) } ?? .null,
-            "can_refresh": .bool(canRefresh), "bound": JSONValue(binding), "store": .string(location),
+            "can_refresh": .bool(canRefresh), "ended": ended, "bound": JSONValue(binding),
+            "store": .string(location),
         ]
     }
 
@@ -69,9 +72,26 @@ struct SessionReport {
             "client_id": key.clientID.isEmpty ? .null : .string(key.clientID),
             "account": JSONValue(key.account), "subject": .null, "name": .null, "email": .null,
             "scope": JSONValue(key.scope?.text), "resource": .array(key.resources.map { .string($0) }),
-            "expires_at": .null, "refresh_expires_at": .null, "can_refresh": true, "bound": .null,
+            "expires_at": .null, "refresh_expires_at": .null, "can_refresh": true, "ended": .null,
+            "bound": .null,
             "store": .string(location),
         ]
+    }
+
+    private var ended: JSONValue {
+        guard let end = session.ended else { return .null }
+        return [
+            "error": JSONValue(end.error), "description": JSONValue(end.description),
+            "at": JSONValue(end.at.secondsSinceEpoch),
+        ]
+    }
+
+    /// When and why the session ended, as in `ended 02:51: Session not active`, or since when its token is not
+    /// refreshed; nil if it can be.
+    private var endedText: String? {
+        guard let end = session.ended else { return nil }
+        let time = TimeWords.clock(end.at, now: now) ?? TimeWords.relative(end.at, to: now)
+        return "\(isUsable ? "not refreshed since" : "ended") \(time): \(end.reason)"
     }
 
     var who: String {
@@ -79,6 +99,7 @@ struct SessionReport {
     }
 
     var validity: String {
+        if let endedText, !isUsable { return endedText }
         guard session.hasAccessToken else { return "whose access token was revoked" }
         guard let expiresAt = session.tokens.access.expiresAt else { return "until it is refused" }
         let relative = TimeWords.relative(expiresAt, to: now)
@@ -112,7 +133,7 @@ struct SessionReport {
     }
 
     private func accessText(_ access: AccessToken) -> String {
-        guard session.hasAccessToken else { return "revoked" }
+        guard session.hasAccessToken else { return session.ended == nil ? "revoked" : "refused" }
         let bound =
             switch session.bond(of: access) {
             case .key: ", bound to a key (DPoP)"
@@ -131,6 +152,7 @@ struct SessionReport {
     private var refreshText: String {
         if !session.key.grant.needsUser { return "requested again automatically" }
         guard session.tokens.refreshToken != nil else {
+            if let endedText { return endedText }
             let endless = session.hasAccessToken && session.tokens.access.expiresAt == nil
             return "no refresh token: sign in again" + (endless ? " if the token is refused" : "")
         }

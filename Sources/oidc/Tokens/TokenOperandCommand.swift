@@ -66,7 +66,8 @@ extension TokenOperandCommand {
 extension Session {
     /// The error for a session whose access token was revoked and not replaced.
     var noAccessToken: OIDCError {
-        .usage("the session has no access token: it was revoked", hint: "get a new one: oidc token")
+        endedError
+            ?? .usage("the session has no access token: it was revoked", hint: "get a new one: oidc token")
     }
 }
 

@@ -118,7 +118,6 @@ struct TokenRefreshTests {
             (#")]}' {"access_token":"a",\#(rest)"#, "next"),
             (#"<br>Notice {"refresh_token" : "spent","refresh_token" : "a\/b","exp"#, "a/b"),
             (#"{"access_token":"a","refresh_token":"cut of"#, nil),
-            (#"{"access_token":"a","token_type":"Bearer","refresh_token":"two words"}"#, nil),
             (#"{"access_token":"a","token_type":"Bearer","refresh_token":["next"]}"#, nil),
             (#"["next"]"#, nil), ("", nil), ("<html>", nil),
         ]
@@ -137,6 +136,47 @@ struct TokenRefreshTests {
                 #expect(throws: OIDCError.self) { try Self.refresh(provider, session).check(answer) }
             }
         }
+    }
+
+    private static func json(_ body: String) -> HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: HTTPHeaders([("Content-Type", "application/json")]), body: Array(body.utf8))
+    }
+
+    @Test("a new refresh token may contain spaces (RFC 6749 appendix A.17)")
+    func spaces() throws {
+        let (provider, session) = try InMemoryProvider.signedIn()
+        provider.intercept { _ in
+            Self.json(#"{"access_token":"a","token_type":"Bearer","refresh_token":"two words"}"#)
+        }
+        let outcome = try Self.refresh(provider, session).refresh(session, for: .own)
+        #expect(outcome.session.tokens.refreshToken?.revealed == "two words")
+        #expect(outcome.session.ended == nil)
+        provider.intercept { request in
+            let form = FormEncoding.decode(String(decoding: request.body, as: UTF8.self)) ?? []
+            #expect(form.contains { $0.name == "refresh_token" && $0.value == "two words" })
+            return nil
+        }
+        #expect(throws: OIDCError.self) {
+            try Self.refresh(provider, outcome.session).request(outcome.session, for: .own)
+        }
+    }
+
+    @Test(
+        "a new refresh token that cannot be used leaves the access token, and the old one is not presented again",
+        arguments: [#"r\u001b[2Jt"#, "ü", String(repeating: "a", count: 65_537)])
+    func unusable(text: String) throws {
+        let (provider, session) = try InMemoryProvider.signedIn()
+        provider.intercept { _ in
+            Self.json(#"{"access_token":"a","token_type":"Bearer","refresh_token":"\#(text)"}"#)
+        }
+        let outcome = try Self.refresh(provider, session).refresh(session, for: .own)
+        #expect(outcome.session.tokens.access.token.revealed == "a")
+        #expect(outcome.session.tokens.refreshToken == nil)
+        #expect(outcome.session.ended?.reason.hasPrefix("the new refresh token cannot be used: ") == true)
+        let stored = try Session(stored: outcome.session.json.bytes)
+        #expect(stored == outcome.session, "it is stored as it is")
+        #expect(stored.endedError?.message.contains("refresh_token: expected ") == true)
     }
 
     @Test("a form-encoded answer keeps its new refresh token too")

@@ -48,7 +48,7 @@ struct DPoPTests {
         #expect(token.header["jwk"]?.object?.names == ["crv", "kty", "x", "y"])
         let expected: JSONValue = [
             "jti": .string(Base64URL.encode(bytes)), "htm": "POST", "htu": "https://server.example.com/token",
-            "iat": .init(Self.now.secondsSinceEpoch), "nonce": "n",
+            "iat": .init(Self.now.secondsSinceEpoch - 5), "nonce": "n",
         ]
         #expect(token.claims == expected.object)
         let keys = JWKSet(keys: [JSONWebKey(publicKey: key.privateKey.publicKey)])

@@ -65,36 +65,45 @@ struct TokenVerdictTests {
         Row(
             "oidc-provider", 400, body("invalid_grant", "grant request is invalid"), offersDPoP: true,
             .sessionEnded, .signIn),
-        Row("Keycloak, a key", 400, body("invalid_grant", "Token is not active"), by: .key, .sessionEnded, .signIn),
+        Row(
+            "Keycloak, a key", 400, body("invalid_grant", "Token is not active"), by: .key, .sessionEnded,
+            .signIn),
         Row(
             "Dex", 400,
             body(
                 "invalid_request",
-                "Refresh token is invalid or has already been claimed by another client."), .signInAgain, .signIn),
+                "Refresh token is invalid or has already been claimed by another client."), .signInAgain,
+            .signIn),
         Row("Dex", 400, body("invalid_request", "Refresh token expired."), .signInAgain, .signIn),
         Row("Gitea", 400, body("unauthorized_client", "token was already used"), .signInAgain, .signIn),
         Row(
-            "Gitea (its source)", 400, body("unauthorized_client", "unable to parse refresh token"), .signInAgain,
+            "Gitea (its source)", 400, body("unauthorized_client", "unable to parse refresh token"),
+            .signInAgain,
             .signIn),
         Row(
-            "MITREid", 401, body("invalid_token", "Invalid refresh token: ((secret))"), by: .basic, .signInAgain,
+            "MITREid", 401, body("invalid_token", "Invalid refresh token: ((secret))"), by: .basic,
+            .signInAgain,
             .signIn),
         Row(
             "UAA", 401,
-            body("invalid_token", "The token expired, was revoked, or the token ID is incorrect."), by: .basic,
+            body("invalid_token", "The token expired, was revoked, or the token ID is incorrect."),
+            by: .basic,
             .signInAgain, .signIn),
         Row(
             "Entra", 400,
-            body("interaction_required", "AADSTS50076: … you must use multi-factor authentication"), .signInAgain,
+            body("interaction_required", "AADSTS50076: … you must use multi-factor authentication"),
+            .signInAgain,
             .signIn),
-        Row("Slack (by memory)", 200, #"{"ok":false,"error":"invalid_refresh_token"}"#, .signInAgain, .signIn),
+        Row(
+            "Slack (by memory)", 200, #"{"ok":false,"error":"invalid_refresh_token"}"#, .signInAgain, .signIn),
         Row("GitHub (by memory)", 200, body("bad_refresh_token"), .signInAgain, .signIn),
         Row(
             "Twitch (by memory)", 400,
             #"{"error":"Bad Request","status":400,"message":"Invalid refresh token"}"#, .signInAgain, .signIn),
         Row("Figma (by memory)", 400, #"{"message":"Invalid refresh token"}"#, .signInAgain, .signIn),
         Row(
-            "Atlassian (by memory)", 403, body("unauthorized_client", "refresh_token is invalid"), .signInAgain,
+            "Atlassian (by memory)", 403, body("unauthorized_client", "refresh_token is invalid"),
+            .signInAgain,
             .signIn),
         Row("Notion (by memory)", 400, #"{"error":{"code":"invalid_grant"}}"#, .signInAgain, .signIn),
         Row(
@@ -109,11 +118,16 @@ struct TokenVerdictTests {
             "Spring", 401, body("invalid_client"), grant: .code, by: .basic,
             methods: ["client_secret_basic", "client_secret_post"], .clientNotAccepted,
             .checkSecret(sentBy: "client_secret_basic", other: "client_secret_post")),
-        Row("Spring", 401, body("invalid_client"), grant: .code, .secretMissing, .advice(.giveSecretOrCheckClientID)),
         Row(
-            "Keycloak", 401, body("unauthorized_client", "Invalid client or Invalid client credentials"), grant: .code,
+            "Spring", 401, body("invalid_client"), grant: .code, .secretMissing,
+            .advice(.giveSecretOrCheckClientID)),
+        Row(
+            "Keycloak", 401, body("unauthorized_client", "Invalid client or Invalid client credentials"),
+            grant: .code,
             by: .basic, methods: ["client_secret_basic"], .clientNotAccepted, .advice(.checkClient)),
-        Row("UAA", 401, body("unauthorized", "Bad credentials"), by: .basic, .clientNotAccepted, .advice(.checkClient)),
+        Row(
+            "UAA", 401, body("unauthorized", "Bad credentials"), by: .basic, .clientNotAccepted,
+            .advice(.checkClient)),
         Row(
             "Gitea", 400, body("unauthorized_client", "invalid client secret"), grant: .code, by: .basic,
             .clientNotAccepted, .advice(.checkClient)),
@@ -130,10 +144,12 @@ struct TokenVerdictTests {
             body(
                 "invalid_client",
                 "Client authentication failed (…). Claim 'audience' from 'client_assertion' must match the "
-                    + "authorization server's token endpoint 'http://127.0.0.1:18320/oauth2/token'."), grant: .machine,
+                    + "authorization server's token endpoint 'http://127.0.0.1:18320/oauth2/token'."),
+            grant: .machine,
             by: .key, .assertionAudience, .set(.assertionAudience, to: "token_endpoint")),
         Row(
-            "Keycloak", 401, body("invalid_client", "Signature on JWT token failed validation"), grant: .code, by: .key,
+            "Keycloak", 401, body("invalid_client", "Signature on JWT token failed validation"), grant: .code,
+            by: .key,
             .unknownKey, .advice(.checkClientKey)),
         Row(
             "Keycloak", 401, body("invalid_client", "Invalid signature algorithm"), grant: .code, by: .key,
@@ -145,43 +161,55 @@ struct TokenVerdictTests {
             "Keycloak", 401, body("invalid_client", "Token was issued in the future"), by: .key, .clock,
             .advice(.checkClock)),
         Row(
-            "Keycloak", 401, body("invalid_client", "Token is not active"), by: .key, .clock, .advice(.checkClock)),
+            "Keycloak", 401, body("invalid_client", "Token is not active"), by: .key, .clock,
+            .advice(.checkClock)),
         Row("oidc-provider", 401, body("invalid_client"), by: .key, ahead: 600, .clock, .advice(.checkClock)),
-        Row("oidc-provider", 401, body("invalid_client"), by: .key, ahead: 2, .unknownKey, .advice(.checkClientKey)),
         Row(
-            "a public client", 401, body("invalid_client", "public clients send no secret"), grant: .code, by: .basic,
+            "oidc-provider", 401, body("invalid_client"), by: .key, ahead: 2, .unknownKey,
+            .advice(.checkClientKey)),
+        Row(
+            "a public client", 401, body("invalid_client", "public clients send no secret"), grant: .code,
+            by: .basic,
             .secretOfPublicClient, .set(.clientAuthentication, to: "none")),
     ]
 
     /// The request lacks something.
     static let requests: [Row] = [
         Row(
-            "Keycloak", 400, body("invalid_request", "Pushed Authorization Request is only allowed."), grant: .code,
+            "Keycloak", 400, body("invalid_request", "Pushed Authorization Request is only allowed."),
+            grant: .code,
             .needsPAR, .set(.pushedAuthorization, to: "require")),
         Row(
-            "Keycloak", 400, body("invalid_request", "DPoP proof is missing"), grant: .code, offersDPoP: true, .needsDPoP,
+            "Keycloak", 400, body("invalid_request", "DPoP proof is missing"), grant: .code, offersDPoP: true,
+            .needsDPoP,
             .set(.dpop, to: "true")),
         Row(
             "Keycloak", 400, body("invalid_request", "DPoP proof is missing"), offersDPoP: true, .needsDPoP,
             .advice(.signInWithDPoP)),
         Row(
-            "Keycloak (FAPI)", 400, body("invalid_grant", "DPoP proof is missing"), offersDPoP: true, .needsDPoP,
+            "Keycloak (FAPI)", 400, body("invalid_grant", "DPoP proof is missing"), offersDPoP: true,
+            .needsDPoP,
             .advice(.signInWithDPoP)),
         Row(
-            "oidc-provider", 400, body("invalid_grant", "grant request is invalid"), grant: .code, offersDPoP: true,
+            "oidc-provider", 400, body("invalid_grant", "grant request is invalid"), grant: .code,
+            offersDPoP: true,
             .needsDPoP, .set(.dpop, to: "true")),
         Row(
-            "Keycloak", 400, body("invalid_request", "DPoP proof is not active"), isBound: true, offersDPoP: true,
+            "Keycloak", 400, body("invalid_request", "DPoP proof is not active"), isBound: true,
+            offersDPoP: true,
             .clock, .advice(.checkClock)),
         Row(
-            "oidc-provider", 400, body("invalid_dpop_proof", "invalid DPoP key binding"), isBound: true, .clock,
+            "oidc-provider", 400, body("invalid_dpop_proof", "invalid DPoP key binding"), isBound: true,
+            .clock,
             .advice(.checkClock)),
         Row(
-            "Keycloak", 400, body("invalid_request", "Client Certification missing for MTLS HoK Token Binding"),
+            "Keycloak", 400,
+            body("invalid_request", "Client Certification missing for MTLS HoK Token Binding"),
             grant: .code, .needsCertificate, .advice(.giveClientCertificate)),
         Row(
             "Keycloak (FAPI)", 400,
-            body("invalid_grant", "Client Certification missing for MTLS HoK Token Binding"), .needsCertificate,
+            body("invalid_grant", "Client Certification missing for MTLS HoK Token Binding"),
+            .needsCertificate,
             .advice(.giveClientCertificate)),
         Row(
             "Hydra", 400,
@@ -191,14 +219,18 @@ struct TokenVerdictTests {
                     + "'urn:ietf:params:oauth:grant-type:device_code' grant."), .grantNotAllowed,
             .advice(.allowGrant)),
         Row(
-            "Keycloak", 400, body("not_allowed", "Offline tokens not allowed for the user or client"), grant: .code,
+            "Keycloak", 400, body("not_allowed", "Offline tokens not allowed for the user or client"),
+            grant: .code,
             .scope, .signInForScope("openid profile")),
-        Row("Keycloak", 400, body("invalid_scope", "Invalid scopes: a"), grant: .machine, .scope, .advice(.checkScope)),
+        Row(
+            "Keycloak", 400, body("invalid_scope", "Invalid scopes: a"), grant: .machine, .scope,
+            .advice(.checkScope)),
         Row(
             "Keycloak", 401, body("unauthorized_client", "Client not enabled to retrieve service account"),
             grant: .machine, by: .basic, .grantNotAllowed, .advice(.allowGrant)),
         Row(
-            "Dex", 500, body("invalid_request", "Refresh token is invalid"), .tryLater, .tryAgain(seconds: nil)),
+            "Dex", 500, body("invalid_request", "Refresh token is invalid"), .tryLater,
+            .tryAgain(seconds: nil)),
     ]
 
     private static func client(_ by: By) throws -> Client {
@@ -261,11 +293,14 @@ struct TokenVerdictTests {
         }
     }
 
-    @Test("no hint is a sign-in where the sign-in would be refused for the same reason", arguments: clients + requests)
+    @Test(
+        "no hint is a sign-in where the sign-in would be refused for the same reason",
+        arguments: clients + requests)
     func noLoop(_ row: Row) throws {
         let found = try Self.error(row)
         switch found?.hint {
-        case .signIn?, .orSignIn?, .advice(.signInForNewCode)?: Issue.record("\(row): \(found?.description ?? "")")
+        case .signIn?, .orSignIn?, .advice(.signInForNewCode)?:
+            Issue.record("\(row): \(found?.description ?? "")")
         default: break
         }
     }
@@ -307,7 +342,8 @@ struct TokenVerdictTests {
 
     @Test("without a Date, the clock is compared with the last ID token's iat")
     func lastIDToken() throws {
-        let row = Row("oidc-provider", 401, Self.body("invalid_client"), by: .key, .clock, .advice(.checkClock))
+        let row = Row(
+            "oidc-provider", 401, Self.body("invalid_client"), by: .key, .clock, .advice(.checkClock))
         #expect(try Self.error(row) { $0.clockAhead = -600 }?.code == .clock)
         #expect(try Self.error(row) { $0.clockAhead = -2 }?.code == .unknownKey)
     }

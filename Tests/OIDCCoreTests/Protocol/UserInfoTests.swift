@@ -236,6 +236,25 @@ struct UserInfoTests {
         }
     }
 
+    @Test("403 with JSON that says nothing is a token that is not accepted, as zitadel/oidc answers")
+    func bareForbidden() throws {
+        for (body, type, isToken) in [
+            ("{}", "application/json", true), ("", nil, true), ("<html>", "text/html", false),
+            (#"{"error":"insufficient_scope"}"#, "application/json", false),
+            (#"{"message":"Forbidden"}"#, "application/json", false),
+        ] {
+            let answer = Result { try Self.read(Self.response(body, type: type, status: 403)) }
+            if isToken {
+                guard case .success(.unauthorized([], _)) = answer else {
+                    Issue.record("\(body): \(answer)")
+                    continue
+                }
+            } else {
+                #expect(throws: OIDCError.self) { try answer.get() }
+            }
+        }
+    }
+
     @Test("other refusals are errors: 403 with its code, 429 and 5xx for later")
     func refusals() throws {
         var forbidden = HTTPResponse(status: 403)

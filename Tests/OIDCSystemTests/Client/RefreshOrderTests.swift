@@ -55,7 +55,8 @@ struct RefreshOrderTests {
     @Test("a refused refresh token is dropped, and the access token stays")
     func refused() throws {
         let tokens = try tokens()
-        let over = OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant")
+        let over = OIDCError(
+            .loginRequired, "over", stage: .token, oauthError: "invalid_grant", code: .sessionEnded)
         #expect(tokens.failure(over) == over)
         let left = try #require(try tokens.store.load(.example))
         #expect(left.tokens.refreshToken == nil)
@@ -67,7 +68,8 @@ struct RefreshOrderTests {
     @Test("invalid_grant for a resource does not end a session whose own token is still given")
     func refusedResource() throws {
         let tokens = try tokens()
-        let over = OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant")
+        let over = OIDCError(
+            .loginRequired, "over", stage: .token, oauthError: "invalid_grant", code: .sessionEnded)
         let requests = Mutex(0)
         let error = #expect(throws: OIDCError.self) {
             try tokens.refreshed(TokenDemand(resources: ["https://api.example"])) {

@@ -93,7 +93,8 @@ struct SharedFailureTests {
             OIDCError(.unreachable, "down", stage: .token),
             OIDCError(.refused, "invalid_client", stage: .token, oauthError: "invalid_client"),
             OIDCError(.untrusted, "exp", stage: .idToken),
-            OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant"),
+            OIDCError(
+                .loginRequired, "over", stage: .token, oauthError: "invalid_grant", code: .sessionEnded),
         ])
     func waiting(_ error: OIDCError) async throws {
         let tokens = try tokens()

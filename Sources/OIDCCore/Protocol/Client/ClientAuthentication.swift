@@ -157,6 +157,9 @@ extension Client {
 /// audience in one string, so no other provider can use it.
 enum ClientAssertion {
     static let lifetime: Int64 = 120
+    /// The seconds by which what we sign is dated back, as some providers refuse an `iat` that is a second ahead of
+    /// their clock.
+    static let allowance: Int64 = 5
 
     static func signed(
         by signer: JWTSigner, clientID: String, audience: String, now: Instant, random: (Int) -> [UInt8]
@@ -166,8 +169,9 @@ enum ClientAssertion {
         claims["sub"] = .string(clientID)
         claims["aud"] = .string(audience)
         claims["jti"] = .string(Base64URL.encode(random(16)))
-        claims["iat"] = JSONValue(now.secondsSinceEpoch)
-        claims["exp"] = JSONValue(now.adding(lifetime).secondsSinceEpoch)
+        let issued = now.adding(-allowance)
+        claims["iat"] = JSONValue(issued.secondsSinceEpoch)
+        claims["exp"] = JSONValue(issued.adding(lifetime).secondsSinceEpoch)
         var header = JSONObject()
         header["typ"] = "JWT"
         return try signer.sign(header: header, claims: claims)

@@ -18,7 +18,7 @@ struct PendingSessions: Sendable {
     }
 
     func remove(_ name: String) {
-        _ = try? directory.remove(name) { _ in }
+        _ = try? directory.remove(name) { _ in false }
     }
 
     /// Removes a file unless another process has written it again.
@@ -151,8 +151,10 @@ extension SharedSessionStore {
             return pending.remove(name)
         }
         // Another process may have presented the same refresh token, and dropped it when it was refused.
-        if try !replaced(found.current, with: found.session), let current = found.current {
-            _ = try replaced(current.withoutRefreshToken, with: found.session)
+        if try !replaced(found.current, with: found.session), let current = found.current,
+            let rest = try records.session(key)?.session, rest.isRest(of: current)
+        {
+            _ = try replaced(rest, with: found.session)
         }
         pending.remove(name, ifStill: bytes)
     }

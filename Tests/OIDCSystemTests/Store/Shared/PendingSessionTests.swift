@@ -64,7 +64,11 @@ struct PendingSessionTests {
         "a successor that the server does not take is kept, and stored unless the session has changed meanwhile",
         arguments: [
             (Session.example(), Session.example("at-2")), (.example("other"), .example("other")),
-            (Session.example().withoutRefreshToken, .example("at-2")),
+            (
+                Session.example().ended(
+                    by: OIDCError(.loginRequired, "ended", oauthError: "invalid_grant"),
+                    at: Instant(secondsSinceEpoch: 1_800_000_000), isRefused: true), .example("at-2")
+            ),
         ])
     func kept(meanwhile: Session, found: Session) throws {
         try machine().save(.example(), replacingDamaged: false)

@@ -128,7 +128,8 @@ struct SharedLeaseTests {
     func stoppedAndRefused() throws {
         let (stopped, other) = (try machine(), try machine())
         try other.save(.example(), replacingDamaged: false)
-        let refusal = OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant")
+        let refusal = OIDCError(
+            .loginRequired, "over", stage: .token, oauthError: "invalid_grant", code: .sessionEnded)
         let delivery = try tokens(stopped).refreshed { (current) throws(OIDCError) in
             engine.pass(60_001)
             // Meanwhile, another machine presents the same refresh token.

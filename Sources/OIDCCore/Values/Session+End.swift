@@ -1,0 +1,79 @@
+extension Session {
+    /// The refusal that ended a session, so every later command can say why.
+    public struct End: Hashable, Sendable {
+        /// The provider's error code; nil if it did not refuse anything, but its new refresh token cannot be used.
+        public var error: String?
+        /// The provider's description, or else ours.
+        public var description: String?
+        /// The time of the refusal.
+        public var at: Instant
+
+        /// Creates the end from its parts.
+        public init(error: String? = nil, description: String? = nil, at: Instant) {
+            self.error = error
+            self.description = description
+            self.at = at
+        }
+
+        /// The reason in a few words: the provider's, or else its code.
+        package var reason: String { description ?? error ?? "" }
+
+        var json: JSONValue {
+            [
+                "error": JSONValue(error), "description": JSONValue(description),
+                "at": JSONValue(at.secondsSinceEpoch),
+            ]
+        }
+
+        init?(json: JSONValue) {
+            guard let at = json["at"]?.integer else { return nil }
+            self.init(
+                error: json["error"]?.string, description: json["description"]?.string,
+                at: Instant(secondsSinceEpoch: at))
+        }
+    }
+
+    /// The error of a session that has ended, in the words of the refusal that ended it.
+    package var endedError: OIDCError? {
+        guard let ended else { return nil }
+        let message =
+            ended.error.map {
+                OIDCError.ended(OAuthErrorResponse(code: $0, description: ended.description).text)
+            } ?? "token: the session cannot be refreshed: \(ended.reason)"
+        var error = OIDCError(
+            .loginRequired, message, hint: .signIn, stage: .token, oauthError: ended.error,
+            code: .sessionEnded)
+        error.oauthDescription = ended.description
+        return error
+    }
+
+    /// Returns the session as it is after its refresh token was refused. If a server had refused the access token
+    /// before, every access token goes too, as nothing can replace it.
+    package func ended(by error: OIDCError, at now: Instant, isRefused: Bool) -> Session {
+        var session = self
+        session.tokens.refreshToken = nil
+        session.kept = []
+        session.ended = End(error: error.oauthError, description: error.oauthDescription, at: now)
+        return isRefused ? session.withoutAccess : session
+    }
+
+    /// The session without any access token.
+    package var withoutAccess: Session {
+        var session = self
+        session.derived = []
+        session.expire(tokens.access.token)
+        session.tokens.access.token = Redacted("")
+        return session
+    }
+
+    /// Returns whether the session is what is left of another after its refresh token was refused.
+    package func isRest(of other: Session) -> Bool {
+        var rest = other
+        rest.tokens.refreshToken = nil
+        rest.tokens.access = tokens.access
+        rest.derived = derived
+        rest.kept = kept
+        rest.ended = ended
+        return rest == self
+    }
+}

@@ -1,0 +1,103 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("a session that the provider has ended", .waiting)
+struct EndedSessionTests {
+    /// As Keycloak 26.7 answers after a sign-out in the browser.
+    private static let refusal = #"{"error":"invalid_grant","error_description":"Session not active"}"#
+
+    /// A session whose refresh token is refused; its access token too if `isRevoked`.
+    private func ended(isRevoked: Bool) throws -> SessionWorld {
+        let world = try SessionWorld.signedIn()
+        world.provider.intercept { request in
+            switch request.url.path {
+            case "/token": .json(Self.refusal, status: 400)
+            case "/userinfo" where isRevoked: HTTPResponse(status: 401)
+            default: nil
+            }
+        }
+        return world
+    }
+
+    @Test("after a 401, it has ended for every command, with the reason, and is not asked about again")
+    func everywhere() throws {
+        let world = try ended(isRevoked: true)
+        defer { world.remove() }
+        let first = try world.program.run("userinfo")
+        #expect(first.status == 3 && first.output == "", "\(first)")
+        #expect(first.error?.contains("Session not active") == true, "\(first)")
+        let sent = RequestLog()
+        world.provider.intercept { request in
+            sent.note(request)
+            return HTTPResponse(status: 500)
+        }
+        for words in [
+            ["token"], ["token", "--refresh"], ["token", "--type", "id"], ["userinfo"],
+            ["exec", "--", "echo", "ran"],
+            ["request", "--allow-origin", world.provider.origin, "\(world.provider.origin)/userinfo"],
+        ] {
+            let again = try world.program.start(words).finish()
+            #expect(again.status == 3 && again.output == "", "\(words): \(again)")
+            #expect(again.error?.contains("Session not active") == true, "\(words): \(again)")
+        }
+        let status = try world.program.run("status")
+        #expect(status.status == 3, "\(status)")
+        #expect(
+            status.output.contains("ended ") && status.output.contains(": Session not active"), "\(status)")
+        #expect(sent.all.isEmpty)
+        let report = try JSONValue(parsing: try world.program.run("status", "-o", "json").output)
+        #expect(report["ended"]?["error"] == "invalid_grant" && report["can_refresh"] == false, "\(report)")
+        world.provider.intercept(nil)
+        #expect(try world.program.signIn(at: world.provider).status == 0)
+        #expect(try world.program.run("token").status == 0)
+        #expect(
+            try JSONValue(parsing: try world.program.run("status", "-o", "json").output)["ended"] == .null)
+    }
+
+    @Test(
+        "without a 401, the access token is given until it expires, and status says since when it is not refreshed"
+    )
+    func untilExpiry() throws {
+        let world = try ended(isRevoked: false)
+        defer { world.remove() }
+        #expect(try world.program.run("token", "--refresh").status == 3)
+        #expect(try world.program.run("token").status == 0)
+        let status = try world.program.run("status")
+        #expect(status.status == 0 && status.output.contains("not refreshed since "), "\(status)")
+        #expect(status.output.contains(": Session not active"), "\(status)")
+        let forced = try world.program.run("token", "--refresh")
+        #expect(forced.status == 3 && forced.error?.contains("Session not active") == true, "\(forced)")
+        try world.age()
+        let expired = try world.program.run("token")
+        #expect(expired.status == 3 && expired.error?.contains("Session not active") == true, "\(expired)")
+        #expect(try world.program.run("status").output.contains("ended "))
+    }
+
+    @Test("of 20 processes that ask at once, all give the same reason")
+    func crowd() throws {
+        let world = try ended(isRevoked: true)
+        defer { world.remove() }
+        for outcome in try world.crowd(20, ["userinfo"]) {
+            #expect(outcome.status == 3, "\(outcome)")
+            #expect(outcome.error?.contains("Session not active") == true, "\(outcome)")
+        }
+    }
+
+    @Test("a 401 without a refresh token is a sign-in, at UserInfo and at a resource")
+    func noRefreshToken() throws {
+        let world = try ended(isRevoked: true)
+        defer { world.remove() }
+        try world.edit { $0["refresh_token"] = nil }
+        for words in [
+            ["userinfo"],
+            ["request", "--allow-origin", world.provider.origin, "\(world.provider.origin)/userinfo"],
+        ] {
+            let outcome = try world.program.start(words).finish()
+            #expect(outcome.status == 3 && outcome.output == "", "\(words): \(outcome)")
+            #expect(outcome.error?.contains("the access token was refused") == true, "\(words): \(outcome)")
+        }
+    }
+}
