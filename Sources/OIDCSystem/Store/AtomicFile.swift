@@ -215,7 +215,7 @@ enum FileFault: Error, Hashable, Sendable {
                 "\(subject) is not readable: expected mode 0600, found \(PrivateDirectory.octal(permissions))",
                 hint: "chmod 600 \(word)")
         case .tooLarge:
-            return .store("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB", hint: .signIn)
+            return .damagedFile("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB")
         case .system(let error):
             return .store(subject, error)
         }

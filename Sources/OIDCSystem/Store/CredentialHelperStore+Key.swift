@@ -63,6 +63,9 @@ extension CredentialHelperStore {
         return stored.helper == helper.name ? stored : nil
     }
 
+    /// Whether a file is not even the form of a session.
+    func isDamaged(_ bytes: [UInt8]) -> Bool { (try? EncryptedSession(stored: bytes)) == nil }
+
     /// Returns the secret of an entry; nil if the helper has none, or a value that is not one of our keys.
     func secret(of entry: String) throws(OIDCError) -> [UInt8]? {
         if let known = secrets.withLock({ $0[entry] }) { return known }
@@ -90,13 +93,15 @@ extension CredentialHelperStore {
 
     /// Removes the file and then the key, so the session is gone even if the helper fails.
     func remove(
-        _ name: String, checking check: (EncryptedSession) throws(OIDCError) -> Void
+        _ name: String, isDamaged: Bool = false,
+        checking check: (EncryptedSession) throws(OIDCError) -> Void
     ) throws(OIDCError) {
         var entry: String? = newEntry(name)
         let wasThere = try directory.remove(name) { bytes throws(OIDCError) in
-            guard let stored = try? EncryptedSession(stored: bytes) else { return }
+            guard let stored = try? EncryptedSession(stored: bytes) else { return true }
             try check(stored)
             entry = stored.helper == helper.name ? stored.entry : nil
+            return isDamaged
         }
         guard wasThere, let entry else { return }
         secrets.withLock { $0[entry] = nil }

@@ -77,7 +77,9 @@ package final class CredentialHelperStore: SessionStoring {
 
     package func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
-            try sealed(session, replacing: existing, orDamaged: replacingDamaged)
+            let bytes = try sealed(session, replacing: existing, orDamaged: replacingDamaged)
+            if let existing, isDamaged(existing) { directory.setAside(session.key.fileStem) }
+            return bytes
         }
     }
 
@@ -117,7 +119,7 @@ package final class CredentialHelperStore: SessionStoring {
     }
 
     package func remove(_ stored: StoredSession) throws(OIDCError) {
-        try remove(stored.name) { _ in }
+        try remove(stored.name, isDamaged: stored.isDamaged) { _ in }
     }
 
     package func all() throws(OIDCError) -> [StoredSession] {

@@ -28,6 +28,7 @@ public struct FileSessionStore: SessionStoring {
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         try directory.replace(session.key.fileStem) { existing throws(OIDCError) in
             if let existing { try check(existing, session.key, orDamaged: replacingDamaged) }
+            if let existing, isDamaged(existing, session.key) { directory.setAside(session.key.fileStem) }
             return session.json.bytes
         }
     }
@@ -46,6 +47,7 @@ public struct FileSessionStore: SessionStoring {
     public func remove(_ key: SessionKey) throws(OIDCError) {
         try directory.remove(key.fileStem) { bytes throws(OIDCError) in
             if case .otherKey? = fault(bytes, key) { throw storeError(.otherKey, key.fileStem) }
+            return isDamaged(bytes, key)
         }
     }
 
@@ -62,7 +64,7 @@ public struct FileSessionStore: SessionStoring {
 
     /// Removes an entry that `all` listed.
     public func remove(_ stored: StoredSession) throws(OIDCError) {
-        try directory.remove(stored.name) { _ in }
+        try directory.remove(stored.name) { _ in stored.isDamaged }
     }
 
     /// Runs `body` while no other process does so for this key and purpose.
@@ -125,6 +127,11 @@ public struct FileSessionStore: SessionStoring {
         } catch {
             return SessionFault(error)
         }
+    }
+
+    private func isDamaged(_ bytes: [UInt8], _ key: SessionKey) -> Bool {
+        if case .damaged? = fault(bytes, key) { return true }
+        return false
     }
 
     private func check(_ bytes: [UInt8], _ key: SessionKey, orDamaged: Bool) throws(OIDCError) {

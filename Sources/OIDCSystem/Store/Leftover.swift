@@ -67,7 +67,7 @@ extension SessionDirectory {
     }
 
     /// Removes the leftovers of writers that were killed before the session's file existed, and returns their
-    /// content. If `name` is nil, removes those of all names.
+    /// content. Removes damaged files that were set aside, too. If `name` is nil, removes those of all names.
     func takeLeftovers(
         of name: String?, if isMeant: (_ name: String, _ content: [UInt8]) -> Bool
     ) throws(OIDCError) -> [(name: String, content: [UInt8])] {
@@ -83,6 +83,10 @@ extension SessionDirectory {
                 let content = try AtomicFile.takeLeftover(file, in: directory, if: { isMeant(stem, $0) })
             else { continue }
             taken.append((stem, content))
+        }
+        for file in files where file.hasSuffix(SessionDirectory.damagedEnding) {
+            let stem = String(file.dropLast(SessionDirectory.damagedEnding.utf8.count))
+            if name == nil || name == stem, isMeant(stem, []) { try? directory.file.remove(file) }
         }
         return taken
     }

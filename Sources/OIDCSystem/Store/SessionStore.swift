@@ -133,6 +133,12 @@ public struct StoredSession: Sendable {
         self.content = content
     }
 
+    /// Whether the entry is damaged.
+    var isDamaged: Bool {
+        if case .failure(let error) = content { return error.code == .damagedSession }
+        return false
+    }
+
     /// The session; nil if the entry is damaged.
     public var session: Session? { try? content.get() }
 }

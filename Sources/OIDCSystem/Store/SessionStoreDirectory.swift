@@ -66,17 +66,31 @@ struct SessionDirectory: Sendable {
             survivesPowerFailure: survivesPowerFailure)
     }
 
-    /// Removes a file, unless `check` throws for its content; an unreadable file is removed unchecked.
-    /// Returns false if there is no file.
+    /// Removes a file, unless `isDamaged` throws for its content; a damaged one is set aside. An unreadable file is
+    /// removed unchecked. Returns false if there is no file.
     @discardableResult
     func remove(
-        _ name: String, checking check: ([UInt8]) throws(OIDCError) -> Void
+        _ name: String, unlessDamaged isDamaged: ([UInt8]) throws(OIDCError) -> Bool
     ) throws(OIDCError) -> Bool {
         guard let directory = try PrivateDirectory.open(path) else { return false }
-        if let bytes = try? AtomicFile.read(name + ending, in: directory) { try check(bytes) }
+        try? directory.file.remove(name + SessionDirectory.damagedEnding)
+        var isSetAside = false
+        if let bytes = try? AtomicFile.read(name + ending, in: directory), try isDamaged(bytes) {
+            setAside(name)
+            isSetAside = true
+        }
         leave(nil, name, replacing: nil)
         try? directory.file.remove(name + SessionDirectory.reservedEnding)
-        return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory)
+        return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory) || isSetAside
+    }
+
+    static let damagedEnding = ".damaged"
+
+    /// Renames a damaged file, so what is left in it is not lost, until the next logout. It is never read or listed.
+    /// Called under the session's lock.
+    func setAside(_ name: String) {
+        guard let directory = try? PrivateDirectory.open(path) else { return }
+        try? directory.file.rename(name + ending, to: name + SessionDirectory.damagedEnding)
     }
 
     /// Returns the content of a file; nil if there is none. A file that is too large is returned as empty, as

@@ -33,7 +33,7 @@ enum SessionFault: Hashable, Sendable {
                     + " found \(version)",
                 hint: .advice(.useNewerVersion))
         case .damaged(let reason):
-            return .store("\(subject) is damaged: \(reason)", hint: .signIn)
+            return .damagedFile("\(subject) is damaged: \(reason)")
         }
     }
 }
@@ -45,7 +45,7 @@ extension SessionKey {
         do throws(OIDCError) {
             return try read()
         } catch {
-            guard !grant.needsUser, error.stage == .store, error.hint == .signIn else { throw error }
+            guard !grant.needsUser, error.code == .damagedSession else { throw error }
             return nil
         }
     }
@@ -55,6 +55,11 @@ extension OIDCError {
     /// Returns an error of kind `failed` about the store.
     static func store(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.failed, message, hint: hint, stage: .store)
+    }
+
+    /// Returns the error of a session file that cannot be used. A sign-in replaces it.
+    static func damagedFile(_ message: String) -> OIDCError {
+        OIDCError(.loginRequired, message, hint: .signIn, stage: .store, code: .damagedSession)
     }
 
     /// Returns the error of a failed file operation; `subject` names the file.

@@ -61,7 +61,7 @@ extension LogoutCommand {
 
     /// Whether a session stays because its store cannot be reached. One that cannot be read is removed.
     private func leavesSession(_ error: OIDCError) -> Bool {
-        error.kind == .interrupted || error.kind == .unreachable && !error.isOfOldRecord
+        error.kind == .interrupted || error.kind == .unreachable && error.code != .oldRecord
     }
 
     private func remove(_ key: SessionKey, from store: any SessionStoring) -> Removal {

@@ -104,7 +104,11 @@ struct LogoutCommand: RunnableCommand {
         var hadSession = true
         switch removal.content {
         case .failure(let error):
-            context.console.warn("\(error.message); it is forgotten")
+            let isKept = error.kind == .loginRequired && error.code == .damagedSession
+            context.console.warn(
+                "\(error.message); it is "
+                    + (isKept
+                        ? "set aside, as a file that ends in .damaged, until the next logout" : "forgotten"))
             if !isLocal {
                 failures.append(
                     OIDCError(

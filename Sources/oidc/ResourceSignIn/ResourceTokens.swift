@@ -29,9 +29,6 @@ final class ResourceTokens: AccessTokenSource {
         return try access.token(demand, insteadOf: refused)
     }
 
-    /// Returns true: even without a refresh token, the reason for the refusal must be checked.
-    func canRefresh(_ session: Session) -> Bool { true }
-
     /// Fetches the resource's metadata again. If it now names another server, or the URL now belongs to another
     /// resource, throws before the refresh token is sent: a new sign-in is needed.
     func checkServer() throws(OIDCError) {

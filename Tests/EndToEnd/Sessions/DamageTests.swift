@@ -89,7 +89,7 @@ struct DamageTests {
         let others = damage.description == "truncated" ? [["token", "--refresh"], ["userinfo"]] : []
         for command in [["token"], ["status"]] + others {
             let outcome = try world.program.start(command).finish()
-            #expect(outcome.status == 1, "\(command): \(outcome.errorOutput)")
+            #expect(outcome.status == (damage.isRepaired ? 3 : 1), "\(command): \(outcome.errorOutput)")
             #expect(outcome.output == "")
             #expect(outcome.error?.contains(damage.message) == true, "\(outcome.errorOutput)")
             #expect(outcome.errorOutput.contains("  try: "))
@@ -101,11 +101,18 @@ struct DamageTests {
         if damage.isRepaired {
             #expect(login.status == 0, "\(login.errorOutput)")
             #expect(try world.program.run("token").status == 0)
+            #expect(look(aside(file)) == before, "it is kept")
+            #expect(try world.program.run("logout").status == 0)
+            #expect(!FileManager.default.fileExists(atPath: aside(file).path))
         } else {
             #expect(login.status == 1)
             #expect(!login.errorOutput.contains("code_challenge"), "nobody is asked in vain")
             #expect(look(file) == before)
         }
+    }
+
+    private func aside(_ file: URL) -> URL {
+        file.deletingPathExtension().appendingPathExtension("damaged")
     }
 
     @Test("logout removes a damaged file, with and without --all, and leaves the target of a link")
@@ -132,6 +139,14 @@ struct DamageTests {
                     #expect(world.program.files(in: "").contains { $0.lastPathComponent == "elsewhere.json" })
                 }
                 #expect(try world.program.run("token").status == 3)
+                let isKept = ["truncated", "empty"].contains(damage.description)
+                let path = aside(file).path
+                #expect(FileManager.default.fileExists(atPath: path) == isKept, "\(damage) \(options)")
+                let mode = try? FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+                #expect(mode == (isKept ? 0o600 : nil))
+                #expect(try world.program.run("status", "--all").output == "")
+                #expect(try world.program.run("logout").status == 0)
+                #expect(!FileManager.default.fileExists(atPath: path), "the next one removes it")
             }
         }
     }

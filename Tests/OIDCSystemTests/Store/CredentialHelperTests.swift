@@ -144,9 +144,7 @@ struct CredentialHelperTests {
     )
     func damaged(_ damage: Damage) throws {
         let helper = FakeHelper(scratch)
-        let expected = OIDCError(
-            .failed, "the session file \(path) is damaged: \(damage.reason)", hint: .signIn,
-            stage: .store)
+        let expected = OIDCError.damagedFile("the session file \(path) is damaged: \(damage.reason)")
         try helper.store().save(.example(), replacingDamaged: false)
         try damage.harm(helper, "oidc/\(stem).sealed")
         #expect(failure { () throws(OIDCError) in try helper.store().load(.example) } == expected)

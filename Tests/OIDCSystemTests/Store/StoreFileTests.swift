@@ -78,9 +78,8 @@ struct StoreFileTests {
     func damaged(_ damage: Damage) throws {
         mkdir(scratch["oidc"], 0o700)
         scratch.put(damage.text, "oidc/\(fileName)")
-        let expected = OIDCError(
-            .failed, "the session file \(file) is damaged: \(damage.reason)", hint: .signIn,
-            stage: .store)
+        let expected = OIDCError.damagedFile("the session file \(file) is damaged: \(damage.reason)")
+        #expect(expected.kind == .loginRequired)
         #expect(failure { () throws(OIDCError) in try store.load(.example) } == expected)
         #expect(
             failure { () throws(OIDCError) in try store.save(.example(), replacingDamaged: false) }
@@ -217,9 +216,7 @@ struct StoreFileTests {
         truncate(file, 4 << 20 + 1)
         #expect(
             failure { () throws(OIDCError) in try store.load(.example) }
-                == OIDCError(
-                    .failed, "the session file \(file) is larger than 4 MiB", hint: .signIn,
-                    stage: .store))
+                == .damagedFile("the session file \(file) is larger than 4 MiB"))
         try store.save(.example(), replacingDamaged: true)
         #expect(try store.load(.example) == .example())
     }

@@ -46,7 +46,7 @@ enum RedisRefusal {
                     "allow this user GET, SET, DEL, EVAL, SCAN, INFO, TIME and SELECT on the keys oidc:*, and CLUSTER "
                         + "SLOTS in a cluster"))
         case "WRONGTYPE":
-            return .untrusted(.store, "\(DisplayText.clean(server)): a record is not a string", hint: .signIn)
+            return .damagedRecord("\(DisplayText.clean(server)): a record is not a string")
         case "DENIED":
             return .sharedStoreRefusal(
                 server, "refuses connections from other machines", hint: "set a password on it")

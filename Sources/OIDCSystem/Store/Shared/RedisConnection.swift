@@ -32,8 +32,7 @@ final class RedisConnection: Sendable {
         switch result {
         case .success(let reply): return reply
         case .failure(let nonsense) where nonsense.isTooLarge:
-            throw .other(
-                .untrusted(.store, "the record on the server is too large for a session", hint: .signIn))
+            throw .other(.damagedRecord("the record on the server is too large for a session"))
         case .failure: throw .broken("does not answer as a Redis server")
         }
     }

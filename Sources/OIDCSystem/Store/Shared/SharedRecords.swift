@@ -58,7 +58,7 @@ final class SharedRecords: Sendable {
         do throws(OIDCError) {
             value = try engine.read(SharedRecords.name(.session, key.fileStem))
         } catch {
-            guard orDamaged, error.hint == .signIn else { throw error }
+            guard orDamaged, error.code == .damagedSession else { throw error }
             return Stored(value: nil, version: 0, session: nil)
         }
         return try value.map { value throws(OIDCError) in
@@ -76,7 +76,7 @@ final class SharedRecords: Sendable {
             try check(record.version, after: newest, key.fileStem)
             return Stored(value: value, version: record.version, session: session)
         } catch {
-            guard orDamaged, error.kind == .untrusted || error.hint == .signIn else { throw error }
+            guard orDamaged, error.kind == .untrusted || error.code == .oldRecord else { throw error }
             return Stored(value: value, version: 0, session: nil)
         }
     }
@@ -175,6 +175,7 @@ final class SharedRecords: Sendable {
                 "returned version \(version) of the session, after version \(newest): it lost data or was set back"
             )
             error.hint = .signIn
+            error.code = .oldRecord
             throw error
         }
         note(version, stem)
@@ -209,9 +210,12 @@ final class SharedRecords: Sendable {
 }
 
 extension OIDCError {
-    /// Whether a store's server returned an older record than before. A sign-in replaces it, and a sign-out removes
-    /// it.
-    package var isOfOldRecord: Bool { kind == .unreachable && stage == .store && hint == .signIn }
+    /// Returns the error of a record that no machine can use. A sign-in replaces it.
+    static func damagedRecord(_ message: String) -> OIDCError {
+        var error = OIDCError.untrusted(.store, message, hint: .signIn)
+        error.code = .damagedSession
+        return error
+    }
 }
 
 extension SessionFault {
@@ -226,7 +230,7 @@ extension SessionFault {
                 "\(subject) was written by a newer oidc: expected format \(SealedRecord.formatVersion) at most, found "
                     + "\(version)", hint: .advice(.useNewerVersion))
         case .damaged(let reason):
-            return .untrusted(.store, "\(subject) is damaged: \(reason)", hint: .signIn)
+            return .damagedRecord("\(subject) is damaged: \(reason)")
         }
     }
 }

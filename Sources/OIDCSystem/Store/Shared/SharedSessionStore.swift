@@ -148,7 +148,7 @@ package final class SharedSessionStore: SessionStoring {
             removePending(key)
         } catch {
             // A record that cannot be opened stays: machines with another key may have written it.
-            guard error.isOfOldRecord else { throw error }
+            guard error.code == .oldRecord else { throw error }
         }
         try engine.remove(SharedRecords.name(.session, stored.name))
         try engine.remove(SharedRecords.name(.failure, stored.name))

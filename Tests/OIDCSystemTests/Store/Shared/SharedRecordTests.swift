@@ -101,7 +101,7 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == nil)
         engine[record] = last
         let refusal = failure { () throws(OIDCError) in try process().load(.example) }
-        #expect(refusal?.kind == .unreachable && refusal?.isOfOldRecord == true)
+        #expect(refusal?.kind == .unreachable && refusal?.code == .oldRecord)
         // Nor is it listed as one, and a sign-out removes it.
         let listed = try process().all()
         #expect(listed.count == 1 && listed[0].session == nil)
@@ -238,7 +238,7 @@ extension SharedStoreTests {
     func largeRecord() throws {
         let store = try machine()
         engine[record] = [UInt8](repeating: 0, count: 100)
-        engine.fail(.untrusted(.store, "too large", hint: .signIn), reading: record)
+        engine.fail(.damagedRecord("too large"), reading: record)
         #expect(failure { () throws(OIDCError) in try store.load(.example) }?.kind == .untrusted)
         try store.probe(.example)
         try store.save(.example(), replacingDamaged: true)
