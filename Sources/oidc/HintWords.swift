@@ -59,6 +59,7 @@ extension Hint.Setting {
         case .prompt: "prompt"
         case .resourceParameter: "resource_parameter"
         case .assertionAudience: "client_assertion_audience"
+        case .subjectTokenType: "subject_token_type"
         }
     }
 }
@@ -89,7 +90,9 @@ extension Hint.Advice {
         case .checkClientKeyAlgorithm:
             "set client_auth_signing_alg to the algorithm that the client is registered for, with a private_key_file "
                 + "for it"
-        case .allowGrant: description
+        case .allowGrant, .askForAudienceScope, .signWithPublishedKey: description
+        case .signInWithoutResource:
+            "the token is for the profile's resource; use a profile without it for userinfo"
         case .signInWithDPoP: "oidc login --set dpop=true"
         case .allowDeviceGrant:
             "allow the device grant for this client at the provider (Google: a client of the type TVs and Limited "

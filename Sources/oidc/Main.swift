@@ -53,7 +53,7 @@ struct Main {
         switch invocation {
         case .help(let text, let path):
             let isJSON = CommonOptions.lenient(words).output == .json
-            try StandardOutput.write(
+            try StandardOutput.writePage(
                 isJSON
                     ? HelpDocument.json(Program.oidc, path).compact + "\n"
                     : Terminal.text(text, environment: ProcessEnvironment.current))

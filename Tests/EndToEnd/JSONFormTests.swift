@@ -176,6 +176,7 @@ struct JSONFormTests {
             #expect(outcome.status == 4)
             #expect(try JSONValue(parsing: outcome.output)["provider"] == "not_offered", "\(outcome)")
         }
+        #expect(try program.run("revoke").errorOutput.hasSuffix("\n  try: oidc logout\n"))
         for words in [["introspect"], ["introspect", "-"], ["userinfo"]] {
             let outcome = try program.start(words, input: .text("token\n")).finish()
             #expect(outcome.status == 4 && outcome.error?.contains("_endpoint") == true, "\(outcome)")

@@ -38,6 +38,8 @@ extension OIDCError {
         public static let needsDPoP = Code(rawValue: "needs_dpop")
         /// The request must be made with the client's certificate (RFC 8705).
         public static let needsCertificate = Code(rawValue: "needs_certificate")
+        /// The token to exchange is of another type than the provider takes.
+        public static let subjectToken = Code(rawValue: "subject_token")
         /// The scope was refused.
         public static let scope = Code(rawValue: "scope")
         /// The parameter `resource` was refused, and the request would be taken without it.

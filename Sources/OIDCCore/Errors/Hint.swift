@@ -38,6 +38,7 @@ public enum Hint: Hashable, Sendable {
         case prompt
         case resourceParameter
         case assertionAudience
+        case subjectTokenType
     }
 
     /// A hint that needs no value.
@@ -61,6 +62,9 @@ public enum Hint: Hashable, Sendable {
         case checkClientKey
         case checkClientKeyAlgorithm
         case allowGrant
+        case askForAudienceScope
+        case signInWithoutResource
+        case signWithPublishedKey
         case signInWithDPoP
         case allowDeviceGrant
         case checkClientOrDeviceGrant

@@ -39,6 +39,7 @@ extension Hint.Setting: CustomStringConvertible {
         case .prompt: "the prompt"
         case .resourceParameter: "the resource parameter"
         case .assertionAudience: "the audience of client assertions"
+        case .subjectTokenType: "the type of the token to exchange"
         }
     }
 }
@@ -71,6 +72,12 @@ extension Hint.Advice: CustomStringConvertible {
         case .checkClientKeyAlgorithm:
             "use a key of the algorithm that the client is registered for, or register it for this one"
         case .allowGrant: "register the client for this grant with the provider"
+        case .askForAudienceScope: "ask for the scope that adds this audience, too"
+        case .signWithPublishedKey:
+            "check the client's secret; Keycloak signs so with a key of its own, so let the provider sign with a "
+                + "published key, such as RS256"
+        case .signInWithoutResource:
+            "the token is for the resource; for UserInfo, sign in without one, as another account or client"
         case .signInWithDPoP: "sign in again, with DPoP"
         case .allowDeviceGrant:
             "sign in with a browser, or allow the device grant for this client at the provider "

@@ -73,7 +73,7 @@ package struct ProviderDocuments: Sendable {
             environment.cache.keep(found.response, from: call.request.url, at: environment.now())
             return (found.document, call.request.url)
         }
-        throw search.failure ?? notFound()
+        throw search.end(notFound())
     }
 
     package func keys(_ url: WebURL) -> PublishedKeys {

@@ -207,7 +207,9 @@ package struct TokenRefresh: Sendable {
             warnings.append(
                 Warning(
                     "the provider granted the scope \(DisplayText.quoted(granted.text)) instead of "
-                        + "\(DisplayText.quoted(scope.text)); the token was not stored"))
+                        + "\(DisplayText.quoted(scope.text)); the token was not stored",
+                    hint: scope.isSubset(of: granted)
+                        ? .text("ask for what is always granted, too, and it is: \(granted.text)") : nil))
             return access
         }
         session.keep(access, scope: scope, resources: resources)

@@ -79,7 +79,9 @@ struct SignatureRules {
             }
         }
         if case .invalid(let reason) = check {
-            throw OIDCError(.untrusted, stage, .signature, message: reason)
+            throw OIDCError(
+                .untrusted, stage, .signature, message: reason,
+                hint: algorithm.isSymmetric ? .advice(.signWithPublishedKey) : nil)
         }
     }
 }

@@ -112,7 +112,7 @@ extension ProviderMetadata {
             let call = call(url, expectedIssuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
             if let found = try search.ask(call, over: transport) { return found.document }
         }
-        throw search.failure ?? notFound(issuer: issuer)
+        throw search.end(notFound(issuer: issuer))
     }
 }
 
@@ -127,6 +127,8 @@ package struct MetadataSearch {
     /// The error to report if no URL has usable metadata: the first document that could not be trusted, else
     /// the first 408, 425, 429 or 5xx, else the first refusal.
     package private(set) var failure: OIDCError?
+    /// What the first JSON answer that is no document says: Keycloak names an unknown realm (26.7, 2026-11).
+    private var words: String?
     /// The hint for refusals that have none.
     private let hint: Hint
     /// Whether the next URL is requested after 408, 425, 429 and 5xx too: gateways answer so for paths they do not
@@ -146,7 +148,9 @@ package struct MetadataSearch {
         do throws(OIDCError) {
             let answer = try transport.send(call.request, stage: call.stage)
             response = answer
-            return try call.read(answer).map { ($0, answer) }
+            if let found = try call.read(answer) { return (found, answer) }
+            words = words ?? OAuthErrorResponse(answer)?.text ?? answer.words(withholding: WithheldSecrets())
+            return nil
         } catch {
             // If there was no answer at all, the next URL is requested only after a refused redirect or an
             // answer that is not HTTP.
@@ -160,6 +164,14 @@ package struct MetadataSearch {
             }
             return nil
         }
+    }
+
+    /// Returns the error if no URL has a document: `failure`, or else `notFound` with what the server said.
+    package func end(_ notFound: OIDCError) -> OIDCError {
+        guard failure == nil, let words else { return failure ?? notFound }
+        var error = notFound
+        error.message += "; it answered \(words)"
+        return error
     }
 
     private static func rank(_ failure: OIDCError?) -> Int {

@@ -206,6 +206,16 @@ extension TokenVerdict {
                 hint: $0.grant == .deviceCode
                     ? OAuthErrorResponse.deviceHint($0.error) : .advice(.checkScope))
         },
+        // Keycloak 26.7: "Parameter 'subject_token' supports access tokens only"
+        Rule(
+            "the type of a subject token",
+            { $0.grant == .tokenExchange && $0.says("supports access tokens only") }
+        ) { _ in TokenVerdict(code: .subjectToken, hint: .set(.subjectTokenType, to: "access_token")) },
+        // Keycloak 26.7: "Requested audience not available: api-orders"
+        Rule(
+            "the audience of an exchange",
+            { $0.grant == .tokenExchange && $0.says("requested audience not available") }
+        ) { _ in TokenVerdict(code: .scope, hint: .advice(.askForAudienceScope)) },
         // oidc-provider 9.13 says invalid_grant "grant request is invalid" to a client that is bound to DPoP.
         Rule(
             "a code that may lack a proof",

@@ -15,7 +15,13 @@ extension ProtectedRequest {
             case .unauthorized(let challenges, var error):
                 let stepUp = StepUp(challenges)
                 guard attempt.mayRefresh, stepUp == nil else {
-                    if let stepUp { error.hint = stepUpHint(stepUp) }
+                    let session = attempt.delivery.session
+                    if let stepUp {
+                        error.hint = stepUpHint(stepUp)
+                    } else if !session.requestedResources.isEmpty, error.hint == nil {
+                        // oidc-provider 9.13 refuses such a token there (2026-11).
+                        error.hint = .advice(.signInWithoutResource)
+                    }
                     throw error
                 }
                 return .again(.anotherToken)

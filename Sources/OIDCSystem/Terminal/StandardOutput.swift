@@ -10,11 +10,29 @@ package enum StandardOutput {
         try write(Array(text.utf8))
     }
 
+    /// Writes text for a person, who may have seen enough: `oidc help | head` is no failure.
+    package static func writePage(_ text: String) throws(OIDCError) {
+        let error = try sent(Array(text.utf8), to: .standardOutput)
+        guard let error, error != .brokenPipe else { return }
+        throw failure(error)
+    }
+
     /// The number of bytes that a pipe accepts without blocking once it is ready (PIPE_BUF on Linux).
     private static let portion = 4_096
 
     /// Writes all bytes; waits for a slow reader, or until a signal comes.
     static func write(_ bytes: [UInt8], to descriptor: FileDescriptor) throws(OIDCError) {
+        if let error = try sent(bytes, to: descriptor) {
+            throw failure(error)
+        }
+    }
+
+    private static func failure(_ error: Errno) -> OIDCError {
+        OIDCError(.failed, "standard output cannot be written: \(reason(error))")
+    }
+
+    /// Writes all bytes. Returns the error of a write that failed.
+    private static func sent(_ bytes: [UInt8], to descriptor: FileDescriptor) throws(OIDCError) -> Errno? {
         var rest = bytes[...]
         while !rest.isEmpty {
             try waitForRoom(descriptor)
@@ -22,9 +40,10 @@ package enum StandardOutput {
                 rest = rest.dropFirst(try descriptor.write(rest.prefix(portion)))
             } catch {
                 guard error != .wouldBlock else { continue }
-                throw OIDCError(.failed, "standard output cannot be written: \(reason(error))")
+                return error
             }
         }
+        return nil
     }
 
     private static func waitForRoom(_ descriptor: FileDescriptor) throws(OIDCError) {

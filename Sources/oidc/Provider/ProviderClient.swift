@@ -199,9 +199,12 @@ struct AuthenticatedEndpoint {
         }
         guard session == nil else {
             try onNotOffered()
+            let isDiscovered = session?.endpoints.issuer != nil
             throw OIDCError.notOffered(
-                endpoint, isDiscovered: session?.endpoints.issuer != nil,
-                hint: .text("set \(endpoint.rawValue), and sign in again"))
+                endpoint, isDiscovered: isDiscovered,
+                hint: endpoint == .revocation && isDiscovered
+                    ? "oidc logout"
+                    : .text("set \(endpoint.rawValue), and sign in again"))
         }
         let metadata = try provider.metadata(environment, for: [endpoint])
         if metadata.url(endpoint, presentingCertificate: true) == nil {

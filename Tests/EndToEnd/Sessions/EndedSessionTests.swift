@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import OIDCSystem
 import TestSupport
 import Testing
 
@@ -84,6 +85,45 @@ struct EndedSessionTests {
             #expect(outcome.status == 3, "\(outcome)")
             #expect(outcome.error?.contains("Session not active") == true, "\(outcome)")
         }
+    }
+
+    @Test(
+        "--login signs in, once, for a session that has ended and for one that needs the user",
+        arguments: [
+            refusal, #"{"error":"invalid_request","error_description":"Refresh token expired."}"#,
+        ])
+    func login(answer: String) throws {
+        let world = try ToolWorld { $0.deviceInterval = 1 }
+        let keeps = answer != Self.refusal
+        try world.signIn { $0.tokens.access.expiresAt = $0.tokens.access.obtainedAt }
+        world.provider.intercept { request in
+            let form = FormEncoding.decode(String(decoding: request.body, as: UTF8.self)) ?? []
+            return form.contains { $0.name == "grant_type" && $0.value == "refresh_token" }
+                ? .json(answer, status: 400) : nil
+        }
+        let refused = try world.run(["token"], world.person)
+        #expect(refused.code == 3 && refused.output == "", "\(refused)")
+        #expect((try world.store.load(world.key)?.tokens.refreshToken != nil) == keeps)
+        for asks in [true, false] {
+            let result = try world.run(["token", "--login"], world.person)
+            #expect(result.code == 0, "\(result)")
+            #expect(result.errors.contains("Sign in at:") == asks, "\(result)")
+        }
+        // A new session that cannot be refreshed either asks again, and no more than once.
+        let forced = try world.run(["token", "--login", "--refresh"], world.person)
+        #expect(forced.errors.components(separatedBy: "Sign in at:").count == 2, "\(forced)")
+    }
+
+    @Test("UserInfo that refuses the token of a resource says what the token is for")
+    func resource() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        try world.edit { $0["requested_resource"] = ["https://api.example"] }
+        world.provider.intercept { $0.url.path == "/userinfo" ? HTTPResponse(status: 401) : nil }
+        let outcome = try world.program.run("userinfo")
+        #expect(outcome.status == 4 && outcome.errorOutput.contains("for the profile's resource"))
+        try world.edit { $0["requested_resource"] = nil }
+        #expect(!(try world.program.run("userinfo").errorOutput.contains("resource")))
     }
 
     @Test("a 401 without a refresh token is a sign-in, at UserInfo and at a resource")

@@ -99,6 +99,12 @@ struct DiscoveryFallbackTests {
             (untrusted, Self.answer(403), .untrusted, "issuer: expected"),
             (Self.answer(403), untrusted, .untrusted, "issuer: expected"),
             (Self.answer(404), Self.answer(404), .refused, "has neither /.well-known"),
+            // Keycloak 26.7
+            (
+                Self.answer(404, #"{"error":"Realm does not exist"}"#, type: "application/json"),
+                Self.answer(404),
+                .refused, "nor /.well-known/oauth-authorization-server; it answered Realm does not exist"
+            ),
         ]
         for (first, second, kind, message) in cases {
             let provider = try provider([Self.first: .success(first), Self.second: .success(second)])

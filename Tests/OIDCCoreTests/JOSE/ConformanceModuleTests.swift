@@ -129,7 +129,10 @@ struct ConformanceModuleTests {
         rules.clientSecret = Redacted("a client secret of thirty-two by")
         let token = try JWTSigner(secret: Redacted("a guess at that secret, too long")).sign(
             claims: Sample.claims())
-        #expect(throws: Sample.untrusted("signature: no key verifies it with HS256")) {
+        #expect(
+            throws: Sample.untrusted(
+                "signature: no key verifies it with HS256", hint: .advice(.signWithPublishedKey))
+        ) {
             try Sample.validate(token, rules, keys: RotatingKeys(JWKSet(keys: [])))
         }
     }

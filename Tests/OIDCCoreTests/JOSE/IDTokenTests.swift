@@ -119,13 +119,18 @@ struct IDTokenTests {
         #expect(throws: Never.self) { try Sample.validate(token, rules, keys: keys) }
         #expect(keys.requests.isEmpty)
         rules.clientSecret = Redacted("another secret of thirty-two byt")
-        #expect(throws: Sample.untrusted("signature: no key verifies it with HS256")) {
+        #expect(
+            throws: Sample.untrusted(
+                "signature: no key verifies it with HS256", hint: .advice(.signWithPublishedKey))
+        ) {
             try Sample.validate(token, rules, keys: keys)
         }
         rules.clientSecret = Redacted("short")
         let short =
             "no key for HS256 (a key is not used: HS256 needs a secret of 32 bytes or more (RFC 7518 §3.2))"
-        #expect(throws: Sample.untrusted(short)) { try Sample.validate(token, rules, keys: keys) }
+        #expect(throws: Sample.untrusted(short, hint: .advice(.signWithPublishedKey))) {
+            try Sample.validate(token, rules, keys: keys)
+        }
     }
 
     static let hashes: [(PrivateKey.Kind, SignatureAlgorithm, HashAlgorithm)] = [

@@ -6,7 +6,7 @@ import Testing
 /// Answers of real token endpoints, word for word, and what they mean.
 @Suite("refusals of the token endpoint, as real providers write them")
 struct TokenVerdictTests {
-    enum Grant: Sendable { case code, refresh, machine }
+    enum Grant: Sendable { case code, refresh, machine, exchange }
 
     /// How the client of a row authenticates.
     enum By: Sendable { case none, basic, key, secretJWT, certificate }
@@ -176,6 +176,12 @@ struct TokenVerdictTests {
     /// The request lacks something.
     static let requests: [Row] = [
         Row(
+            "Keycloak", 400, body("invalid_request", "Parameter 'subject_token' supports access tokens only"),
+            grant: .exchange, .subjectToken, .set(.subjectTokenType, to: "access_token")),
+        Row(
+            "Keycloak", 400, body("invalid_request", "Requested audience not available: api-orders"),
+            grant: .exchange, .scope, .advice(.askForAudienceScope)),
+        Row(
             "Keycloak", 400, body("invalid_request", "Pushed Authorization Request is only allowed."),
             grant: .code,
             .needsPAR, .set(.pushedAuthorization, to: "require")),
@@ -250,6 +256,7 @@ struct TokenVerdictTests {
         case .refresh: return .refresh(Redacted("rt"))
         case .machine: return .clientCredentials()
         case .code: return .authorizationCode(try Fixture.code())
+        case .exchange: return .tokenExchange(TokenExchange(subjectToken: Redacted("st")))
         }
     }
 

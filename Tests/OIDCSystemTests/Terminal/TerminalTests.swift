@@ -169,6 +169,20 @@ struct TerminalTests {
         }
     }
 
+    @Test("a page whose reader has seen enough is no failure; data is", .waiting)
+    func pageReader() async {
+        await #expect(processExitsWith: .success) {
+            Platform.secureStandardDescriptors()
+            let pipe = try FileDescriptor.pipe()
+            pipe.reading.close()
+            dup2(pipe.writing.rawValue, STDOUT_FILENO)
+            try StandardOutput.writePage("help")
+            #expect(throws: OIDCError(.failed, "standard output cannot be written: broken pipe")) {
+                try StandardOutput.write("token")
+            }
+        }
+    }
+
     @Test("a closed standard descriptor is not reused for the next file, and writing to it fails", .waiting)
     func closedOutput() async {
         await #expect(processExitsWith: .exitCode(9)) {
