@@ -17,7 +17,32 @@ struct SessionModuleTests {
         return (provider, program)
     }
 
-    @Test("oidcc-client-test-scope-userinfo-claims, oidcc-client-test-userinfo-bearer-header")
+    @Test(
+        "oidcc-client-test-aggregated-claims, oidcc-client-test-distributed-claims: shown as they came, not fetched"
+    )
+    func otherIssuersClaims() throws {
+        let (provider, program) = try signedIn()
+        defer { program.remove() }
+        let body = """
+            {"sub":"alice","_claim_names":{"age":"src1","score":"src2"},"_claim_sources":{"src1":{"JWT":"e30.e30.x"},\
+            "src2":{"endpoint":"\(provider.origin)/claims","access_token":"ksj3n283dke"}}}
+            """
+        let sent = RequestLog()
+        provider.intercept { request in
+            sent.note(request)
+            guard request.url.path == "/userinfo" else { return nil }
+            let headers = HTTPHeaders([("Content-Type", "application/json")])
+            return HTTPResponse(status: 200, headers: headers, body: Array(body.utf8))
+        }
+        let outcome = try program.run("userinfo", "-o", "json")
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(try JSONValue(parsing: outcome.output) == JSONValue(parsing: body))
+        #expect(sent.all.count == 1)
+    }
+
+    @Test(
+        "oidcc-client-test-scope-userinfo-claims, oidcc-client-test-userinfo-bearer-header, and never oidcc-client-test-userinfo-bearer-body"
+    )
     func userInfo() throws {
         let (provider, program) = try signedIn()
         defer { program.remove() }
@@ -72,7 +97,7 @@ struct SessionModuleTests {
     }
 
     @Test(
-        "oidcc-client-test-refresh-token-invalid-issuer, -invalid-sub: the answer is refused, the session stays",
+        "oidcc-client-test-refresh-token-invalid-issuer, oidcc-client-test-refresh-token-invalid-sub: the answer is refused, the session stays",
         arguments: [
             (.issuerInvalid, "iss"), (.subjectInvalid, "sub"), (.audienceInvalid, "aud"),
             (.signatureInvalid, "signature"), (.unsigned, "alg"),

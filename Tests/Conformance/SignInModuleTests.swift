@@ -50,6 +50,35 @@ struct SignInModuleTests {
         #expect(provider.requestCount(.jwks) == 2)
     }
 
+    @Test(
+        "oidcc-client-test-request-uri-signed-rs256, oidcc-client-test-request-uri-signed-none: no request objects are sent"
+    )
+    func noRequestObjects() throws {
+        let provider = try Module.server()
+        let program = try Program(provider)
+        defer { program.remove() }
+        let run = try program.start(["login", "--flow", "browser", "--no-browser"])
+        let url = try #require(run.address.flatMap(WebURL.init))
+        run.signal(SIGINT)
+        #expect(run.finish().status == 130)
+        let names = try #require(FormEncoding.decode(url.query ?? "")).map(\.name)
+        #expect(names.contains("client_id") && !names.contains("request") && !names.contains("request_uri"))
+    }
+
+    @Test(
+        "oidcc-client-test-discovery-webfinger-acct, oidcc-client-test-discovery-webfinger-url: an account is no operand"
+    )
+    func noWebFinger() throws {
+        let provider = try Module.server()
+        let program = try Program(provider)
+        defer { program.remove() }
+        for account in ["acct:alice@example.com", "alice@example.com"] {
+            let outcome = try program.start(["login", account], input: .none).finish()
+            #expect(outcome.status == 2, "\(outcome)")
+        }
+        #expect(provider.with { $0.log.isEmpty })
+    }
+
     @Test("FAPI 2.0 client: PAR, and the URL has only client_id and request_uri")
     func pushed() throws {
         let provider = try Module.server { $0.requiresPushedAuthorization = true }

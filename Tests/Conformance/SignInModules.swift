@@ -33,6 +33,13 @@ extension Module {
         Module("oidcc-client-test-missing-aud", .refuses(7, "aud"), .idToken(.audienceMissing)),
         Module("oidcc-client-test-missing-iat", .refuses(7, "iat"), .idToken(.issuedAtMissing)),
         Module("oidcc-client-test-invalid-athash", .refuses(7, "at_hash"), .idToken(.accessTokenHashInvalid)),
+        Module("oidcc-client-test-missing-athash", .signsIn, .idToken(.accessTokenHashMissing)),
+        // Hybrid flows only; in the code flow, c_hash says nothing.
+        Module("oidcc-client-test-invalid-chash", .signsIn, .idToken(.codeHashForeign)),
+        Module("oidcc-client-test-missing-chash", .signsIn),
+        Module(
+            "oidcc-client-test-nonce-unless-code-flow", .signsIn, .idToken(.nonceMissing),
+            options: ["--set", "nonce=off"]),
         Module("oidcc-client-test-discovery-openid-config", .signsIn),
         Module(
             "oidcc-client-test-discovery-issuer-mismatch", .refuses(7, "issuer"), .metadata(.issuerMismatch)),

@@ -10,7 +10,7 @@ struct IDTokenFaultTests {
     /// earlier token.
     private static let legal: Set<IDTokenFault> = [
         .audienceArray, .keyIDMissing, .audienceSecondaryAuthorized, .subjectInvalid,
-        .subjectAlone,
+        .subjectAlone, .accessTokenHashMissing, .codeHashForeign,
     ]
 
     private func validate(_ world: inout DemoWorld, _ tokens: JSONValue) throws {

@@ -66,7 +66,7 @@ struct SignInFaultTests {
     func idTokens(fault: IDTokenFault) throws {
         let legal: Set<IDTokenFault> = [
             .audienceArray, .audienceSecondaryAuthorized, .keyIDMissing, .authTimeMissing, .authTimeOld,
-            .subjectInvalid, .subjectAlone,
+            .subjectInvalid, .subjectAlone, .accessTokenHashMissing, .codeHashForeign,
         ]
         let provider = try provider([.idToken(fault)]) {
             if fault == .signatureDER { $0.signingAlgorithms = [.es256] }

@@ -2,7 +2,7 @@ import DemoProvider
 import OIDCCore
 import OIDCCrypto
 
-/// What can be wrong with an ID token, or unusual but valid (`audienceArray`, `keyIDMissing`).
+/// What can be wrong with an ID token, or unusual but valid (`audienceArray`, `accessTokenHashMissing`).
 package enum IDTokenFault: String, Sendable, CaseIterable {
     case missing
     /// Nothing about the user but `sub`.
@@ -14,7 +14,8 @@ package enum IDTokenFault: String, Sendable, CaseIterable {
     case audienceSecondary, audienceSecondaryAuthorized
     case authorizedPartyInvalid
     case expired, expiryMissing, expiryText, issuedAtMissing, issuedAtFuture, notYetValid
-    case nonceInvalid, nonceMissing, accessTokenHashInvalid, authTimeMissing, authTimeOld
+    case nonceInvalid, nonceMissing, accessTokenHashInvalid, accessTokenHashMissing, codeHashForeign
+    case authTimeMissing, authTimeOld
     case keyIDMissing, keyIDUnknown, keyIDHostile
     case unsigned, unsignedMixedCase, hmacWithPublicKey, hmacWithSecret
     /// `alg` names another algorithm than the one that signed.
@@ -100,6 +101,8 @@ extension FaultyProvider {
         case .nonceInvalid: claims["nonce"] = "another-nonce"
         case .nonceMissing: claims["nonce"] = nil
         case .accessTokenHashInvalid: claims["at_hash"] = .string(Base64URL.encode(Random.bytes(16)))
+        case .accessTokenHashMissing: claims["at_hash"] = nil
+        case .codeHashForeign: claims["c_hash"] = .string(Base64URL.encode(Random.bytes(16)))
         default: applyToTimes(fault, &claims, now)
         }
     }
