@@ -67,8 +67,8 @@ final class ProxyTransfer {
         headers = CurlList(library)
         addresses = CurlList(library)
         errorText.initialize(repeating: 0, count: Int(OIDC_CURL_ERROR_SIZE))
-        // The idempotent methods (RFC 9110 §9.2.2).
-        isRepeatable = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE"].contains(order.method.name)
+        // The safe methods (RFC 9110 §9.2.1). PUT and DELETE are idempotent, but their second answer may differ.
+        isRepeatable = ["GET", "HEAD", "OPTIONS"].contains(order.method.name)
         try setUp(configuration)
     }
 
