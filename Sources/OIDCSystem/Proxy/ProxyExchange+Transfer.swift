@@ -61,24 +61,28 @@ extension ProxyExchange {
             phase = .discarding(next, bytes: 0)
             return true
         }
-        if head.status == 401, !mayRefresh { state.refuse(grant?.token, at: admission.target) }
-        if head.status == 401, !body.canRepeat { refreshForOthers(state) }
-        if head.status != 401 { state.accept(grant?.token) }
+        if head.status != 401 {
+            state.accept(grant?.token, at: admission.target)
+        } else if !mayRefresh {
+            state.pauseRefreshes()
+        } else if !body.canRepeat {
+            refreshForOthers(state)
+        }
         return beginAnswer()
     }
 
     /// Refreshes a refused token for later requests, as this one cannot be sent again.
     private func refreshForOthers(_ state: ProxyServer.RouteState) {
         let response = head.response
-        guard mayRefresh, let grant, !state.isRefused(grant.token, at: admission.target),
+        let tokens = server.tokens(of: admission.route)
+        guard let grant, state.mayRefresh(grant.token, at: admission.target),
+            !tokens.hasOther(than: grant.token),
             StepUp(response.challenges) == nil,
             grant.key == nil || !DPoP.isNonceDemand(resourceResponse: response)
         else { return }
-        // If the server refuses the new token too, another refresh would not help.
-        guard state.unproven != grant.token else { return state.refuse(grant.token, at: admission.target) }
-        server.tokens(of: admission.route).obtain(insteadOf: grant.token, now: .now()) { result, _ in
-            if case .success(let next) = result { state.unproven = next.token }
-        }
+        // Nothing shows whether this path would accept the new token.
+        state.pauseRefreshes()
+        tokens.obtain(insteadOf: grant.token, now: .now()) { _, _ in }
     }
 
     /// Returns the next attempt that the answer calls for; nil if it was already made or the request cannot
@@ -92,7 +96,10 @@ extension ProxyExchange {
                 return mayProveAgain ? .proof : nil
             }
             if StepUp(response.challenges) != nil { return stepUp(state) }
-            guard mayRefresh, !state.isRefused(grant?.token, at: admission.target) else { return nil }
+            guard mayRefresh,
+                state.mayRefresh(grant?.token, at: admission.target)
+                    || server.tokens(of: admission.route).hasOther(than: grant?.token)
+            else { return nil }
             return .anotherToken
         case 403:
             guard (try? ResourceChallenge(head.response))?.isScopeInsufficient == true else { return nil }

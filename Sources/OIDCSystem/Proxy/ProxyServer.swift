@@ -40,13 +40,11 @@ package final class ProxyServer {
     final class RouteState {
         /// The server's latest nonce for proofs (RFC 9449 §8.2).
         var nonce: String?
-        /// A new token that the server refused as well. Until a time it is not replaced again: for no request, or, once
-        /// the server has accepted it elsewhere, for none to the same path.
-        private var refused: (token: Redacted<String>?, path: String, until: MonotonicTime)?
-        private var isAcceptedElsewhere = false
-        /// A new token that the server has not accepted yet, as the request it was obtained for could not be
-        /// sent again.
-        var unproven: Redacted<String>?
+        /// The paths that have accepted a token, the last one that any has accepted.
+        private var accepted: (token: Redacted<String>?, paths: Set<String>) = (nil, [])
+        /// The time until which no path causes a refresh that has not accepted the token, as the last new token
+        /// was refused as well.
+        private var pauseEnd = MonotonicTime(nanoseconds: .min)
         /// A token for which a step-up sign-in failed or did not help, so the user is not prompted for it
         /// again.
         var withoutStepUp: Redacted<String>?
@@ -54,22 +52,24 @@ package final class ProxyServer {
         var cookies: Set<Substring> = []
         static let cookieLimit = 256
 
-        func isRefused(_ token: Redacted<String>?, at url: WebURL) -> Bool {
-            refused.map {
-                $0.token == token && .now() < $0.until && (!isAcceptedElsewhere || $0.path == url.path)
-            } ?? false
+        static let pathLimit = 1_024
+        /// The length of the pause, in seconds.
+        static let pause: Int64 = 60
+
+        /// Returns whether a refused token calls for a refresh. One that the path has accepted has ended since;
+        /// otherwise, the path may accept none.
+        func mayRefresh(_ token: Redacted<String>?, at url: WebURL) -> Bool {
+            .now() >= pauseEnd || accepted.token == token && accepted.paths.contains(url.path)
         }
 
-        /// Notes that the server refused a new token.
-        func refuse(_ token: Redacted<String>?, at url: WebURL) {
-            refused = (token, url.path, .now().adding(seconds: 10))
-            isAcceptedElsewhere = false
-        }
+        /// Notes that a new token was refused as well, or may have been.
+        func pauseRefreshes() { pauseEnd = .now().adding(seconds: Self.pause) }
 
         /// Notes that the server accepted a token.
-        func accept(_ token: Redacted<String>?) {
-            if refused?.token == token { isAcceptedElsewhere = true }
-            if unproven == token { unproven = nil }
+        func accept(_ token: Redacted<String>?, at url: WebURL) {
+            if accepted.token != token { accepted = (token, []) }
+            guard accepted.paths.count < Self.pathLimit else { return }
+            accepted.paths.insert(url.path)
         }
     }
 

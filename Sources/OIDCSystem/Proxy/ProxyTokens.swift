@@ -81,6 +81,9 @@ package final class ProxyTokens {
         waiters.contains { $0.answer == nil && $0.refused != nil && $0.refused == current?.token }
     }
 
+    /// Returns whether another token than a refused one is in memory, so that no refresh is needed.
+    func hasOther(than refused: Redacted<String>?) -> Bool { current.map { $0.token != refused } ?? false }
+
     /// Whether a request waits for a token or a sign-in.
     var isAwaited: Bool { !waiters.isEmpty }
 

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("how the proxy recovers from what a server refuses or sends unasked", .serialized, .waiting)
 struct ProxyRecoveryTests {
-    /// A server with a path that accepts no token, and others that accept one.
+    /// A server with paths that accept no token, and others that accept one.
     private final class Guarded: Sendable {
         let accepted = Mutex("token-1")
 
@@ -18,7 +18,7 @@ struct ProxyRecoveryTests {
                 while let request = peer.readRequest() {
                     let isAccepted =
                         request.contains("Authorization: Bearer \(accepted.withLock { $0 })\r\n")
-                        && !request.contains("/admin ")
+                        && !request.contains("/admin")
                     peer.write(
                         isAccepted
                             ? answer("200 OK", body: "hello")
@@ -48,6 +48,59 @@ struct ProxyRecoveryTests {
         guarded.accepted.withLock { $0 = "token-3" }
         #expect(try status("x") == 200)
         #expect(world.tokens.requests == 3)
+    }
+
+    @Test(
+        "thirty paths that accept no token cause one refresh, whatever other paths accept",
+        arguments: [1, 65_537])
+    func manyPaths(size: Int) throws {
+        let guarded = Guarded()
+        let server = try guarded.server()
+        let world = try ProxyWorld(server)
+        func status(_ path: String) throws -> Int? {
+            RawConnection.status(
+                try world.exchange(
+                    "PUT", path, ["Content-Length: \(size)"], body: String(repeating: "a", count: size)))
+        }
+        #expect(try status("x") == 200)
+        for number in 0..<30 {
+            #expect(try status("admin/\(number)") == 401)
+            guarded.accepted.withLock { $0 = "token-2" }
+            #expect(try status("x") == 200)
+        }
+        #expect(world.tokens.requests == 2)
+        // The new token ends: a path that accepted it gets another one, which serves all.
+        guarded.accepted.withLock { $0 = "token-3" }
+        #expect(RawConnection.status(try world.exchange("GET", "x")) == 200)
+        #expect(try status("y") == 200)
+        #expect(world.tokens.requests == 3)
+    }
+
+    @Test("a token that was replaced while its request ran does not count as a new one that is refused")
+    func lateRefusal() throws {
+        let isSent = DispatchSemaphore(value: 0)
+        let mayAnswer = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                if request.contains("/late "), request.contains("token-1") {
+                    isSent.signal()
+                    mayAnswer.wait()
+                }
+                let isAccepted = request.contains("token-2") && !request.contains("/admin ")
+                peer.write(
+                    isAccepted
+                        ? answer("200 OK", body: "hello")
+                        : answer("401 Unauthorized", "WWW-Authenticate: Bearer", body: "no"))
+            }
+        }
+        let world = try ProxyWorld(server)
+        let late = try world.connect()
+        late.send(world.head("GET", "late"))
+        isSent.wait()
+        #expect(RawConnection.status(try world.exchange("GET", "admin")) == 401)
+        mayAnswer.signal()
+        #expect(late.received(until: "hello").contains("200 OK"))
+        #expect(world.tokens.requests == 2)
     }
 
     @Test("a refused token that another process obtained is refreshed for the same request")
