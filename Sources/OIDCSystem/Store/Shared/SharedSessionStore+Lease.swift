@@ -75,9 +75,10 @@ extension SharedSessionStore {
             }
             if let value = try settled() { return value }
             try clock.check(wait, now: runtime.now()) {
-                .store(
-                    "the session's lease in \(description) was not free within \(wait.limit.components.seconds) "
-                        + "seconds: another machine holds it", hint: "try again")
+                .sharedStore(
+                    description,
+                    "the session's lease was not free within \(wait.limit.components.seconds) seconds: another "
+                        + "machine holds it")
             }
             // The pause is random, so machines that started together do not keep polling together.
             runtime.sleep(pause / 2 + runtime.random(pause))

@@ -69,7 +69,11 @@ struct SharedLeaseTests {
         let store = try machine()
         let wait = LockWait(limit: .milliseconds(30))
         let refusal = failure { () throws(OIDCError) in try store.withLock(.example, wait) {} }
-        #expect(refusal?.message.contains("lease in memory://test was not free within 0 seconds") == true)
+        #expect(
+            refusal?.message
+                == "store: memory://test: the session's lease was not free within 0 seconds: another machine holds it"
+        )
+        #expect(refusal?.kind == .unreachable && refusal?.hint == .tryAgain(seconds: nil))
         engine.pass(9_999)
         #expect(throws: OIDCError.self) { try store.withLock(.example, wait) {} }
         engine.pass(1)
