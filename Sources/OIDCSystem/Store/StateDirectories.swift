@@ -36,9 +36,15 @@ package struct StateDirectories {
     /// Creates the directories of this program that are missing, as far as it may: what is mounted over them hides
     /// what is stored there later.
     package func createAll() {
-        let folder = configuration.map { FilePath.split($0).directory }
-        let own = folder.flatMap { FilePath.split($0).name == "oidc" ? $0 : nil }
+        let own = configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:))
         for path in [state, cache, own].compactMap({ $0 }) { _ = try? PrivateDirectory.create(path) }
+    }
+
+    /// Returns the directory of a configuration file; nil if it is not this program's own, such as the working
+    /// directory.
+    package static func ownDirectory(ofConfiguration path: String) -> String? {
+        let directory = FilePath.split(path).directory
+        return FilePath.split(directory).name == "oidc" ? directory : nil
     }
 
     private func value(_ name: String) -> String? {

@@ -30,16 +30,18 @@ struct Isolation {
         let own = StateDirectories(environment: environment)
         own.createAll()
         let configuration = context.settingsLoader.path
-        // A configuration elsewhere, such as the working directory, is hidden without its directory.
-        let parent = configuration.map { FilePath.split($0).directory }
-        let folder = parent.flatMap { FilePath.split($0).name == "oidc" ? $0 : nil }
+        // A configuration elsewhere is hidden without its directory.
+        let folder = configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:))
         let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         // Without these variables, the command would use the usual places.
         let variables = context.environment
         let usual = [["OIDC_"], ["OIDC_", "XDG_"]].flatMap { prefixes -> [String?] in
             let place = StateDirectories(
                 environment: variables.filter { name in !prefixes.contains { name.hasPrefix($0) } })
-            return [place.state, place.cache, place.configuration.map { FilePath.split($0).directory }]
+            return [
+                place.state, place.cache,
+                place.configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:)),
+            ]
         }
         directories = ([own.state, own.cache, folder, runtime] + usual)
             .compactMap { $0.flatMap(UserFile.resolved) }

@@ -60,6 +60,16 @@ struct StoreDirectoriesTests {
         #expect(found.cache == example.cache)
         #expect(found.configuration == example.configuration)
     }
+
+    @Test(
+        "the directory of a configuration is ours only under our name",
+        arguments: [
+            ("/home/a/.config/oidc/config.json", "/home/a/.config/oidc"), ("/f/oidc/other.json", "/f/oidc"),
+            ("/work/config.json", nil), ("config.json", nil), ("/oidc", nil),
+        ] as [(String, String?)])
+    func ownDirectory(path: String, directory: String?) {
+        #expect(StateDirectories.ownDirectory(ofConfiguration: path) == directory)
+    }
 }
 
 @Suite("a directory for this user only")
