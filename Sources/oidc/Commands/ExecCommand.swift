@@ -10,8 +10,9 @@ struct ExecCommand: RunnableCommand {
             The command replaces this process, so it receives signals, and its exit status is the result. The \
             token is passed in an environment variable, never as an argument. The client secret and the identity \
             tokens of CI jobs are removed from the environment. With --proxy, the command gets a URL in \
-            OIDC_PROXY_URL instead of a token, and this process stays to serve it; see oidc proxy. With --login, a \
-            sign-in while the command runs leaves it the terminal: the URL is printed, and the browser opens.
+            OIDC_PROXY_URL instead of a token, and this process stays to serve it; see oidc proxy. The command and other \
+            programs of this user can still read the sessions and run oidc token: --isolate keeps the command from it. \
+            With --login, a sign-in while the command runs leaves it the terminal: the URL is printed, and the browser opens.
             """,
         usage: ["[options] [--] CMD [ARGUMENT...]"],
         examples: [
