@@ -68,8 +68,11 @@ MUTATIONS = [
      "guard error.kind == .refused || isFault || (error.kind == .untrusted && response != nil) else {\n"
      "                throw error\n            }", "_ = isFault", "DiscoveryFallbackTests"),
     ("resource: a client's secret goes to the server that only the resource names",
-     "guard let target, !target.isIssuerNamed else { return }",
+     "guard let target, !target.isIssuerNamed, target.link.agreedScope == nil else { return }",
      "guard let target, !target.isIssuerNamed, target.link.issuer.isEmpty else { return }",
+     "ResourceServerChoiceTests"),
+    ("resource: a server that only the resource names gets a secret unasked",
+     "!isOwnOrigin || hasUnnamedIssuer else { return nil }", "!isOwnOrigin else { return nil }",
      "ResourceServerChoiceTests"),
     ("resource: a profile's secret goes along with a registered client",
      "if !isOwnClient, entry.setting.owner == .client { return false }", "_ = isOwnClient",

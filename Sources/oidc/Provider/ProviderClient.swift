@@ -41,17 +41,12 @@ extension ProviderContext {
             presentsCertificate: credentials.hasCertificate)
     }
 
-    /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource
-    /// names, if the client was used at another one before: otherwise the resource's operator could choose
-    /// who gets it.
+    /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource names:
+    /// otherwise the resource's operator could choose who gets it. The settings name the server, or the user has
+    /// agreed to it.
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
-        guard let target, !target.isIssuerNamed else { return }
-        let known = try ResourceRecords(context)?.links.all() ?? []
-        let isElsewhere = known.contains { link in
-            link.registration == nil && link.clientID == target.link.clientID
-                && !ExactText.isSame(link.issuer, target.link.issuer)
-        }
-        if isElsewhere { throw target.operand.otherIssuer(secrets, of: target.link) }
+        guard let target, !target.isIssuerNamed, target.link.agreedScope == nil else { return }
+        throw target.operand.unnamedIssuer(secrets, of: target.link)
     }
 
     private func credentials(_ environment: ProviderEnvironment) throws(OIDCError) -> ClientCredentials {

@@ -14,13 +14,16 @@ struct ClientConsent {
     let grant: GrantType
     /// The settings that configure the client.
     let entries: [SettingLayers.Entry]
+    /// Whether the settings name the issuer, now or at the last sign-in.
+    let isIssuerNamed: Bool
 
     private var context: CommandContext { operand.context }
 
     /// Returns the scopes that the user has agreed to, to be stored with the link; nil if the resource belongs to
-    /// the settings or the client was registered for it. Asks only a user at a terminal.
+    /// the settings, which name the server if the client has a secret, or if the client was registered for it. Asks
+    /// only a user at a terminal.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
-        guard client.isOfUser(operand.settings), !isOwnOrigin else { return nil }
+        guard client.isOfUser(operand.settings), !isOwnOrigin || hasUnnamedIssuer else { return nil }
         let known = links.compactMap { $0 }.first { link in
             link.resource == resource.resource && ExactText.isSame(link.issuer, issuer)
                 && link.clientID == client.clientID && link.agreedScope != nil
@@ -41,6 +44,16 @@ struct ClientConsent {
         let ownership = operand.ownership
         return ownership.optionIssuer.map { ExactText.isSame($0, issuer) } == true
             && ownership.text(.clientID, in: [.options]) == client.clientID
+    }
+
+    /// Whether a secret, or a token of the machine's identity, would go to a server that only the resource names.
+    private var hasUnnamedIssuer: Bool {
+        guard !isIssuerNamed else { return false }
+        let secrets =
+            Setting.clientSecrets + [.clientAssertionSource] + (grant.needsUser ? [] : Setting.subjectSources)
+        return ResourceOwnership(entries: entries).entries(for: issuer).contains {
+            secrets.contains($0.setting)
+        }
     }
 
     /// Whether the resource is on the origin of its server, or on one that the client's settings name.
@@ -92,18 +105,25 @@ struct ClientConsent {
 
     /// The error of a grant without a user, which is never asked.
     private var unattended: OIDCError {
-        let message = "\(subject): its settings do not name this resource"
-        guard let profile = client.profile ?? operand.settings.profile else {
+        let missing = hasUnnamedIssuer ? "the server, which gets its secret" : "this resource"
+        let message = "\(subject): its settings do not name \(missing)"
+        // For id_jag, the profile may be that of the user's own provider.
+        let namesOther = hasUnnamedIssuer && !ResourceOwnership(entries: entries).issuers.isEmpty
+        guard let profile = client.profile ?? operand.settings.profile, !namesOther else {
             let url = ShellWord.quoted(operand.url.text)
             let options = operand.settings.givenOptions(and: [("--grant", .grant), ("--scope", .scope)])
             let line = (["oidc token \(url)"] + options).joined(separator: " ")
             return .usage(message, hint: .text(line + names))
         }
-        var resources = entries.first { $0.setting == .resources }?.value.array ?? []
-        let title = WebURL(resource.resource)?.host ?? resource.resource
-        resources.append(["title": .string(title), "url": .string(resource.resource)])
-        let value = ShellWord.quoted("resources=\(JSONValue.array(resources).compact)")
-        return .usage(message, hint: .text("oidc config set -p \(ShellWord.quoted(profile)) \(value)"))
+        var words = ["oidc config set -p \(ShellWord.quoted(profile))"]
+        if hasUnnamedIssuer { words.append(ShellWord.quoted("issuer=\(issuer)")) }
+        if !isOwnOrigin {
+            var resources = entries.first { $0.setting == .resources }?.value.array ?? []
+            let title = WebURL(resource.resource)?.host ?? resource.resource
+            resources.append(["title": .string(title), "url": .string(resource.resource)])
+            words.append(ShellWord.quoted("resources=\(JSONValue.array(resources).compact)"))
+        }
+        return .usage(message, hint: .text(words.joined(separator: " ")))
     }
 
     private var profileOption: String {

@@ -78,12 +78,12 @@ struct ResourceOperand: Sendable {
         return WebURL("\(parts.before)://\(host)\(parts.after.dropFirst(authority.count))")
     }
 
-    /// Returns the error for a secret that a resource would send to another server than the client's own.
-    func otherIssuer(_ secrets: [Setting], of link: ResourceLink) -> OIDCError {
+    /// Returns the error for a secret that would go to a server that only the resource names.
+    func unnamedIssuer(_ secrets: [Setting], of link: ResourceLink) -> OIDCError {
         let name = settings.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
         let issuer = DisplayText.clean(link.issuer, limit: 200)
         return .usage(
-            "\(name) was used at another server, and \(DisplayText.clean(link.resource)) names \(issuer)",
+            "\(name) would go to \(issuer), which only \(DisplayText.clean(link.resource)) names",
             hint: .text(
                 "if it is meant for that server, add --issuer \(ShellWord.quoted(issuer)) "
                     + "or set issuer beside it"))

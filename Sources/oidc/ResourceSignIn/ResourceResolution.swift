@@ -110,7 +110,7 @@ struct ResourceResolution {
             to: found, at: server, scope: requested.scope, client: client, grant: grant, entries: entries)
         link.agreedScope = try ClientConsent(
             operand: operand, resource: found.metadata, issuer: link.issuer, client: client,
-            scope: requested.scope, grant: grant, entries: entries
+            scope: requested.scope, grant: grant, entries: entries, isIssuerNamed: link.isIssuerNamed
         ).scopes(knownFrom: [evidence.agreed, earlier])
         return operand.provider(
             ResourceTarget(

@@ -29,8 +29,10 @@ struct ClientScenarioTests {
     }
 
     /// Signs in, and returns the token request. The resource must be in it and in the authorization request.
-    private func tokenRequest(_ world: ResourceWorld) throws -> ServerStandIn.TokenRequest {
-        expectSuccess(try world.call())
+    private func tokenRequest(
+        _ world: ResourceWorld, options: [String] = []
+    ) throws -> ServerStandIn.TokenRequest {
+        expectSuccess(try world.call(options: ["--login"] + options))
         #expect(world.server.authorizations.map { $0["resource"] } == [world.url])
         #expect(world.server.tokenRequests.map { $0.form["resource"] } == [world.url])
         return try #require(world.server.tokenRequests.first)
@@ -80,7 +82,7 @@ struct ClientScenarioTests {
             $0.registers = false
             $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_basic"]]
         }
-        let request = try tokenRequest(world)
+        let request = try tokenRequest(world, options: ["--issuer", world.server.issuer])
         #expect(request.basic == ["pre-registered-client", "pre-registered-secret"])
         #expect(world.server.authorizations.map { $0["client_id"] } == ["pre-registered-client"])
         #expect(!world.server.paths.contains("/register"))

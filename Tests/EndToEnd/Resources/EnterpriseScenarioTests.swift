@@ -23,7 +23,7 @@ struct EnterpriseScenarioTests {
             """
             {"profiles": {
               "work": {"issuer": "\(own.origin)", "client_id": "demo", "scope": "openid offline_access"},
-              "tools": {"grant": "id_jag", "user_profile": "work", "client_id": "demo",
+              "tools": {"issuer": "\(world.server.issuer)", "grant": "id_jag", "user_profile": "work", "client_id": "demo",
                 "client_secret": "at the resource"}}}
             """)
         expectSuccess(try world.run(["login", "-p", "work"]))
@@ -107,7 +107,11 @@ struct EnterpriseScenarioTests {
         try "secret-of-other".write(toFile: file, atomically: true, encoding: .utf8)
         let options = ["--grant", "id_jag", "--client-id", "other", "--set", "client_secret_file=\(file)"]
         // The own provider issues assertions for its own clients only.
-        _ = try world.run(["token", world.url, "-p", "work"] + options)
+        let refused = try world.run(["token", world.url, "-p", "work"] + options)
+        #expect(refused.status == 2, "\(refused)")
+        #expect(refused.errorOutput.contains(" --issuer \(world.server.issuer)\n"), "\(refused.errorOutput)")
+        let named = ["--issuer", world.server.issuer, "--set", "user_profile=work"]
+        _ = try world.run(["token", world.url] + options + named)
         #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == 1)
         let credentials = "Basic \(Base64.encode(Array("demo-confidential:demo-secret".utf8)))"
         for request in own.with({ $0.log.map(\.request) }) {

@@ -24,7 +24,7 @@ struct MachineScenarioTests {
                 "token_endpoint_auth_methods_supported": ["client_secret_basic"],
             ]
         }
-        expectSuccess(try world.call(options: []))
+        expectSuccess(try world.call(options: ["--issuer", world.server.issuer]))
         let request = try #require(world.server.tokenRequests.first)
         #expect(request.form["grant_type"] == "client_credentials" && request.form["resource"] == world.url)
         #expect(request.basic == ["test-client", "test-secret"])
@@ -83,7 +83,11 @@ struct MachineScenarioTests {
         let world = try workloadWorld()
         let token = try identity(world.server.issuer)
         let file = try world.keep("identity", token)
-        expectSuccess(try world.call(options: ["--set", "subject_token_file=\(file)"]))
+        let options = ["--set", "subject_token_file=\(file)"]
+        let refused = try world.call(options: options)
+        #expect(refused.status == 2 && world.server.tokenRequests.isEmpty, "\(refused)")
+        #expect(refused.errorOutput.contains("--issuer \(world.server.issuer)"), "\(refused.errorOutput)")
+        expectSuccess(try world.call(options: options + ["--issuer", world.server.issuer]))
         let form = try #require(world.server.tokenRequests.first).form
         #expect(form["grant_type"] == "urn:ietf:params:oauth:grant-type:jwt-bearer")
         #expect(form["assertion"] == token && form["resource"] == world.url)
@@ -96,7 +100,8 @@ struct MachineScenarioTests {
     func workloadRefused(error: String) throws {
         let world = try workloadWorld(.oauth(error))
         let file = try world.keep("identity", try identity(world.server.issuer))
-        let outcome = try world.call(options: ["--set", "subject_token_file=\(file)"])
+        let outcome = try world.call(
+            options: ["--set", "subject_token_file=\(file)", "--issuer", world.server.issuer])
         #expect(outcome.status == 4 && outcome.errorOutput.contains(error), "\(outcome)")
         #expect(world.server.tokenRequests.count == 1)
     }

@@ -121,7 +121,8 @@ struct ResourceClientTests {
                 "token_endpoint_auth_methods_supported": ["client_secret_post"],
             ]
         }
-        let words = ["token", "--grant", "client_credentials", world.url, "--client-id"]
+        let issuer = ["--issuer", world.server.issuer]
+        let words = ["token", "--grant", "client_credentials", world.url] + issuer + ["--client-id"]
         let tokens = try ["one", "one", "two", "one"].map { client in
             let outcome = try world.run(words + [client])
             expectSuccess(outcome)
@@ -129,11 +130,12 @@ struct ResourceClientTests {
         }
         #expect(tokens[0] == tokens[1] && tokens[1] != tokens[2] && !tokens[2].isEmpty)
         let variable = try world.program.run(
-            "token", "--grant", "client_credentials", world.url, variables: ["OIDC_CLIENT_ID": "three"])
+            "token", "--grant", "client_credentials", world.url,
+            variables: ["OIDC_CLIENT_ID": "three", "OIDC_ISSUER": world.server.issuer])
         #expect(variable.status == 0 && !tokens.contains(variable.output), "\(variable)")
         #expect(world.server.tokenRequests.allSatisfy { $0.form["scope"]?.contains("offline") != true })
         let call = ["request", "POST", world.url, "-d", "{}", "--grant", "client_credentials"]
-        expectSuccess(try world.run(call + ["--client-id", "four"]))
+        expectSuccess(try world.run(call + issuer + ["--client-id", "four"]))
     }
 
     @Test("the grant of a profile counts for the profile's own provider, and for no other")

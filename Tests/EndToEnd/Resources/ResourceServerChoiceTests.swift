@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import OIDCCrypto
 import TestSupport
 import Testing
 
@@ -11,7 +12,7 @@ struct ResourceServerChoiceTests {
         "token_endpoint_auth_methods_supported": ["client_secret_post"]
     ]
 
-    @Test("a secret without an issuer goes to the first server only; the hint names the issuer to add")
+    @Test("a secret goes to no server that only the resource names; the hint names the issuer to add")
     func secretWithoutIssuer() throws {
         let world = try ResourceWorld {
             $0.metadata = Self.confidential
@@ -20,24 +21,66 @@ struct ResourceServerChoiceTests {
         let file = try world.keep("secret", "s3cret")
         try world.configure(
             #"{"client_id":"mine","grant":"client_credentials","client_secret_file":"\#(file)"}"#)
-        expectSuccess(try world.run(["token", world.url]))
-        #expect(world.server.tokenRequests.map { $0.form["client_secret"] } == ["s3cret"])
-        // The resource moves, or another one names a server of its own.
-        world.trust(world.other)
-        world.other.change { $0.metadata = Self.confidential }
-        for command in [["token", "--refresh"], ["credential", "headers"], ["request", "POST"]] {
-            world.forget()
-            _ = try world.run(command + [world.url])
-            #expect(world.other.tokenRequests.isEmpty, "\(command)")
+        for command in [["token"], ["credential", "headers"], ["request", "POST"]] {
+            let refused = try world.run(command + [world.url])
+            #expect(refused.status == 2, "\(refused)")
+            #expect(
+                refused.errorOutput.contains(
+                    "try: oidc config set -p default issuer=\(world.server.issuer)\n"),
+                "\(refused.errorOutput)")
         }
         let signIn = ["login", world.url, "--grant", "authorization_code"]
         let refused = try world.run(signIn)
         #expect(refused.status == 2 && world.tabs.isEmpty, "\(refused)")
-        #expect(refused.errorOutput.contains("add --issuer \(world.other.issuer) "), "\(refused)")
-        // What was allowed once for a server and a client need not be allowed again.
-        expectSuccess(try world.run(signIn + ["--issuer", world.other.issuer]))
+        #expect(refused.errorOutput.contains(" --issuer \(world.server.issuer) "), "\(refused)")
+        #expect(world.server.tokenRequests.isEmpty)
+        // What was allowed once for a server and a client need not be allowed again, and holds for no other server.
+        expectSuccess(try world.run(signIn + ["--issuer", world.server.issuer]))
         expectSuccess(try world.run(signIn))
-        #expect(world.other.tokenRequests.allSatisfy { $0.form["client_secret"] == "s3cret" })
+        #expect(world.server.tokenRequests.map { $0.form["client_secret"] } == ["s3cret", "s3cret"])
+        world.trust(world.other)
+        world.other.change { $0.metadata = Self.confidential }
+        #expect(try world.run(signIn).status == 2)
+        #expect(world.other.tokenRequests.isEmpty)
+    }
+
+    @Test("nor to one on the resource's own origin, which a client without a secret uses unasked")
+    func secretAtOwnOrigin() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.issuesRefreshTokens = true }
+        let origin = world.resource.origin
+        let server = world.server.origin
+        world.server.change { $0.responseIssuer = { _ in origin } }
+        world.resource.change {
+            $0.servers = [origin]
+            $0.anyAnswer = { request in
+                guard request.url.path == "/.well-known/oauth-authorization-server" else { return nil }
+                return .value([
+                    "issuer": .string(origin), "authorization_endpoint": .string("\(server)/authorize"),
+                    "token_endpoint": .string("\(server)/token"), "response_types_supported": ["code"],
+                    "code_challenge_methods_supported": ["S256"],
+                    "authorization_response_iss_parameter_supported": true,
+                    "token_endpoint_auth_methods_supported": [
+                        "client_secret_post", "private_key_jwt", "none",
+                    ],
+                    "token_endpoint_auth_signing_alg_values_supported": ["ES256"],
+                ])
+            }
+        }
+        expectSuccess(try world.run(["login", world.url, "--client-id", "mine", "--no-profile"]))
+        // A signed assertion is valid only for the server that it names.
+        let key = try world.keep("key.pem", String(decoding: try SampleKeys.key(.p256).pem, as: UTF8.self))
+        let machine = ["token", world.url, "--grant", "client_credentials", "--client-id", "mine"]
+        expectSuccess(try world.run(machine + ["--set", "private_key_file=\(key)"]))
+        let count = world.server.tokenRequests.count
+        let secret = ["--set", "client_secret_file=\(try world.keep("secret", "s3cret"))"]
+        for words in [machine + ["--refresh"], ["login", world.url, "--client-id", "mine", "--no-profile"]] {
+            let refused = try world.run(words + secret)
+            #expect(refused.status == 2, "\(refused)")
+            #expect(refused.errorOutput.contains("--issuer \(origin)"), "\(refused.errorOutput)")
+        }
+        #expect(world.server.tokenRequests.count == count)
+        expectSuccess(try world.run(machine + ["--refresh", "--issuer", origin] + secret))
+        #expect(world.server.tokenRequests.last?.form["client_secret"] == "s3cret")
     }
 
     @Test("a secret of variables is not used for another profile that the resource leads to")
