@@ -126,6 +126,14 @@ struct StatusCommand: RunnableCommand {
             let target = ResourceTarget(
                 operand: operand, link: ResourceLink(resource: url, issuer: "", clientID: ""))
             _ = try OwnProvider(ProviderContext(settings, context, target: target)).identity()
+        } else if issuer == nil,
+            let secret = settings.layers.entries.first(where: {
+                Setting.presented(by: grant).contains($0.setting)
+            })
+        {
+            throw .usage(
+                "\(secret.setting.name) is sent only to a server that the settings name, and issuer is not set",
+                hint: "set issuer to that of the server of \(ShellWord.quoted(url))")
         }
         if context.console.isJSON {
             var key = SessionKey(

@@ -49,8 +49,7 @@ struct ClientConsent {
     /// Whether a secret, or a token of the machine's identity, would go to a server that only the resource names.
     private var hasUnnamedIssuer: Bool {
         guard !isIssuerNamed else { return false }
-        let secrets =
-            Setting.clientSecrets + [.clientAssertionSource] + (grant.needsUser ? [] : Setting.subjectSources)
+        let secrets = Setting.presented(by: grant)
         return ResourceOwnership(entries: entries).entries(for: issuer).contains {
             secrets.contains($0.setting)
         }

@@ -263,4 +263,9 @@ extension Setting {
 
     /// The settings for the client secret.
     static let clientSecrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
+
+    /// The settings whose secret, or token of the machine's identity, a grant presents to the server.
+    static func presented(by grant: GrantType) -> [Setting] {
+        clientSecrets + [.clientAssertionSource] + (grant.needsUser ? [] : subjectSources)
+    }
 }

@@ -48,7 +48,10 @@ struct MixUpTests {
         let world = try world()
         let run = try world.program.start(["login", world.url, "--timeout", "60"], ["BROWSER": "true"])
         let text = try #require(
-            run.errorOutput { $0.contains("Opening your browser") ? $0 : nil }, "\(run.finish())")
+            run.errorOutput {
+                $0.contains("Opening your browser") && $0.contains("/authorize?") && $0.hasSuffix("\n")
+                    ? $0 : nil
+            }, "\(run.finish())")
         let line = try #require(text.split(separator: "\n").first { $0.contains("/authorize?") })
         let url = try #require(WebURL(line.trimmingCharacters(in: .whitespaces)))
         let parameters = Dictionary(

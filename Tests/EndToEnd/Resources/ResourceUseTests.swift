@@ -48,9 +48,8 @@ struct ResourceUseTests {
         let rest = #""client_id":"one","grant":"client_credentials""#
         try world.configure("{\(rest)}")
         let unnamed = try world.run(["status", world.url])
-        #expect(
-            unnamed.status == 0 && unnamed.output.contains("oidc token \(world.url) requests one"),
-            "\(unnamed)")
+        #expect(unnamed.status == 2 && unnamed.errorOutput.contains("issuer is not set"), "\(unnamed)")
+        #expect(try world.run(["token", world.url]).status == 2)
         try world.configure(#"{"issuer":"\#(world.server.issuer)",\#(rest)}"#)
         world.forget()
         let status = try world.run(["status", world.url])
