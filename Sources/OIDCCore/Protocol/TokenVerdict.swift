@@ -45,7 +45,15 @@ struct TokenRefusal: Sendable {
 
     var isRefresh: Bool { grant == .refreshToken }
 
-    func says(_ texts: String...) -> Bool { texts.contains { words.includes($0) } }
+    /// Returns whether the description has one of these texts, in whole words: `iat` is not in "initiated".
+    func says(_ texts: String...) -> Bool {
+        texts.contains { text in
+            let pieces = words.pieces(between: text)
+            return zip(pieces, pieces.dropFirst()).contains { before, after in
+                ![before.utf8.last, after.utf8.first].contains { $0.map(ASCII.isAlphanumeric) == true }
+            }
+        }
+    }
 
     /// Returns whether the metadata offer something, or are unknown.
     func mayOffer(_ test: (ProviderMetadata) -> Bool) -> Bool { offer().map(test) ?? true }
@@ -161,7 +169,7 @@ extension TokenVerdict {
 /// The client.
 extension TokenVerdict {
     private static let ofTheClient: [Rule] = [
-        Rule("a public client", { $0.isOfClient && $0.sent.hasSecret && $0.says("public client") }) { _ in
+        Rule("a public client", { $0.isOfClient && $0.sent.hasSecret && $0.says("public client", "public clients") }) { _ in
             TokenVerdict(code: .secretOfPublicClient, hint: .set(.clientAuthentication, to: "none"))
         },
         // Hydra 26.2: "The OAuth 2.0 Client supports client authentication method 'client_secret_post', but method

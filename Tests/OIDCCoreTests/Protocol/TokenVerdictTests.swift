@@ -163,6 +163,10 @@ struct TokenVerdictTests {
         Row(
             "Keycloak", 401, body("invalid_client", "Token is not active"), by: .key, .clock,
             .advice(.checkClock)),
+        Row(
+            "words that only contain others", 401,
+            body("invalid_client", "initiated by an unassociated client"),
+            by: .key, .unknownKey, .advice(.checkClientKey)),
         Row("oidc-provider", 401, body("invalid_client"), by: .key, ahead: 600, .clock, .advice(.checkClock)),
         Row(
             "oidc-provider", 401, body("invalid_client"), by: .key, ahead: 2, .unknownKey,
