@@ -63,8 +63,15 @@ final class RowStore: SessionStoring {
     func load(_ key: SessionKey) throws(OIDCError) -> Session? {
         guard let row = rows.withLock({ $0[key.fileStem] }) else { return nil }
         do { return try Session(stored: row, for: key) } catch {
-            throw OIDCError(.failed, "the session is damaged: \(error)", hint: .signIn, stage: .store)
+            throw damaged(error)
         }
+    }
+
+    /// A sign-in replaces it, as the code says.
+    private func damaged(_ damage: Session.Damage) -> OIDCError {
+        OIDCError(
+            .loginRequired, "the session is damaged: \(damage)", hint: .signIn, stage: .store,
+            code: .damagedSession)
     }
 
     func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
@@ -85,8 +92,7 @@ final class RowStore: SessionStoring {
 
     func all() throws(OIDCError) -> [StoredSession] {
         rows.withLock { $0 }.sorted { $0.key < $1.key }.map { name, row in
-            let session = Result { try Session(stored: row) }
-            let content = session.mapError { OIDCError(.failed, "the session is damaged: \($0)") }
+            let content = Result { () throws(Session.Damage) in try Session(stored: row) }.mapError(damaged)
             return StoredSession(name: name, location: name, content: content)
         }
     }

@@ -17,7 +17,7 @@ package enum DisplayText {
         return String(cleaned)
     }
 
-    /// Returns the text as `clean` does, but one that is longer than the limit lacks its middle: Hydra's
+    /// Returns the text as `clean` does, but shortens a long one in the middle: Hydra's
     /// descriptions start with those of the RFC and end with the reason (26.2, 2026-11).
     package static func shortened(_ text: some StringProtocol, limit: Int = 300) -> String {
         // Only its two ends are cleaned, however long the text is.

@@ -26,7 +26,7 @@ extension OIDCError {
         public static let unknownKey = Code(rawValue: "unknown_key")
         /// The client's assertion has another `aud` than the provider wants.
         public static let assertionAudience = Code(rawValue: "assertion_audience")
-        /// The client's assertion, or its proof, is signed with another algorithm than the provider wants.
+        /// The client's assertion is signed with another algorithm than the provider wants.
         public static let signatureAlgorithm = Code(rawValue: "signature_algorithm")
         /// The clocks of this machine and of the provider differ.
         public static let clock = Code(rawValue: "clock")

@@ -29,7 +29,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     public var stage: Stage?
     /// The provider's error code, if it sent one (RFC 6749 §5.2).
     public var oauthError: String?
-    /// What the provider's refusal means, if it is known.
+    /// What the error means, where its kind does not say enough.
     public var code: Code?
     /// The provider's description of why it ended the session (RFC 6749 §5.2).
     public var oauthDescription: String?
@@ -56,8 +56,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The message and the hint in one line, without the name of any option, setting or command.
     public var description: String { Warning(message, hint: hint).description }
 
-    /// Whether the provider ended the session by answering `invalid_grant` to a refresh. A network failure
-    /// never ends it.
+    /// Whether the provider ended the session by refusing its refresh token. A network failure never ends it.
     public var endsSession: Bool { code == .sessionEnded }
 
     /// Returns the message for a session that the provider ended by this answer.

@@ -69,9 +69,10 @@ package struct TokenRefresh: Sendable {
         successor.tokens.refreshToken = issued.refreshToken ?? refreshToken
         if let flaw = try? issued.tokens.get().refreshTokenFlaw {
             // The old one was replaced, so presenting it again would be a replay (RFC 9700 §4.14.2).
-            successor.tokens.refreshToken = nil
-            successor.ended = Session.End(
-                description: "the new refresh token cannot be used: \(flaw.message)", at: environment.now())
+            successor = successor.ended(
+                Session.End(
+                    description: "the new refresh token cannot be used: \(flaw.message)",
+                    at: environment.now()))
         }
         return Answer(successor: successor, source: source, tokens: issued.tokens)
     }

@@ -3,6 +3,8 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     package let code: String
     package let description: String?
     package let uri: String?
+    /// The description as it came, up to 8,192 characters: to be compared, never shown.
+    let words: String
     /// Whether the code is the text of `error` or of Fitbit's `errorType`. Only such a code ends a session,
     /// as a gateway may send the same word elsewhere in its answer for another reason.
     private(set) var isStandardMember = true
@@ -21,6 +23,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         self.description = description.flatMap {
             $0.isEmpty ? nil : DisplayText.shortened(secrets.removed(from: $0))
         }
+        words = String((description ?? "").prefix(8_192))
         // Terminals turn a URL into a link.
         self.uri = uri.flatMap { WebURL($0) == nil ? nil : DisplayText.clean(secrets.removed(from: $0)) }
     }
@@ -49,7 +52,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
         case .string(let code) where !code.isEmpty:
             self.init(
                 // Twitch names the reason in `message`.
-                code: code, description: (members["error_description"] ?? members["message"])?.string,
+                code: code, description: members["error_description"]?.string ?? members["message"]?.string,
                 uri: members["error_uri"]?.string, withholding: secrets)
         case .object(let error):
             let code = error["code"]?.string ?? error["status"]?.string ?? error["type"]?.string
@@ -173,7 +176,7 @@ extension OAuthErrorResponse {
             .advice(.checkClient)
         case "redirect_uri_mismatch", "bad_redirect_uri": .advice(.checkRedirectURI)
         case "unauthorized_client", "device_flow_disabled":
-            "register the client for this grant with the provider"
+            .advice(.allowGrant)
         case "unsupported_grant_type": .advice(.chooseGrant)
         case "invalid_scope": .advice(.checkScope)
         case "invalid_target": .advice(.checkTarget)
@@ -202,6 +205,11 @@ extension HTTPResponse {
     /// Returns the message of an error body that has no member `error`, as Twitch and Fitbit send; safe to
     /// print.
     func words(withholding secrets: WithheldSecrets) -> String? {
+        words.map { DisplayText.shortened(secrets.removed(from: $0)) }
+    }
+
+    /// The message of an error body that has no member `error`, as it came.
+    var words: String? {
         guard !isSuccess, let body = (try? JSONValue(parsing: body))?.object else { return nil }
         let names = ["error_description", "message", "detail", "title"]
         let first = body["errors"]?.array?.first
@@ -209,8 +217,7 @@ extension HTTPResponse {
             names.lazy.compactMap { body[$0]?.string }.first { !$0.isEmpty }
             ?? first?.string
             ?? ["message", "detail", "title", "errorType"].lazy.compactMap { first?[$0]?.string }.first
-        guard let text, !text.isEmpty else { return nil }
-        return DisplayText.shortened(secrets.removed(from: text))
+        return text.flatMap { $0.isEmpty ? nil : String($0.prefix(8_192)) }
     }
 
     /// Whether the body may be a form. Some providers send forms as plain text or without a type.

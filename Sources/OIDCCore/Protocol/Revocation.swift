@@ -37,9 +37,11 @@ package enum Revocation {
 
     /// Returns whether an answer refuses the client.
     private static func isOfClient(_ response: HTTPResponse) -> Bool {
-        let code = OAuthErrorResponse(response)?.code
-        if response.status == 401 || response.status == 403 { return code != "invalid_token" }
-        return response.status == 400 && ["invalid_client", "unauthorized_client"].contains(code)
+        if let code = OAuthErrorResponse(response)?.code {
+            return ["invalid_client", "unauthorized_client"].contains(code)
+        }
+        // Spring Authorization Server (7.1) answers 401 and glewlwyd 403 without a word. A page is another server's.
+        return [401, 403].contains(response.status) && response.body.isEmpty
     }
 }
 

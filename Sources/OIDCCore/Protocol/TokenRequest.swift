@@ -167,10 +167,8 @@ extension TokenRequest {
     private func refusal(
         _ response: HTTPResponse, _ endpoint: TokenEndpoint?, _ now: Instant?
     ) -> TokenRefusal {
-        // The words are only compared, never shown, so nothing is left out of them.
         let answer = OAuthErrorResponse(response)
-        let words =
-            answer.map { $0.description ?? "" } ?? response.words(withholding: WithheldSecrets()) ?? ""
+        let words = answer?.words ?? response.words ?? ""
         var refusal = TokenRefusal(
             grant: grantType, status: response.status, error: answer?.code,
             words: ASCII.lowercased(words), isStandard: answer?.isStandardMember == true,

@@ -4,7 +4,7 @@ struct TokenVerdict: Sendable {
     var code: OIDCError.Code
     var hint: Hint?
 
-    /// A sign-in helps in two cases only. Everything else it would not cure.
+    /// A sign-in helps only if the session has ended, or the user is asked for.
     var kind: OIDCError.Kind {
         [.sessionEnded, .signInAgain].contains(code) ? .loginRequired : .refused
     }
@@ -18,7 +18,7 @@ struct TokenRefusal: Sendable {
     let error: String?
     /// The description in lower case; empty if there is none.
     let words: String
-    /// Whether the code is where OAuth has it, and no new token is beside it.
+    /// Whether the code is where OAuth has it.
     let isStandard: Bool
     let sent: Sent
     /// The scope of the request.
@@ -95,7 +95,7 @@ extension TokenVerdict {
         },
         // Keycloak 26.7 (FAPI): invalid_grant "not allowed signature algorithm.", invalid_client "Invalid
         // signature algorithm"
-        Rule("an algorithm", { $0.says("algorithm") && $0.isAboutSignature }) { _ in
+        Rule("an algorithm", { $0.says("algorithm") && $0.sent.hasAssertion }) { _ in
             TokenVerdict(code: .signatureAlgorithm, hint: .advice(.checkClientKeyAlgorithm))
         },
         // Keycloak 26.7: "Client Certification missing for MTLS HoK Token Binding"; oidc-provider: "mutual TLS
@@ -149,8 +149,11 @@ extension TokenVerdict {
             "a refresh token that may have ended", { $0.isRefresh && $0.error == "invalid_grant" }
         ) { _ in .signInAgain },
         // Entra: interaction_required (AADSTS50076, its documentation). MITREid and UAA 4.30: 401 invalid_token.
-        // Slack, GitHub: their documentation
-        Rule("a code that asks for the user", { $0.isRefresh && userCodes.contains($0.error ?? "") }) { _ in
+        // Slack, GitHub: their documentation. Hydra 1: 401 token_inactive. Auth0: 403 mfa_required
+        Rule(
+            "a code that asks for the user",
+            { $0.isRefresh && TokenRefusal.userCodes.contains($0.error ?? "") }
+        ) { _ in
             .signInAgain
         },
         // Dex 2.45: 400 invalid_request "Refresh token is invalid or has already been claimed by another
@@ -160,26 +163,29 @@ extension TokenVerdict {
         Rule("words about the refresh token", { $0.isRefresh && $0.saysTokenEnded }) { _ in .signInAgain },
     ]
 
-    private static let userCodes = [
-        "interaction_required", "login_required", "consent_required", "invalid_token", "bad_refresh_token",
-        "invalid_refresh_token", "token_expired",
-    ]
 }
 
 /// The client.
 extension TokenVerdict {
     private static let ofTheClient: [Rule] = [
-        Rule("a public client", { $0.isOfClient && $0.sent.hasSecret && $0.says("public client", "public clients") }) { _ in
-            TokenVerdict(code: .secretOfPublicClient, hint: .set(.clientAuthentication, to: "none"))
+        // Hydra 26.2: "… supports client authentication method 'none', but method 'client_secret_post' was requested."
+        // Entra's AADSTS700025: "Client is public so neither 'client_assertion' nor 'client_secret' should be
+        // presented."
+        Rule(
+            "a public client",
+            {
+                $0.isOfClient && $0.sent.hasSecret
+                    && $0.says("public client", "public clients", "client is public", "method 'none', but")
+            }
+        ) { _ in TokenVerdict(code: .secretOfPublicClient, hint: .set(.clientAuthentication, to: "none")) },
+        Rule("no secret", { $0.isOfClient && $0.sent.method == "none" && $0.error != "invalid_client_id" }) {
+            _ in TokenVerdict(code: .secretMissing, hint: .advice(.giveSecretOrCheckClientID))
         },
         // Hydra 26.2: "The OAuth 2.0 Client supports client authentication method 'client_secret_post', but method
         // 'client_secret_basic' was requested."
         Rule("a method that is named", { $0.isOfClient && $0.namedMethod != nil }) {
             TokenVerdict(
                 code: .otherClientMethod, hint: $0.namedMethod.map { .set(.clientAuthentication, to: $0) })
-        },
-        Rule("no secret", { $0.isOfClient && $0.sent.method == "none" && $0.error != "invalid_client_id" }) {
-            _ in TokenVerdict(code: .secretMissing, hint: .advice(.giveSecretOrCheckClientID))
         },
         // Keycloak 26.7: "Signature on JWT token failed validation"
         Rule("a key", { $0.isOfClient && $0.sent.hasPrivateKey }) { _ in
@@ -245,6 +251,12 @@ extension TokenRefusal {
     /// Whether the code says that a refresh token has ended.
     fileprivate var isEnd: Bool { error == "invalid_grant" || error.map(refreshEnds.contains) == true }
 
+    /// The codes of a refresh that only the user can cure.
+    fileprivate static let userCodes = [
+        "interaction_required", "login_required", "consent_required", "invalid_token", "bad_refresh_token",
+        "invalid_refresh_token", "token_expired", "token_inactive", "mfa_required",
+    ]
+
     /// Whether the words name the client. RFC 6749 §5.2 defines `invalid_grant` with "or was issued to another
     /// client", which Hydra repeats each time.
     fileprivate var namesClient: Bool {
@@ -254,6 +266,9 @@ extension TokenRefusal {
     /// Whether the words say that the refresh token has ended. Texts that are not listed decide nothing.
     fileprivate var saysTokenEnded: Bool {
         guard [400, 401, 403].contains(status) || (200..<300).contains(status) else { return false }
+        // These codes are about something else, whatever the words are.
+        let others = ["invalid_client", "invalid_scope", "invalid_target", "unsupported_grant_type"]
+        guard !others.contains(error ?? "") else { return false }
         // Gitea: 400 unauthorized_client "token was already used"
         if error == "unauthorized_client", says("already used") { return true }
         return says("refresh token", "refresh_token")
@@ -267,7 +282,8 @@ extension TokenRefusal {
         // Google answers `invalid_client` to a desktop client that asks for a device code.
         guard let error else { return status == 401 }
         if TokenRefusal.clientCodes.contains(error) { return grant != .deviceCode || status == 401 }
-        if error == "unauthorized_client" { return says("client credentials", "client secret") }
+        if isRefresh, TokenRefusal.userCodes.contains(error) { return false }
+        if error == "unauthorized_client" { return says("invalid client") }
         return status == 401 && !OAuthErrorResponse.knownCodes.contains(error)
             && !["use_dpop_nonce", "invalid_dpop_proof", "invalid_target"].contains(error)
     }
@@ -277,29 +293,34 @@ extension TokenRefusal {
         "invalid_client", "incorrect_client_credentials", "bad_client_secret", "invalid_client_id",
     ]
 
-    /// Whether an algorithm in the words is that of the client's signature.
-    fileprivate var isAboutSignature: Bool { sent.hasAssertion || sent.hasProof || says("signature") }
-
     fileprivate var isAboutProof: Bool {
         says("dpop") || ["invalid_dpop_proof", "use_dpop_nonce"].contains(error)
     }
 
-    /// Whether the words name the certificate of the connection. Entra's "The certificate with identifier used to
-    /// sign the client assertion is not registered" (AADSTS700027, by memory) is about a key.
+    /// Whether the words name the certificate of the connection. Entra's AADSTS7000222 (a client secret has expired)
+    /// recommends "certificate credentials", and its AADSTS700027 is about the key of an assertion.
     fileprivate var isAboutCertificate: Bool {
-        says("certificate", "certification", "mtls", "x5t#s256") && !says("assertion")
+        says("client certificate", "client certification", "mutual tls", "mtls", "x5t#s256")
+            && !says("assertion")
     }
 
-    fileprivate var isAboutAssertion: Bool { sent.hasAssertion && (isOfClient || says("assertion")) }
+    /// Whether the client's assertion was refused. With the JWT bearer grant, the grant has one too.
+    fileprivate var isAboutAssertion: Bool {
+        sent.hasAssertion && (isOfClient || grant != .jwtBearer && says("assertion"))
+    }
 
     /// Whether an assertion or a proof was refused for its time. `Token is not active` of a refresh is about the
     /// refresh token.
     fileprivate var isAboutClock: Bool {
         let isProof = sent.hasProof && isAboutProof
         guard isProof || isAboutAssertion else { return false }
-        let isFar = clockAhead.map { abs($0) >= 30 } ?? false
-        return isFar || error == "invalid_dpop_proof"
-            || says("in the future", "not active", "issued at", "iat", "not yet valid", "expired", "too old")
+        if let clockAhead, abs(clockAhead) >= 30 { return true }
+        // Entra's AADSTS700024: "Client assertion is not within its valid time range"
+        return error == "invalid_dpop_proof" && clockAhead == nil
+            || says(
+                "in the future", "token is not active", "proof is not active", "issued at", "iat",
+                "not yet valid",
+                "assertion has expired", "assertion expired", "jwt expired", "too old", "valid time range")
     }
 
     /// The method that the words say the client is registered for: the named one that was not sent.

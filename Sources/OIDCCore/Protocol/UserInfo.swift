@@ -107,11 +107,10 @@ package enum UserInfo {
             return .nonceDemanded(nonce)
         }
         let error = refusal(response, from: endpoint, secrets)
-        // zitadel/oidc answers 403 with JSON that says nothing for an unknown token (2026-11).
+        // zitadel/oidc answers 403 with JSON that gives no reason for an unknown token (2026-11).
         let isBare =
             response.status == 403 && response.challenges.isEmpty && error.oauthError == nil
-            && (response.body.isEmpty || response.mediaType == "application/json")
-            && response.words(withholding: secrets) == nil
+            && (try? JSONValue(parsing: response.body)) != nil && response.words == nil
         guard response.status == 401 || isBare || error.oauthError == "invalid_token" else { throw error }
         return .unauthorized(response.challenges, error)
     }

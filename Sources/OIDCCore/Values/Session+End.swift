@@ -39,7 +39,7 @@ extension Session {
         let message =
             ended.error.map {
                 OIDCError.ended(OAuthErrorResponse(code: $0, description: ended.description).text)
-            } ?? "token: the session cannot be refreshed: \(ended.reason)"
+            } ?? "token: the session cannot be refreshed: \(DisplayText.clean(ended.reason))"
         var error = OIDCError(
             .loginRequired, message, hint: .signIn, stage: .token, oauthError: ended.error,
             code: .sessionEnded)
@@ -47,27 +47,34 @@ extension Session {
         return error
     }
 
-    /// Returns the session as it is after its refresh token was refused. If a server had refused the access token
-    /// before, every access token goes too, as nothing can replace it.
-    package func ended(by error: OIDCError, at now: Instant, isRefused: Bool) -> Session {
+    /// Returns the session as it is once it cannot be refreshed any more.
+    package func ended(_ end: End) -> Session {
         var session = self
         session.tokens.refreshToken = nil
         session.kept = []
-        session.ended = End(error: error.oauthError, description: error.oauthDescription, at: now)
-        return isRefused ? session.withoutAccess : session
+        session.ended = end
+        return session
     }
 
-    /// The session without any access token.
-    package var withoutAccess: Session {
+    /// Returns the session as it is after its refresh token was refused. An access token that a server had refused
+    /// before goes too, as nothing can replace it.
+    package func ended(by error: OIDCError, at now: Instant, refused: AccessToken? = nil) -> Session {
+        let session = ended(End(error: error.oauthError, description: error.oauthDescription, at: now))
+        return refused.map(session.without) ?? session
+    }
+
+    /// The session without an access token that a server has refused.
+    package func without(_ refused: AccessToken) -> Session {
         var session = self
-        session.derived = []
-        session.expire(tokens.access.token)
-        session.tokens.access.token = Redacted("")
+        session.expire(refused.token)
+        if tokens.access.token == refused.token { session.tokens.access.token = Redacted("") }
         return session
     }
 
     /// Returns whether the session is what is left of another after its refresh token was refused.
     package func isRest(of other: Session) -> Bool {
+        // What the user revoked is no rest.
+        guard ended != nil else { return false }
         var rest = other
         rest.tokens.refreshToken = nil
         rest.tokens.access = tokens.access

@@ -121,14 +121,13 @@ public struct Session: Hashable, Sendable {
     public var grantedScope: Scope? { tokens.access.scope ?? requestedScope }
 
     /// The seconds by which this machine's clock was ahead of the provider's when the ID token was issued; nil if
-    /// there is none. The ID token came with the sign-in, or with the latest refresh.
+    /// that is unknown. The ID token came with the sign-in or with one of the access tokens.
     package var clockAhead: Int64? {
         guard let issuedAt = tokens.idToken.flatMap({ IDToken.stored($0.revealed) })?.issuedAt else {
             return nil
         }
-        let atSignIn = createdAt.seconds(since: issuedAt)
-        let atRefresh = tokens.access.obtainedAt.seconds(since: issuedAt)
-        return abs(atSignIn) < abs(atRefresh) ? atSignIn : atRefresh
+        let times = [createdAt, tokens.access.obtainedAt] + derived.map(\.access.obtainedAt)
+        return times.map { $0.seconds(since: issuedAt) }.min { abs($0) < abs($1) }
     }
 
     /// Whether another access token is available without a sign-in.

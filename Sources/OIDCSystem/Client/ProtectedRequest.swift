@@ -115,8 +115,9 @@ extension Session {
         guard access.type == .dpop else { return nil }
         guard let dpopKey else {
             throw OIDCError(
-                .loginRequired, "the session has lost the key that its token is bound to", hint: .signIn,
-                stage: .store)
+                key.grant.needsUser ? .loginRequired : .failed,
+                "the session has lost the key that its token is bound to",
+                hint: key.grant.needsUser ? .signIn : "oidc logout, then oidc token", stage: .store)
         }
         return try DPoPKey(pem: dpopKey)
     }

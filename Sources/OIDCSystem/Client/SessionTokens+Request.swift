@@ -65,7 +65,7 @@ extension SessionTokens {
             return share(other, source)
         }
         // A lock holder that was stopped may still store its successor, to which this refusal does not apply.
-        let ended = current?.ended(by: error, at: now(), isRefused: refusal.isByServer)
+        let ended = current?.ended(by: error, at: now(), refused: refusal.byServer)
         if let ended { _ = try? store.replace(current, with: ended) }
         return share(error, source, of: ended)
     }

@@ -49,7 +49,8 @@ package struct SessionTokens {
         /// A token that a server has refused.
         case refused(AccessToken)
 
-        var isByServer: Bool { if case .refused = self { true } else { false } }
+        /// The token that a server has refused.
+        var byServer: AccessToken? { if case .refused(let access) = self { access } else { nil } }
     }
 
     package let store: any SessionStoring
@@ -167,14 +168,14 @@ package struct SessionTokens {
         }
         guard session.tokens.refreshToken == nil else { return }
         if let ended = session.endedError {
-            // The access token was all that was left.
-            if refusal.isByServer, session.hasAccessToken {
-                _ = try? store.replace(session, with: session.withoutAccess)
+            // Nothing can replace the refused access token.
+            if let refused = refusal.byServer {
+                _ = try? store.replace(session, with: session.without(refused))
             }
             throw ended
         }
         var error = TokenRefresh.impossible
-        if refusal.isByServer { error.message = "the access token was refused, and \(error.message)" }
+        if refusal.byServer != nil { error.message = "the access token was refused, and \(error.message)" }
         throw error
     }
 

@@ -113,7 +113,9 @@ package final class CredentialHelperStore: SessionStoring {
     }
 
     package func remove(_ key: SessionKey) throws(OIDCError) {
-        try remove(key.fileStem) { stored throws(OIDCError) in
+        var isDamaged = false
+        do throws(OIDCError) { _ = try load(key) } catch { isDamaged = error.code == .damagedSession }
+        try remove(key.fileStem, isDamaged: isDamaged) { stored throws(OIDCError) in
             guard stored.key == key.text else { throw storeError(.otherKey, key.fileStem) }
         }
     }

@@ -75,7 +75,7 @@ struct SessionDirectory: Sendable {
         guard let directory = try PrivateDirectory.open(path) else { return false }
         try? directory.file.remove(name + SessionDirectory.damagedEnding)
         var isSetAside = false
-        if let bytes = try? AtomicFile.read(name + ending, in: directory), try isDamaged(bytes) {
+        if let bytes = try? existing(name, in: directory), try isDamaged(bytes) {
             setAside(name)
             isSetAside = true
         }

@@ -156,7 +156,7 @@ extension ProviderContext {
     /// Returns an error about the parameter `resource` with the hint to leave it out.
     func withoutResource(_ error: OIDCError) -> OIDCError {
         guard target != nil, settings.token.sendsResources,
-            error.oauthError == "invalid_target" || error.hint == .set(.resourceParameter, to: "off")
+            error.oauthError == "invalid_target" || error.code == .resourceRefused
         else { return error }
         var error = error
         let line =

@@ -91,7 +91,7 @@ struct SessionReport {
     private var endedText: String? {
         guard let end = session.ended else { return nil }
         let time = TimeWords.clock(end.at, now: now) ?? TimeWords.relative(end.at, to: now)
-        return "\(isUsable ? "not refreshed since" : "ended") \(time): \(end.reason)"
+        return "\(isUsable ? "not refreshed since" : "ended") \(time): \(DisplayText.clean(end.reason))"
     }
 
     var who: String {

@@ -57,6 +57,18 @@ struct TokenVerdictTests {
         + "is invalid, expired, revoked, does not match the redirection URI used in the authorization request, or "
         + "was issued to another client."
 
+    private static let hydraClient =
+        "Client authentication failed (e.g., unknown client, no client authentication included, or unsupported "
+        + "authentication method). The OAuth 2.0 Client supports client authentication method "
+    private static let hydraMethod =
+        hydraClient
+        + "'client_secret_post', but method 'client_secret_basic' was requested. You must configure the "
+        + "OAuth 2.0 client's 'token_endpoint_auth_method' value to accept 'client_secret_basic'."
+    private static let hydraPublic =
+        hydraClient
+        + "'none', but method 'client_secret_basic' was requested. You must configure the OAuth 2.0 "
+        + "client's 'token_endpoint_auth_method' value to accept 'client_secret_basic'."
+
     /// The session has ended, or the user must sign in again.
     static let sessions: [Row] = [
         Row("Keycloak", 400, body("invalid_grant", "Session not active"), .sessionEnded, .signIn),
@@ -109,6 +121,19 @@ struct TokenVerdictTests {
         Row(
             "Keycloak (by memory)", 400, body("invalid_grant", "Session doesn't have required client"),
             .signInAgain, .signIn),
+        Row(
+            "UAA, a key", 401,
+            body("invalid_token", "The token expired, was revoked, or the token ID is incorrect."), by: .key,
+            .signInAgain, .signIn),
+        Row(
+            "Hydra 1", 401,
+            body("token_inactive", "Token is inactive because it is malformed, expired or otherwise invalid"),
+            .signInAgain, .signIn),
+        Row("Auth0", 403, body("mfa_required", "Multifactor authentication required"), .signInAgain, .signIn),
+        Row(
+            "a reason after Hydra's text", 400,
+            body("invalid_grant", hydra + String(repeating: " ", count: 140) + "x"),
+            .sessionEnded, .signIn),
         Row("unknown words", 400, body("odd_code", "come back tomorrow"), nil, .signIn),
     ]
 
@@ -133,12 +158,45 @@ struct TokenVerdictTests {
             .clientNotAccepted, .advice(.checkClient)),
         Row("no body", 401, "", grant: .machine, by: .basic, .clientNotAccepted, .advice(.checkClient)),
         Row(
-            "Hydra (by memory)", 401,
+            "Hydra", 401, body("invalid_client", hydraMethod), grant: .code, by: .basic, .otherClientMethod,
+            .set(.clientAuthentication, to: "client_secret_post")),
+        Row(
+            "Hydra, a public client", 401, body("invalid_client", hydraPublic), grant: .code, by: .basic,
+            .secretOfPublicClient, .set(.clientAuthentication, to: "none")),
+        Row(
+            "Hydra, no secret", 401, body("invalid_client", hydraMethod), grant: .code, .secretMissing,
+            .advice(.giveSecretOrCheckClientID)),
+        Row(
+            "Entra AADSTS700025", 401,
             body(
                 "invalid_client",
-                "The OAuth 2.0 Client supports client authentication method 'client_secret_post', but method "
-                    + "'client_secret_basic' was requested."), grant: .code, by: .basic, .otherClientMethod,
-            .set(.clientAuthentication, to: "client_secret_post")),
+                "AADSTS700025: Client is public so neither 'client_assertion' nor 'client_secret' should be presented."
+            ),
+            grant: .code, by: .basic, .secretOfPublicClient, .set(.clientAuthentication, to: "none")),
+        Row(
+            "Entra AADSTS7000222", 401,
+            body(
+                "invalid_client",
+                "AADSTS7000222: The provided client secret keys for app are expired. Create new keys, or consider using certificate credentials for added security."
+            ),
+            grant: .machine, by: .basic, .clientNotAccepted, .advice(.checkClient)),
+        Row(
+            "Entra AADSTS700027", 401,
+            body(
+                "invalid_client",
+                "AADSTS700027: The certificate with identifier used to sign the client assertion is expired on application."
+            ),
+            grant: .machine, by: .key, .unknownKey, .advice(.checkClientKey)),
+        Row(
+            "Entra AADSTS700024", 401,
+            body("invalid_client", "AADSTS700024: Client assertion is not within its valid time range."),
+            grant: .machine, by: .key, .clock, .advice(.checkClock)),
+        Row(
+            "a certificate", 401, body("invalid_client"), grant: .code, by: .certificate, .clientNotAccepted,
+            .advice(.useKnownClientCertificate)),
+        Row(
+            "a signed secret", 401, body("invalid_client"), grant: .code, by: .secretJWT, .clientNotAccepted,
+            .advice(.checkClient)),
         Row(
             "Hydra", 401,
             body(
@@ -179,6 +237,10 @@ struct TokenVerdictTests {
 
     /// The request lacks something.
     static let requests: [Row] = [
+        Row(
+            "words about a refresh token", 400,
+            body("unsupported_grant_type", "invalid grant_type refresh_token"),
+            nil, .orSignIn(.advice(.chooseGrant))),
         Row(
             "Keycloak", 400, body("invalid_request", "Parameter 'subject_token' supports access tokens only"),
             grant: .exchange, .subjectToken, .set(.subjectTokenType, to: "access_token")),

@@ -67,7 +67,8 @@ struct PendingSessionTests {
             (
                 Session.example().ended(
                     by: OIDCError(.loginRequired, "ended", oauthError: "invalid_grant"),
-                    at: Instant(secondsSinceEpoch: 1_800_000_000), isRefused: true), .example("at-2")
+                    at: Instant(secondsSinceEpoch: 1_800_000_000), refused: Session.example().tokens.access),
+                .example("at-2")
             ),
         ])
     func kept(meanwhile: Session, found: Session) throws {
