@@ -93,7 +93,7 @@ struct SignInTextTests {
             summary(other, profile: nil, style: TextStyle(isOn: true), isMarked: true) == """
                 \u{1B}[32m✓\u{1B}[0m Signed in as alice@example.com
                   where  \(InMemoryProvider.issuer)
-                  until  2027-01-16 14:32, in 24 hours; then sign in again, as no refresh token was issued
+                  until  2027-01-16 14:32, in 24 hours; then sign in again, as there is no refresh token
                   scope  openid email
                 """)
         let endless = try session { $0.tokens.access.expiresAt = nil }

@@ -53,6 +53,7 @@ package struct TokenRefresh: Sendable {
         let scope = source.request.scope ?? ownScope(session)
         let resources = try resources(session, source)
         var successor = session
+        successor.ended = nil
         let issued: TokenEndpoint.Issued
         do throws(OIDCError) {
             issued = try issue(.refresh(refreshToken, scope: scope, resources: resources))

@@ -156,10 +156,8 @@ extension TokenRequest {
         error.code = verdict.code
         error.kind = verdict.kind
         error.hint = verdict.hint
-        if verdict.code == .sessionEnded, let answer {
-            error.message = OIDCError.ended(answer.text)
-            error.oauthDescription = answer.description
-        }
+        if verdict.kind == .loginRequired { error.oauthDescription = answer?.description }
+        if verdict.code == .sessionEnded, let answer { error.message = OIDCError.ended(answer.text) }
         return error
     }
 

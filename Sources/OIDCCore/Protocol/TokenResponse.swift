@@ -16,8 +16,14 @@ enum TokenResponse {
             token: Redacted(token), type: type,
             obtainedAt: now, expiresAt: lifetime(answer).map { now.adding($0) },
             scope: try scope(answer, request) ?? request.scope)
-        let refreshToken = try answer.string("refresh_token").flatMap { $0.isEmpty ? nil : $0 }
-        let flaw = refreshToken.flatMap { TokenResponse.flaw(of: "refresh_token", $0) }
+        var refreshToken: String?
+        var flaw: OIDCError.Cause?
+        do throws(OIDCError) {
+            refreshToken = try answer.string("refresh_token").flatMap { $0.isEmpty ? nil : $0 }
+            flaw = refreshToken.flatMap { TokenResponse.flaw(of: "refresh_token", $0) }
+        } catch {
+            flaw = error.cause
+        }
         var tokens = TokenSet(
             access: access, refreshToken: flaw == nil ? refreshToken.map { Redacted($0) } : nil,
             idToken: try optionalToken(answer, "id_token"),

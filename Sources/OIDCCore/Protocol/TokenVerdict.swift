@@ -240,7 +240,10 @@ extension TokenVerdict {
         ) { _ in TokenVerdict(code: .needsDPoP, hint: .set(.dpop, to: "true")) },
         Rule(
             "a grant",
-            { $0.error == "unauthorized_client" && $0.grant != .deviceCode }
+            {
+                $0.error == "unauthorized_client" && $0.grant != .deviceCode
+                    || $0.error == "unsupported_grant_type" && $0.isRefresh
+            }
         ) { _ in .grantNotAllowed },
     ]
 

@@ -110,7 +110,7 @@ package enum UserInfo {
         // zitadel/oidc answers 403 with JSON that gives no reason for an unknown token (2026-11).
         let isBare =
             response.status == 403 && response.challenges.isEmpty && error.oauthError == nil
-            && (try? JSONValue(parsing: response.body)) != nil && response.words == nil
+            && response.mediaType == "application/json" && response.words == nil
         guard response.status == 401 || isBare || error.oauthError == "invalid_token" else { throw error }
         return .unauthorized(response.challenges, error)
     }

@@ -56,11 +56,13 @@ extension Session {
         return session
     }
 
-    /// Returns the session as it is after its refresh token was refused. An access token that a server had refused
-    /// before goes too, as nothing can replace it.
-    package func ended(by error: OIDCError, at now: Instant, refused: AccessToken? = nil) -> Session {
-        let session = ended(End(error: error.oauthError, description: error.oauthDescription, at: now))
-        return refused.map(session.without) ?? session
+    /// Returns the session as it is after its refresh token was refused. One that may be of use again is kept.
+    package func refused(by error: OIDCError, at now: Instant) -> Session {
+        let end = End(error: error.oauthError, description: error.oauthDescription, at: now)
+        guard !error.endsSession else { return ended(end) }
+        var session = self
+        session.ended = end
+        return session
     }
 
     /// The session without an access token that a server has refused.
@@ -74,9 +76,12 @@ extension Session {
     /// Returns whether the session is what is left of another after its refresh token was refused.
     package func isRest(of other: Session) -> Bool {
         // What the user revoked is no rest.
-        guard ended != nil else { return false }
+        guard ended != nil, tokens.refreshToken == nil || tokens.refreshToken == other.tokens.refreshToken
+        else {
+            return false
+        }
         var rest = other
-        rest.tokens.refreshToken = nil
+        rest.tokens.refreshToken = tokens.refreshToken
         rest.tokens.access = tokens.access
         rest.derived = derived
         rest.kept = kept

@@ -34,7 +34,7 @@ public struct Session: Hashable, Sendable {
     /// The `nonce` of the sign-in, which a later ID token must repeat if it has one (OpenID Connect Core
     /// §12.2); nil if none was sent, and for sessions of version 0.1.0.
     public var nonce: String?
-    /// Why the session cannot be refreshed any more; nil while it can, or if it never could.
+    /// Why the refresh token was refused, or cannot be used; nil while it works, or if there never was one.
     public var ended: End?
     /// Members of the stored form that this version does not know; they are written back unchanged.
     public var unknownMembers = JSONObject()

@@ -117,7 +117,7 @@ extension Session {
             throw OIDCError(
                 key.grant.needsUser ? .loginRequired : .failed,
                 "the session has lost the key that its token is bound to",
-                hint: key.grant.needsUser ? .signIn : "oidc logout, then oidc token", stage: .store)
+                hint: key.grant.needsUser ? .signIn : nil, stage: .store)
         }
         return try DPoPKey(pem: dpopKey)
     }

@@ -4,8 +4,7 @@ import OIDCCore
 /// checked.
 extension SessionTokens {
     func requested(
-        _ current: Session?, _ source: TokenSource, after failure: SharedFailure?,
-        refusing refusal: Refusal = .none
+        _ current: Session?, _ source: TokenSource, after failure: SharedFailure?
     ) throws(OIDCError) -> Delivery {
         let answer: Answer
         let stored: Session?
@@ -18,7 +17,7 @@ extension SessionTokens {
             }
         } catch {
             if error.endsSession, let other = otherDelivery(source, than: current) { return other }
-            throw try refused(error, current, source, refusal)
+            throw try refused(error, current, source)
         }
         let outcome: TokenRefresh.Outcome
         do throws(OIDCError) { outcome = try answer.check() } catch {
@@ -52,11 +51,12 @@ extension SessionTokens {
     /// Returns the error of a refused request. `invalid_grant` ends the session only if the request was for
     /// the session's own token: Entra also returns it if only a scope or resource is refused (AADSTS65001).
     private func refused(
-        _ error: OIDCError, _ current: Session?, _ source: TokenSource, _ refusal: Refusal
+        _ error: OIDCError, _ current: Session?, _ source: TokenSource
     ) throws(OIDCError) -> OIDCError {
-        guard error.endsSession else { return share(error, source) }
+        guard error.endsSession || error.code == .signInAgain else { return share(error, source) }
         if case .derived = source {
-            _ = try requested(current, .own, after: nil, refusing: refusal)
+            guard error.endsSession else { return share(error, source) }
+            _ = try requested(current, .own, after: nil)
             var other = error
             other.kind = .refused
             other.code = nil
@@ -65,7 +65,7 @@ extension SessionTokens {
             return share(other, source)
         }
         // A lock holder that was stopped may still store its successor, to which this refusal does not apply.
-        let ended = current?.ended(by: error, at: now(), refused: refusal.byServer)
+        let ended = current?.refused(by: error, at: now())
         if let ended { _ = try? store.replace(current, with: ended) }
         return share(error, source, of: ended)
     }

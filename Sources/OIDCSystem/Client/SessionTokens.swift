@@ -49,8 +49,6 @@ package struct SessionTokens {
         /// A token that a server has refused.
         case refused(AccessToken)
 
-        /// The token that a server has refused.
-        var byServer: AccessToken? { if case .refused(let access) = self { access } else { nil } }
     }
 
     package let store: any SessionStoring
@@ -104,9 +102,26 @@ package struct SessionTokens {
         return access
     }
 
+    /// Returns a new token. If only a sign-in can help, a token that a server has refused is dropped, whichever
+    /// process was told so: nothing can replace it.
+    package func refreshed(
+        _ demand: TokenDemand, loaded: Session?, refusing refusal: Refusal
+    ) throws(OIDCError) -> Delivery {
+        do throws(OIDCError) {
+            return try obtained(demand, loaded: loaded, refusing: refusal)
+        } catch {
+            if case .refused(let access) = refusal, [.sessionEnded, .signInAgain].contains(error.code),
+                let session = try? store.load(key)
+            {
+                _ = try? store.replace(session, with: session.without(access))
+            }
+            throw error
+        }
+    }
+
     /// Requests a token under the session's lock. A process that waited for the lock uses the token that the
     /// holder stored, whatever its lifetime, or the holder's failure.
-    package func refreshed(
+    private func obtained(
         _ demand: TokenDemand, loaded: Session?, refusing refusal: Refusal
     ) throws(OIDCError) -> Delivery {
         let before: AccessToken? =
@@ -144,7 +159,7 @@ package struct SessionTokens {
                     throw take(failure)
                 }
                 if let current, key.grant.needsUser { try refuseUnrefreshable(current, refusal) }
-                return try requested(current, source, after: failure, refusing: refusal)
+                return try requested(current, source, after: failure)
             }
         } catch {
             // A grant without a user cannot lose anything, so it needs neither lock nor store.
@@ -167,15 +182,9 @@ package struct SessionTokens {
                 .loginRequired, "not signed in at \(DisplayText.clean(key.provider))", stage: .token)
         }
         guard session.tokens.refreshToken == nil else { return }
-        if let ended = session.endedError {
-            // Nothing can replace the refused access token.
-            if let refused = refusal.byServer {
-                _ = try? store.replace(session, with: session.without(refused))
-            }
-            throw ended
-        }
+        if let ended = session.endedError { throw ended }
         var error = TokenRefresh.impossible
-        if refusal.byServer != nil { error.message = "the access token was refused, and \(error.message)" }
+        if case .refused = refusal { error.message = "the access token was refused, and \(error.message)" }
         throw error
     }
 

@@ -42,7 +42,7 @@ struct SignInSummary {
         let time = clock(expiresAt).map { "\($0), \(relative)" } ?? relative
         if report.canRefresh { return "\(time); then refreshed automatically" }
         return session.tokens.refreshToken == nil
-            ? "\(time); then sign in again, as no refresh token was issued" : time
+            ? "\(time); then sign in again, as there is no refresh token" : time
     }
 
     private func clock(_ instant: Instant) -> String? {

@@ -167,7 +167,9 @@ struct SessionAccess {
     func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
         guard key.grant.needsUser else { throw .noIDToken(key.grant) }
         let session = try session()
-        if let ended = session.endedError, !session.hasAccessToken { throw completed(ended) }
+        if let ended = session.endedError, !session.hasAccessToken, !session.canRefresh {
+            throw completed(ended)
+        }
         let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
         if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
         let missing = OIDCError(

@@ -8,12 +8,12 @@ struct SessionReport {
     let location: String
     let now: Instant
 
-    /// Whether the session can be refreshed.
-    var canRefresh: Bool { session.canRefresh }
+    /// Whether the session can be refreshed, as far as is known.
+    var canRefresh: Bool { session.canRefresh && session.ended == nil }
 
     /// When the refresh token ends unless it is used, if the provider said so.
     var refreshExpiresAt: Instant? {
-        session.tokens.refreshToken == nil ? nil : session.refreshEnd(at: session.tokens.access.obtainedAt)
+        session.tokens.refreshToken == nil || session.ended != nil ? nil : session.refreshEnd(at: session.tokens.access.obtainedAt)
     }
 
     /// What the access token is bound to, as named by `-o json`.
@@ -151,8 +151,8 @@ struct SessionReport {
 
     private var refreshText: String {
         if !session.key.grant.needsUser { return "requested again automatically" }
+        if let endedText { return endedText }
         guard session.tokens.refreshToken != nil else {
-            if let endedText { return endedText }
             let endless = session.hasAccessToken && session.tokens.access.expiresAt == nil
             return "no refresh token: sign in again" + (endless ? " if the token is refused" : "")
         }

@@ -77,6 +77,35 @@ struct EndedSessionTests {
         #expect(try world.program.run("status").output.contains("ended "))
     }
 
+    @Test("a refresh token that may be of use again is kept; until then, the session has ended too")
+    func kept() throws {
+        let world = try ended(isRevoked: true)
+        defer { world.remove() }
+        // Dex 2.45
+        let refusal = #"{"error":"invalid_request","error_description":"Refresh token expired."}"#
+        world.provider.intercept { request in
+            switch request.url.path {
+            case "/token": .json(refusal, status: 400)
+            case "/userinfo": HTTPResponse(status: 401)
+            default: nil
+            }
+        }
+        for words in [["userinfo"], ["token"], ["exec", "--", "echo", "ran"]] {
+            let outcome = try world.program.start(words).finish()
+            #expect(outcome.status == 3 && outcome.output == "", "\(words): \(outcome)")
+            #expect(outcome.error?.contains("Refresh token expired.") == true, "\(words): \(outcome)")
+        }
+        let status = try world.program.run("status")
+        #expect(status.status == 3 && status.output.contains(": Refresh token expired."), "\(status)")
+        let report = try JSONValue(parsing: try world.program.run("status", "-o", "json").output)
+        #expect(report["can_refresh"] == false, "\(report)")
+        world.provider.intercept(nil)
+        let again = try world.program.run("token", "--refresh")
+        #expect(again.status == 0, "\(again)")
+        let healed = try world.program.run("status")
+        #expect(healed.status == 0 && healed.output.contains("automatic"), "\(healed)")
+    }
+
     @Test("of 20 processes that ask at once, all give the same reason")
     func crowd() throws {
         let world = try ended(isRevoked: true)

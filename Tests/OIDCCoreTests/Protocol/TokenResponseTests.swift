@@ -104,10 +104,6 @@ struct TokenResponseTests {
                 "token: access_token: expected visible ASCII characters, found something else among them"
             ),
             (
-                #"{"access_token":"at","token_type":"Bearer","refresh_token":["rt"]}"#,
-                "token: refresh_token: expected a string, found an array"
-            ),
-            (
                 #"{"access_token":"at","token_type":"Bearer","id_token":{}}"#,
                 "token: id_token: expected a string, found an object"
             ),

@@ -240,7 +240,7 @@ struct TokenVerdictTests {
         Row(
             "words about a refresh token", 400,
             body("unsupported_grant_type", "invalid grant_type refresh_token"),
-            nil, .orSignIn(.advice(.chooseGrant))),
+            .grantNotAllowed, .advice(.allowGrant)),
         Row(
             "Keycloak", 400, body("invalid_request", "Parameter 'subject_token' supports access tokens only"),
             grant: .exchange, .subjectToken, .set(.subjectTokenType, to: "access_token")),

@@ -7,7 +7,7 @@ struct SessionEndTests {
     private typealias Sample = SampleProvider
 
     private static let now = Instant(secondsSinceEpoch: 1_562_265_296)
-    private static let refusal = OIDCError(.loginRequired, "ended", oauthError: "invalid_grant")
+    private static let refusal = OIDCError(.loginRequired, "ended", oauthError: "invalid_grant", code: .sessionEnded)
 
     private static func access(_ token: String) -> AccessToken {
         AccessToken(
@@ -31,17 +31,27 @@ struct SessionEndTests {
     @Test("only the access token that a server refused is dropped")
     func refused() throws {
         let session = try Self.session()
-        let plain = session.ended(by: Self.refusal, at: Self.now)
+        let plain = session.refused(by: Self.refusal, at: Self.now)
         #expect(plain.tokens.access == session.tokens.access && plain.derived == session.derived)
-        let derived = session.ended(by: Self.refusal, at: Self.now, refused: Self.access("derived"))
+        let derived = plain.without(Self.access("derived"))
         #expect(derived.tokens.access == session.tokens.access && derived.derived.isEmpty)
-        let own = session.ended(by: Self.refusal, at: Self.now, refused: Self.access("own"))
+        let own = plain.without(Self.access("own"))
         #expect(!own.hasAccessToken && own.derived == session.derived)
         for ended in [plain, derived, own] {
             #expect(ended.tokens.refreshToken == nil && ended.ended?.error == "invalid_grant")
             #expect(ended.isRest(of: session))
             #expect(try Session(stored: ended.json.bytes) == ended)
         }
+    }
+
+    @Test("a refresh token that may be of use again is kept, with the reason why it was refused")
+    func kept() throws {
+        let session = try Self.session()
+        let kept = session.refused(
+            by: OIDCError(.loginRequired, "again", oauthError: "interaction_required", code: .signInAgain),
+            at: Self.now)
+        #expect(kept.tokens == session.tokens && kept.ended?.error == "interaction_required")
+        #expect(kept.isRest(of: session))
     }
 
     @Test("a session whose tokens the user revoked is no rest, so no late answer is written over it")

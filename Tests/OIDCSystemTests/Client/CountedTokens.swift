@@ -28,6 +28,7 @@ final class CountedTokens: Sendable {
 
     func refreshed(
         _ demand: TokenDemand = TokenDemand(), startedAt: MonotonicTime = .now(), loaded: Session? = nil,
+        refusing refusal: SessionTokens.Refusal = .none,
         _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let tokens = SessionTokens(
@@ -40,7 +41,7 @@ final class CountedTokens: Sendable {
             return try request(current)
         }
         let stored = try store.load(key)
-        return try tokens.refreshed(demand, loaded: loaded ?? stored, refusing: .none)
+        return try tokens.refreshed(demand, loaded: loaded ?? stored, refusing: refusal)
     }
 
     /// Returns the error of a process whose request fails with `error`.

@@ -65,6 +65,26 @@ struct RefreshOrderTests {
         #expect(tokens.requests == 1)
     }
 
+    @Test(
+        "a token that a server has refused is dropped, also by a process that takes another's refusal",
+        arguments: [OIDCError.Code.sessionEnded, .signInAgain])
+    func refusedElsewhere(code: OIDCError.Code) throws {
+        let tokens = try tokens()
+        let over = OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant", code: code)
+        let loaded = try #require(try tokens.store.load(.example))
+        #expect(tokens.failure(over) == over)
+        #expect(try tokens.store.load(.example)?.hasAccessToken == true)
+        #expect(throws: OIDCError.self) {
+            try tokens.refreshed(loaded: loaded, refusing: .refused(loaded.tokens.access)) {
+                (_) throws(OIDCError) in throw over
+            }
+        }
+        let left = try #require(try tokens.store.load(.example))
+        #expect(!left.hasAccessToken && left.ended?.error == "invalid_grant")
+        #expect((left.tokens.refreshToken != nil) == (code == .signInAgain))
+        #expect(tokens.requests == 1)
+    }
+
     @Test("invalid_grant for a resource does not end a session whose own token is still given")
     func refusedResource() throws {
         let tokens = try tokens()

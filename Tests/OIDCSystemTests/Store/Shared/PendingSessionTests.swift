@@ -65,10 +65,10 @@ struct PendingSessionTests {
         arguments: [
             (Session.example(), Session.example("at-2")), (.example("other"), .example("other")),
             (
-                Session.example().ended(
-                    by: OIDCError(.loginRequired, "ended", oauthError: "invalid_grant"),
-                    at: Instant(secondsSinceEpoch: 1_800_000_000), refused: Session.example().tokens.access),
-                .example("at-2")
+                Session.example().refused(
+                    by: OIDCError(.loginRequired, "ended", oauthError: "invalid_grant", code: .sessionEnded),
+                    at: Instant(secondsSinceEpoch: 1_800_000_000)
+                ).without(Session.example().tokens.access), .example("at-2")
             ),
         ])
     func kept(meanwhile: Session, found: Session) throws {
