@@ -55,8 +55,8 @@ struct SessionAccess {
     func checkAvailable(_ session: Session) throws(OIDCError) {
         let demand = demand(minimumValidity: 0)
         try refuseWider(session, demand)
-        guard !session.canRefresh else { return }
         if let ended = session.endedError, !isFresh(session, demand) { throw completed(ended) }
+        guard !session.canRefresh else { return }
         guard let access = session.accessToken(from: session.source(for: demand)) else {
             throw OIDCError(
                 .loginRequired, "there is no token for that, and the session cannot be refreshed",

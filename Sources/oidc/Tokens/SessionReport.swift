@@ -13,7 +13,8 @@ struct SessionReport {
 
     /// When the refresh token ends unless it is used, if the provider said so.
     var refreshExpiresAt: Instant? {
-        session.tokens.refreshToken == nil || session.ended != nil ? nil : session.refreshEnd(at: session.tokens.access.obtainedAt)
+        session.tokens.refreshToken == nil || session.ended != nil
+            ? nil : session.refreshEnd(at: session.tokens.access.obtainedAt)
     }
 
     /// What the access token is bound to, as named by `-o json`.

@@ -98,7 +98,7 @@ struct HostileProviderTests {
     func tokenResponses(fault: TokenResponseFault) throws {
         let refused: Set<TokenResponseFault> = [
             .typeMissing, .typeUnknown, .accessTokenMissing, .accessTokenEmpty, .accessTokenNumber,
-            .accessTokenLineBreak, .accessTokenEscapes, .accessTokenNonASCII, .refreshTokenNumber,
+            .accessTokenLineBreak, .accessTokenEscapes, .accessTokenNonASCII,
             .duplicateMembers, .errorWithSuccess, .errorWithToken,
         ]
         let provider = try TrustWorld.server([.tokenResponse(fault)])

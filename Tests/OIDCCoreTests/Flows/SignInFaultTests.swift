@@ -117,7 +117,7 @@ struct SignInFaultTests {
     func tokenResponses(fault: TokenResponseFault) throws {
         let refused: Set<TokenResponseFault> = [
             .typeMissing, .typeUnknown, .accessTokenMissing, .accessTokenEmpty, .accessTokenNumber,
-            .accessTokenLineBreak, .accessTokenEscapes, .accessTokenNonASCII, .refreshTokenNumber,
+            .accessTokenLineBreak, .accessTokenEscapes, .accessTokenNonASCII,
             .duplicateMembers, .errorWithSuccess, .errorWithToken,
         ]
         let provider = try provider([.tokenResponse(fault)])

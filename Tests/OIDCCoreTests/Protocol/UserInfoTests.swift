@@ -239,7 +239,8 @@ struct UserInfoTests {
     @Test("403 with JSON that says nothing is a token that is not accepted, as zitadel/oidc answers")
     func bareForbidden() throws {
         for (body, type, isToken) in [
-            ("{}", "application/json", true), ("", "application/json", true), ("", nil, false), ("<html>", "text/html", false),
+            ("{}", "application/json", true), ("", "application/json", true), ("", nil, false),
+            ("<html>", "text/html", false),
             (#"{"error":"insufficient_scope"}"#, "application/json", false),
             (#"{"message":"Forbidden"}"#, "application/json", false),
         ] {

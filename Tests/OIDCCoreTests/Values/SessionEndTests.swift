@@ -7,7 +7,8 @@ struct SessionEndTests {
     private typealias Sample = SampleProvider
 
     private static let now = Instant(secondsSinceEpoch: 1_562_265_296)
-    private static let refusal = OIDCError(.loginRequired, "ended", oauthError: "invalid_grant", code: .sessionEnded)
+    private static let refusal = OIDCError(
+        .loginRequired, "ended", oauthError: "invalid_grant", code: .sessionEnded)
 
     private static func access(_ token: String) -> AccessToken {
         AccessToken(
