@@ -97,6 +97,19 @@ struct ResourceClientTests {
         }
     }
 
+    @Test("a registered client uses its own secret, not that of a profile that names the server alone")
+    func ownSecret() throws {
+        let world = try ResourceWorld {
+            $0.metadata = Self.confidential
+            $0.registered = ["client_secret": "s3cret"]
+            $0.issuesRefreshTokens = true
+        }
+        try world.configure(#"{"issuer":"\#(world.server.issuer)","client_secret":"of the profile"}"#)
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        #expect(world.server.tokenRequests.map { $0.form["client_secret"] } == ["s3cret", "s3cret"])
+    }
+
     @Test("a server that only takes clients with a key registers none for us: the user names one")
     func onlyWithKey() throws {
         let world = try ResourceWorld {
