@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCSystem
 
 /// Hints in terms of the command line: the command, option or setting to use.
 extension Hint {
@@ -29,21 +30,31 @@ extension Hint {
 
 extension OIDCError {
     /// Returns the error with the URL to register, and the provider's console page for clients, in its hint, if
-    /// that is to check the registration. `redirectURL` replaces the URL if its port does not matter.
-    func namingRegistration(at known: PresetMatch?, redirectURL: String?) -> OIDCError {
+    /// that is to check the registration. The URL has no port if the port does not matter.
+    func namingRegistration(at known: PresetMatch?, redirect: RedirectAddress) -> OIDCError {
         guard case .checkRegistration(let url, let clientID)? = hint else { return self }
         var error = self
         let page = known.map { " (\($0.registrationPage))" } ?? ""
-        // The provider itself has refused the URL.
-        let isRefused = stage == .pushedAuthorization
+        let isAnyPort = known?.preset.redirect == .anyPort
+        guard stage == .pushedAuthorization else {
+            let url = isAnyPort ? redirect.text : url
+            error.hint = .text(
+                Hint.checkRegistration(redirectURL: url, clientID: clientID).commandLine + page)
+            return error
+        }
+        // The provider itself has refused the URL. A random port would be another one at the next sign-in.
+        let needsPort = known == nil && redirect.loopback?.ports == .any
+        let registered =
+            isAnyPort ? redirect.text : needsPort ? redirect.text(port: OIDCError.registeredPort) : url
         error.hint = .text(
-            isRefused
-                ? "register the redirect URL \(DisplayText.clean(redirectURL ?? url)) for the client "
-                    + "\(DisplayText.clean(clientID))\(page)"
-                : Hint.checkRegistration(redirectURL: redirectURL ?? url, clientID: clientID).commandLine
-                    + page)
+            "register the redirect URL \(DisplayText.clean(registered)) for the client "
+                + "\(DisplayText.clean(clientID))\(page)"
+                + (needsPort ? ", and: oidc login --port \(OIDCError.registeredPort)" : ""))
         return error
     }
+
+    /// The port to register where it may matter, as on the page of recipes.
+    private static let registeredPort: UInt16 = 8484
 }
 
 extension Hint.Setting {

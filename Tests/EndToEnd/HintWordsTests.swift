@@ -210,21 +210,30 @@ struct HintWordsTests {
         let words =
             "if the browser shows an error page, it says why; often the redirect URL http://127.0.0.1:1/callback or the client app is not registered there"
         let error = OIDCError(.timedOut, "timed out", hint: hint)
-        #expect(error.namingRegistration(at: nil, redirectURL: nil).hint == .text(words))
+        let redirect = try RedirectAddress(nil)
+        #expect(error.namingRegistration(at: nil, redirect: redirect).hint == .text(words))
         #expect(hint.commandLine == words)
         let keycloak = PresetMatch(
             preset: try #require(Preset.named("keycloak")),
             values: ["domain": "https://sso.example", "realm": "acme"])
         let page = "https://sso.example/admin/master/console/#/acme/clients"
         #expect(
-            error.namingRegistration(at: keycloak, redirectURL: "http://127.0.0.1/callback").hint
+            error.namingRegistration(at: keycloak, redirect: redirect).hint
                 == .text("\(words.replacing("127.0.0.1:1", with: "127.0.0.1")) (\(page))"))
         let refused = OIDCError(.refused, "par: no", hint: hint, stage: .pushedAuthorization)
         #expect(
-            refused.namingRegistration(at: keycloak, redirectURL: "http://127.0.0.1/callback").hint
+            refused.namingRegistration(at: keycloak, redirect: redirect).hint
                 == .text("register the redirect URL http://127.0.0.1/callback for the client app (\(page))"))
+        let fixed = try RedirectAddress(nil, port: 1)
+        let unknown = "register the redirect URL http://127.0.0.1:8484/callback for the client app"
+        #expect(
+            refused.namingRegistration(at: nil, redirect: redirect).hint
+                == .text("\(unknown), and: oidc login --port 8484"))
+        #expect(
+            refused.namingRegistration(at: nil, redirect: fixed).hint
+                == .text("register the redirect URL http://127.0.0.1:1/callback for the client app"))
         let other = OIDCError(.refused, "no", hint: .signIn)
-        #expect(other.namingRegistration(at: keycloak, redirectURL: nil) == other)
+        #expect(other.namingRegistration(at: keycloak, redirect: redirect) == other)
     }
 
     @Test("an error after a signal has the class of its exit code")

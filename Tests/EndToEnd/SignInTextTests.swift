@@ -109,6 +109,8 @@ struct SignInTextTests {
         let text = summary(session)
         #expect(text.hasPrefix("Signed in as alice@example.com (account work)\n"))
         #expect(text.contains("\n  ends   15:02 unless used\n"), "\(text)")
+        let short = try self.session { $0.tokens.extra["refresh_expires_in"] = 60 }
+        #expect(summary(short).contains("; then sign in again, as the refresh token ends before\n"))
     }
 
     private func report(_ change: (inout Session) -> Void) throws -> SessionReport {

@@ -96,7 +96,7 @@ struct SignIn {
             browserSignIn.words = { $0.commandLine }
             do throws(OIDCError) { outcome = try browserSignIn.run(keep: keep) } catch {
                 throw withoutOfflineAccess(error, login.request.scope).namingRegistration(
-                    at: known, redirectURL: known?.preset.redirect == .anyPort ? redirect.text : nil)
+                    at: known, redirect: redirect)
             }
         }
         reporter.end()

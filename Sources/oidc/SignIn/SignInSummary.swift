@@ -40,7 +40,11 @@ struct SignInSummary {
         }
         let relative = TimeWords.relative(expiresAt, to: report.now)
         let time = clock(expiresAt).map { "\($0), \(relative)" } ?? relative
-        if report.canRefresh { return "\(time); then refreshed automatically" }
+        if report.canRefresh {
+            let isLate = session.refreshEnd(at: report.now).map { $0 < expiresAt } ?? false
+            return "\(time); then "
+                + (isLate ? "sign in again, as the refresh token ends before" : "refreshed automatically")
+        }
         return session.tokens.refreshToken == nil
             ? "\(time); then sign in again, as there is no refresh token" : time
     }

@@ -120,7 +120,8 @@ struct SessionReport {
         if !session.key.grant.needsUser { lines.append(("grant", session.key.grant.rawValue)) }
         if let audience = session.key.audience { lines.append(("audience", audience)) }
         if let account = session.key.account { lines.append(("account", account)) }
-        if session.subject != nil { lines.append(("signed in as", subjectText)) }
+        let isOver = session.ended != nil && !isUsable
+        if session.subject != nil { lines.append((isOver ? "signed out" : "signed in as", subjectText)) }
         if let scope = session.grantedScope, !scope.isEmpty { lines.append(("scope", scope.text)) }
         lines.append(("access token", accessText(access)))
         lines.append(("refresh", refreshText))

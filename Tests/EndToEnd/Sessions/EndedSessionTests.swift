@@ -48,6 +48,7 @@ struct EndedSessionTests {
         #expect(status.status == 3, "\(status)")
         #expect(
             status.output.contains("ended ") && status.output.contains(": Session not active"), "\(status)")
+        #expect(status.output.contains("signed out ") && !status.output.contains("signed in as"), "\(status)")
         #expect(sent.all.isEmpty)
         let report = try JSONValue(parsing: try world.program.run("status", "-o", "json").output)
         #expect(report["ended"]?["error"] == "invalid_grant" && report["can_refresh"] == false, "\(report)")
