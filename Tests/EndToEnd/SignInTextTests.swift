@@ -311,10 +311,12 @@ struct TerminalLocaleTests {
     @Test("the note about a missing answer names the default prompt, and what to type without it")
     func silence() {
         let hint = Hint.checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app")
-        let asked = SignInReporter.silence(hint, page: "https://op.example/apps", prompt: nil)
+        let asked = SignInReporter.silence(
+            hint, page: "https://op.example/apps", prompt: nil, login: "oidc login --prompt off")
         #expect(asked.hasPrefix("No answer yet: ") && asked.hasSuffix(" (https://op.example/apps)."))
         #expect(!asked.contains("prompt"))
-        let byDefault = SignInReporter.silence(hint, page: nil, prompt: "consent")
+        let byDefault = SignInReporter.silence(
+            hint, page: nil, prompt: "consent", login: "oidc login --prompt off")
         #expect(byDefault.hasSuffix("; or it does not accept prompt=consent: oidc login --prompt off."))
     }
 }

@@ -236,14 +236,14 @@ final class SignInReporter {
         console.note(
             SignInReporter.silence(
                 .checkRegistration(redirectURL: url, clientID: clientID), page: known?.registrationPage,
-                prompt: defaultPrompt))
+                prompt: defaultPrompt, login: console.completion.completed("oidc login --prompt off")))
     }
 
     /// Returns the note about the missing answer. It names a prompt that nobody asked for: doorkeeper answers
     /// `prompt=consent` with an error page (status 500) if the user is not signed in there (2026-11).
-    static func silence(_ hint: Hint, page: String?, prompt: String?) -> String {
+    static func silence(_ hint: Hint, page: String?, prompt: String?, login: String) -> String {
         let page = page.map { " (\($0))" } ?? ""
-        let prompt = prompt.map { "; or it does not accept prompt=\($0): oidc login --prompt off" } ?? ""
+        let prompt = prompt.map { "; or it does not accept prompt=\($0): \(login)" } ?? ""
         return "No answer yet: \(hint.commandLine)\(page)\(prompt)."
     }
 }
