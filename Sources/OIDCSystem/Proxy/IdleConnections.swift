@@ -15,14 +15,18 @@ final class IdleConnections {
             == 0
     }
 
-    /// Adds the connection that an ended transfer left open. HTTP/2 connections are left out, as their
-    /// streams keep the answers apart.
-    func add(of easy: OpaquePointer) {
+    /// Returns the connection that an ended transfer left open; nil for HTTP/2, whose streams keep the
+    /// answers apart.
+    static func socket(of easy: OpaquePointer) -> Int32? {
         var (socket, version): (Int32, Int) = (-1, 0)
         guard oidc_curl_get_socket(easy, &socket) == 0, socket >= 0,
             oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_HTTP_VERSION), &version) == 0,
             version <= OIDC_CURL_HTTP_VERSION_1_1
-        else { return }
+        else { return nil }
+        return socket
+    }
+
+    func add(_ socket: Int32) {
         sockets.insert(socket)
     }
 

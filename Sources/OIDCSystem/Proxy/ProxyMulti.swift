@@ -10,6 +10,7 @@ final class ProxyMulti {
     /// The time at which libcurl must be called even without an event.
     private(set) var timer: MonotonicTime?
     private var transfers: [OpaquePointer: ProxyTransfer] = [:]
+    private var ended: [(ProxyTransfer, Int32)] = []
     private let idle = IdleConnections()
 
     /// libcurl's `CURLPIPE_NOTHING`.
@@ -50,11 +51,14 @@ final class ProxyMulti {
 
     var isEmpty: Bool { transfers.isEmpty }
 
+    /// Adds a transfer and lets it choose its connection at once. Later, it could take one that has ended a
+    /// transfer since, on which nobody has looked for bytes that no request asked for.
     func add(_ transfer: ProxyTransfer) -> Bool {
         idle.endReadable()
         guard idle.observe(transfer.easy) else { return false }
         guard library.pointee.multi_add_handle(multi, transfer.easy) == 0 else { return false }
         transfers[transfer.easy] = transfer
+        actOnTimer(now: .now())
         return true
     }
 
@@ -70,32 +74,35 @@ final class ProxyMulti {
         var events: Int32 = 0
         if ready.contains(.reading) { events |= Int32(OIDC_CURL_CSELECT_IN) }
         if ready.contains(.writing) { events |= Int32(OIDC_CURL_CSELECT_OUT) }
-        var running: Int32 = 0
-        _ = library.pointee.multi_socket_action(multi, socket, events, &running)
+        act(on: socket, events: events)
     }
 
     /// Calls libcurl if its timer has expired.
     func actOnTimer(now: MonotonicTime) {
         guard let moment = timer, moment <= now else { return }
         timer = nil
-        var running: Int32 = 0
-        _ = library.pointee.multi_socket_action(multi, Int32(OIDC_CURL_SOCKET_TIMEOUT), 0, &running)
+        act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0)
     }
 
-    /// Returns the next transfer that has ended, with libcurl's code.
-    func nextEnded() -> (ProxyTransfer, Int32)? {
-        var left: Int32 = 0
+    private func act(on socket: Int32, events: Int32) {
+        var (running, left): (Int32, Int32) = (0, 0)
+        _ = library.pointee.multi_socket_action(multi, socket, events, &running)
         while let message = library.pointee.multi_info_read(multi, &left) {
             guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
             let code = message.pointee.data.result
             guard let transfer = transfers[message.pointee.easy] else { continue }
             transfer.noteEnd(code)
-            idle.add(of: transfer.easy)
+            // Another transfer may have taken the connection within the same call.
+            if let socket = IdleConnections.socket(of: transfer.easy), sockets[socket] == nil {
+                idle.add(socket)
+            }
             remove(transfer)
-            return (transfer, code)
+            ended.append((transfer, code))
         }
-        return nil
     }
+
+    /// Returns the next transfer that has ended, with libcurl's code.
+    func nextEnded() -> (ProxyTransfer, Int32)? { ended.isEmpty ? nil : ended.removeFirst() }
 
     private static let onSocket: oidc_curl_socket_function = { _, descriptor, what, context, _ in
         guard let context else { return 0 }

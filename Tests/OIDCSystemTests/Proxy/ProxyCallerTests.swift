@@ -49,6 +49,30 @@ struct ProxyCallerTests {
         #expect(world.finish() == .idle)
     }
 
+    /// A transfer takes the connection that another has just ended. It must not count as idle then: bytes on an
+    /// idle connection end it.
+    @Test("twenty-four callers at once get every answer of a server that keeps its connections")
+    func crowd() throws {
+        let server = try ScriptedServer { peer in
+            while peer.readRequest() != nil { peer.write(answer("200 OK", body: "hello")) }
+        }
+        let world = try ProxyWorld(server)
+        let statuses = Mutex<[Int?: Int]>([:])
+        let callers = try (0..<24).map { _ in try world.connect() }
+        let threads = try callers.map { caller in
+            try BackgroundThread {
+                for _ in 0..<100 {
+                    caller.send(world.head("POST", "x", "Content-Length: 2") + "aa")
+                    let status = RawConnection.status(caller.received(until: "hello"))
+                    statuses.withLock { $0[status, default: 0] += 1 }
+                    guard status == 200 else { return }
+                }
+            }
+        }
+        for thread in threads { thread.join() }
+        #expect(statuses.withLock { $0 } == [200: 2_400])
+    }
+
     @Test("callers that send a part of a request without the secret do not keep others out")
     func partialHeads() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
