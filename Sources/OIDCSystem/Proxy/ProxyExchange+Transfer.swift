@@ -75,10 +75,10 @@ extension ProxyExchange {
     private func refreshForOthers(_ state: ProxyServer.RouteState) {
         let response = head.response
         let tokens = server.tokens(of: admission.route)
-        guard let grant, state.mayRefresh(grant.token, at: admission.target),
-            !tokens.hasOther(than: grant.token),
+        guard let grant, !tokens.hasOther(than: grant.token),
             StepUp(response.challenges) == nil,
-            grant.key == nil || !DPoP.isNonceDemand(resourceResponse: response)
+            grant.key == nil || !DPoP.isNonceDemand(resourceResponse: response),
+            state.replaces(grant.token, at: admission.target)
         else { return }
         // Nothing shows whether this path would accept the new token.
         state.pauseRefreshes()
@@ -96,9 +96,9 @@ extension ProxyExchange {
                 return mayProveAgain ? .proof : nil
             }
             if StepUp(response.challenges) != nil { return stepUp(state) }
-            guard mayRefresh,
-                state.mayRefresh(grant?.token, at: admission.target)
-                    || server.tokens(of: admission.route).hasOther(than: grant?.token)
+            guard mayRefresh, let token = grant?.token,
+                server.tokens(of: admission.route).hasOther(than: token)
+                    || state.replaces(token, at: admission.target)
             else { return nil }
             return .anotherToken
         case 403:

@@ -45,6 +45,8 @@ package final class ProxyServer {
         /// The time until which no path causes a refresh that has not accepted the token, as the last new token
         /// was refused as well.
         private var pauseEnd = MonotonicTime(nanoseconds: .min)
+        /// The refused tokens that were replaced lately, and when.
+        private var replaced: [(token: Redacted<String>, time: MonotonicTime)] = []
         /// A token for which a step-up sign-in failed or did not help, so the user is not prompted for it
         /// again.
         var withoutStepUp: Redacted<String>?
@@ -55,11 +57,22 @@ package final class ProxyServer {
         static let pathLimit = 1_024
         /// The length of the pause, in seconds.
         static let pause: Int64 = 60
+        /// The number of refused tokens that may be replaced within the length of a pause. A path that accepts
+        /// and refuses every token in turn would cause any number of refreshes.
+        static let replacementLimit = 5
 
-        /// Returns whether a refused token calls for a refresh. One that the path has accepted has ended since;
-        /// otherwise, the path may accept none.
-        func mayRefresh(_ token: Redacted<String>?, at url: WebURL) -> Bool {
-            .now() >= pauseEnd || accepted.token == token && accepted.paths.contains(url.path)
+        /// Returns whether a refused token is to be replaced, and notes that it is. One that the path has
+        /// accepted has ended since; otherwise, the path may accept none.
+        func replaces(_ token: Redacted<String>, at url: WebURL) -> Bool {
+            let now = MonotonicTime.now()
+            guard now >= pauseEnd || accepted.token == token && accepted.paths.contains(url.path) else {
+                return false
+            }
+            replaced.removeAll { now >= $0.time.adding(seconds: Self.pause) }
+            if replaced.contains(where: { $0.token == token }) { return true }
+            guard replaced.count < Self.replacementLimit else { return false }
+            replaced.append((token, now))
+            return true
         }
 
         /// Notes that a new token was refused as well, or may have been.

@@ -76,6 +76,44 @@ struct ProxyRecoveryTests {
         #expect(world.tokens.requests == 3)
     }
 
+    @Test("a path that accepts and refuses each token in turn causes five refreshes, not one a request")
+    func everyOther() throws {
+        let count = Mutex(0)
+        let server = try ScriptedServer { peer in
+            while peer.readRequest() != nil {
+                let isAccepted = count.withLock { count in
+                    count += 1
+                    return count % 2 == 1
+                }
+                peer.write(
+                    isAccepted
+                        ? answer("200 OK", body: "hello")
+                        : answer("401 Unauthorized", "WWW-Authenticate: Bearer", body: "no"))
+            }
+        }
+        let world = try ProxyWorld(server)
+        for _ in 0..<100 { _ = try world.exchange("GET", "x") }
+        #expect(world.tokens.requests == 6)
+    }
+
+    @Test("a path that refuses one query, whatever the token, causes five refreshes at most")
+    func oneQuery() throws {
+        let server = try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                peer.write(
+                    request.contains("?no")
+                        ? answer("401 Unauthorized", "WWW-Authenticate: Bearer", body: "no")
+                        : answer("200 OK", body: "hello"))
+            }
+        }
+        let world = try ProxyWorld(server)
+        for _ in 0..<50 {
+            #expect(RawConnection.status(try world.exchange("GET", "x")) == 200)
+            #expect(RawConnection.status(try world.exchange("GET", "x?no")) == 401)
+        }
+        #expect(world.tokens.requests == 6)
+    }
+
     @Test("a token that was replaced while its request ran does not count as a new one that is refused")
     func lateRefusal() throws {
         let isSent = DispatchSemaphore(value: 0)
