@@ -103,10 +103,16 @@ package final class SharedSessionStore: SessionStoring {
 
     package func remove(_ key: SessionKey) throws(OIDCError) {
         remember(nil, key)
-        try engine.remove(SharedRecords.name(.session, key.fileStem))
-        try engine.remove(SharedRecords.name(.failure, key.fileStem))
+        try removeRecords(key.fileStem)
         removePending(key)
-        records.noteRemoval(key.fileStem)
+    }
+
+    /// Removes what the server has of a session. The removal is noted first, so a server that refuses to delete
+    /// something cannot bring the session back either.
+    private func removeRecords(_ stem: String) throws(OIDCError) {
+        records.noteRemoval(stem)
+        try engine.remove(SharedRecords.name(.session, stem))
+        try engine.remove(SharedRecords.name(.failure, stem))
     }
 
     package func all() throws(OIDCError) -> [StoredSession] {
@@ -150,9 +156,7 @@ package final class SharedSessionStore: SessionStoring {
             // A record that cannot be opened stays: machines with another key may have written it.
             guard error.code == .oldRecord else { throw error }
         }
-        try engine.remove(SharedRecords.name(.session, stored.name))
-        try engine.remove(SharedRecords.name(.failure, stored.name))
-        records.noteRemoval(stored.name)
+        try removeRecords(stored.name)
     }
 
     package func failure(of key: SessionKey) -> SharedFailure? {

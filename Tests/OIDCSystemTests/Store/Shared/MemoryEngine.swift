@@ -20,6 +20,8 @@ final class MemoryEngine: SharedEngine {
         var readFailure: (name: String, error: OIDCError)?
         /// The failure of writes of names that start so.
         var writeFailure: (prefix: String, error: OIDCError)?
+        /// The failure of removals of names that start so.
+        var removeFailure: (prefix: String, error: OIDCError)?
         var calls = 0
         /// Runs before each read.
         var onRead: @Sendable () -> Void = {}
@@ -36,6 +38,10 @@ final class MemoryEngine: SharedEngine {
 
     func fail(_ error: OIDCError?, writing prefix: String) {
         state.withLock { state in state.writeFailure = error.map { (prefix, $0) } }
+    }
+
+    func fail(_ error: OIDCError?, removing prefix: String) {
+        state.withLock { state in state.removeFailure = error.map { (prefix, $0) } }
     }
 
     private func run<Value>(_ body: (inout State) -> Value) throws(OIDCError) -> Value {
@@ -76,7 +82,10 @@ final class MemoryEngine: SharedEngine {
             end: lifetime.map { state.time + $0.milliseconds })
     }
 
-    func remove(_ name: String) throws(OIDCError) { try run { $0.entries[name] = nil } }
+    func remove(_ name: String) throws(OIDCError) {
+        if let (prefix, error) = state.withLock({ $0.removeFailure }), name.hasPrefix(prefix) { throw error }
+        try run { $0.entries[name] = nil }
+    }
 
     func names(_ prefix: String) throws(OIDCError) -> [String] {
         try run { state in state.entries.keys.filter { $0.hasPrefix(prefix) && Self.found($0, state) != nil }

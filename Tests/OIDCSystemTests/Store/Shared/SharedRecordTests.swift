@@ -114,6 +114,29 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example("at-2"))
     }
 
+    @Test(
+        "nor does a server that refuses a part of the sign-out, which can be repeated",
+        arguments: ["session/", "failure/"], [false, true])
+    func refusedRemoval(_ refused: String, isListed: Bool) throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SharedSessionStore { self.process(state: scratch.path, keys) }
+        try process().save(.example(), replacingDamaged: false)
+        let last = try #require(engine[record])
+        engine.fail(OIDCError(.refused, "not now"), removing: refused)
+        #expect(throws: OIDCError.self) {
+            if isListed {
+                try process().remove(try process().all()[0])
+            } else {
+                try process().remove(.example)
+            }
+        }
+        engine[record] = last
+        #expect(failure { () throws(OIDCError) in try process().load(.example) }?.code == .oldRecord)
+        engine.fail(nil, removing: refused)
+        try process().remove(.example)
+        #expect(try process().load(.example) == nil && engine[record] == nil)
+    }
+
     @Test("a record whose version was raised by somebody without the key is refused")
     func raisedVersion() throws {
         let store = try machine()
