@@ -115,6 +115,8 @@ struct ProxyHeaderTests {
             "X-Rewrite_Url": "/admin", "X_Forwarded_For": "1.2.3.4", "Content_Length": "5",
             "X_Real_IP": "1.2.3.4",
             "Transfer_Encoding": "chunked", "Proxy_Authorization": "Basic eA==", "X_Host": "evil.example",
+            "X-Original-URI": "/admin", "X-Original_Path": "/admin", "X-Envoy-Original-Path": "/admin",
+            "X-Rewrite-URI": "/admin", "X-Override-URL": "/admin",
         ]
         let kept = [
             ("Accept", "a"), ("User-Agent", "u"), ("Accept-Encoding", "gzip"), ("X-Own", "1"), ("Range", "r"),
