@@ -1,17 +1,24 @@
 extension WebURL {
-    /// Whether the host is this machine: `localhost` and its subdomains, 127/8, `::1` and the unspecified
-    /// address, which connects to this machine too, however the address is written. `isLoopback` is narrower,
-    /// as it decides for which hosts plain http is allowed.
+    /// The names of this machine in the hosts files of Debian and Fedora.
+    private static let localNames: Set<String> = [
+        "localhost", "localhost.localdomain", "localhost4", "localhost4.localdomain4", "localhost6",
+        "localhost6.localdomain6", "ip6-localhost", "ip6-loopback",
+    ]
+
+    /// Whether the host is this machine: `localhost` and its subdomains, the other names of this machine, 127/8,
+    /// `::1` and the unspecified address, which connects to this machine too, however the address is written.
+    /// `isLoopback` is narrower, as it decides for which hosts plain http is allowed.
     package var leadsToThisMachine: Bool {
         let name = host.utf8.last == .period ? String(host.dropLast()) : host
-        if name == "localhost" || name.hasSuffix(".localhost") { return true }
+        if WebURL.localNames.contains(name) || name.hasSuffix(".localhost") { return true }
         if name.utf8.contains(.colon) { return IPv6Host(name)?.isThisMachine ?? false }
         guard let address = IPv4Host.address(name) else { return false }
         return IPv4Host.isThisMachine(address)
     }
 
-    /// Whether the host is an IP address of a private network (RFC 1918, RFC 4193), a shared (RFC 6598) or a
-    /// link-local one (RFC 3927, RFC 4291 §2.5.6), however the address is written.
+    /// Whether the host is an IP address of a private network (RFC 1918, RFC 4193, RFC 8215), a shared
+    /// (RFC 6598), a link-local (RFC 3927, RFC 4291 §2.5.6) or another one that the internet does not route
+    /// (RFC 2544, RFC 3879, RFC 6890), however the address is written.
     package var isPrivateAddress: Bool {
         let name = host.utf8.last == .period ? String(host.dropLast()) : host
         if name.utf8.contains(.colon) { return IPv6Host(name)?.isPrivate ?? false }
@@ -62,8 +69,8 @@ package enum IPv4Host {
 
     static func isPrivate(_ address: UInt32) -> Bool {
         switch (address >> 24, address >> 16 & 255) {
-        case (10, _), (172, 16...31), (192, 168), (169, 254), (100, 64...127): true
-        default: false
+        case (10, _), (172, 16...31), (192, 168), (169, 254), (100, 64...127), (198, 18...19): true
+        default: address >> 8 == 0xC0_0000
         }
     }
 }
@@ -100,26 +107,32 @@ private struct IPv6Host {
         return groups
     }
 
-    /// Whether the address is unique local (`fc00::/7`) or link-local (`fe80::/10`), or contains such an IPv4
-    /// address.
+    /// Whether the address is unique local (`fc00::/7`), link-local (`fe80::/10`), site-local (`fec0::/10`) or for
+    /// local translation (`64:ff9b:1::/48`), or contains an IPv4 address of a private network.
     var isPrivate: Bool {
-        if groups[0] >> 9 == 0x7E || groups[0] >> 6 == 0x3FA { return true }
-        let last = UInt32(groups[6]) << 16 | UInt32(groups[7])
-        switch groups[..<6] {
-        case [0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0xFFFF], [0x64, 0xFF9B, 0, 0, 0, 0]:
-            return IPv4Host.isPrivate(last)
-        default: return false
+        if groups[0] >> 9 == 0x7E || groups[0] >> 7 == 0x1FD || groups[..<3] == [0x64, 0xFF9B, 1] {
+            return true
         }
+        return contained.map(IPv4Host.isPrivate) ?? false
     }
 
-    /// Whether the address is `::1` or `::`, or an IPv4 address of this machine, mapped (`::ffff:0:0/96`),
-    /// compatible (`::/96`) or translated (`64:ff9b::/96`).
+    /// Whether the address is `::1` or `::`, or contains an IPv4 address of this machine.
     var isThisMachine: Bool {
+        if groups[..<7].allSatisfy({ $0 == 0 }), groups[7] <= 1 { return true }
+        return contained.map(IPv4Host.isThisMachine) ?? false
+    }
+
+    /// The IPv4 address in one that is compatible (`::/96`), mapped (`::ffff:0:0/96`), translated
+    /// (`::ffff:0:0:0/96`, `64:ff9b::/96`) or tunneled (`2002::/16`, and Teredo's `2001::/32`, where it is inverted).
+    private var contained: UInt32? {
         let last = UInt32(groups[6]) << 16 | UInt32(groups[7])
         switch groups[..<6] {
-        case [0, 0, 0, 0, 0, 0]: return last <= 1 || IPv4Host.isThisMachine(last)
-        case [0, 0, 0, 0, 0, 0xFFFF], [0x64, 0xFF9B, 0, 0, 0, 0]: return IPv4Host.isThisMachine(last)
-        default: return false
+        case [0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 0xFFFF], [0, 0, 0, 0, 0xFFFF, 0],
+            [0x64, 0xFF9B, 0, 0, 0, 0]:
+            return last
+        default: break
         }
+        if groups[0] == 0x2002 { return UInt32(groups[1]) << 16 | UInt32(groups[2]) }
+        return groups[..<2] == [0x2001, 0] ? ~last : nil
     }
 }

@@ -158,7 +158,10 @@ struct ProtectedResourceTests {
         "https://10.0.0.5", "https://172.16.0.1", "https://172.31.255.255:8443/a", "https://192.168.1.1",
         "https://169.254.169.254", "https://100.64.0.1", "https://0xa.1", "https://167772165",
         "https://[fd00::1]", "https://[fe80::1]", "https://[::ffff:10.0.0.5]", "https://[64:ff9b::c0a8:101]",
-        "https://10.0.0.5.",
+        "https://10.0.0.5.", "https://[::ffff:0:10.0.0.5]", "https://[2002:c0a8:101::1]",
+        "https://[2001:0:1:2::f5ff:fffa]", "https://[64:ff9b:1::1]", "https://[fec0::1]",
+        "https://198.18.0.1",
+        "https://192.0.0.1",
     ]
 
     @Test(
@@ -178,7 +181,8 @@ struct ProtectedResourceTests {
         "names, which may resolve to private addresses behind a VPN, and public addresses are accepted",
         arguments: [
             "https://10.example", "https://192.168.1.1.example", "https://172.32.0.1", "https://100.128.0.1",
-            "https://[2001:db8::1]", "https://11.0.0.1", "https://login.corp.internal",
+            "https://[2001:db8::1]", "https://11.0.0.1", "https://[2002:808:808::1]", "https://198.20.0.1",
+            "https://192.0.1.1", "https://login.corp.internal",
         ])
     func publicServer(_ issuer: String) throws {
         let text = #"{"resource":"\#(Self.url)","authorization_servers":["\#(issuer)"]}"#
