@@ -162,7 +162,6 @@ extension TokenVerdict {
         // invalid" (by memory)
         Rule("words about the refresh token", { $0.isRefresh && $0.saysTokenEnded }) { _ in .signInAgain },
     ]
-
 }
 
 /// The client.
@@ -252,7 +251,13 @@ extension TokenVerdict {
 
 extension TokenRefusal {
     /// Whether the code says that a refresh token has ended.
-    fileprivate var isEnd: Bool { error == "invalid_grant" || error.map(refreshEnds.contains) == true }
+    fileprivate var isEnd: Bool {
+        isOfEndpoint && (error == "invalid_grant" || error.map(refreshEnds.contains) == true)
+    }
+
+    /// Whether the status is one that token endpoints use for refusals: 400 or 401 (RFC 6749 §5.2), at some
+    /// providers 403 or 200. With another one, such as 404 or 405, the words may be those of a gateway.
+    private var isOfEndpoint: Bool { [400, 401, 403].contains(status) || (200..<300).contains(status) }
 
     /// The codes of a refresh that only the user can cure.
     fileprivate static let userCodes = [
@@ -268,7 +273,7 @@ extension TokenRefusal {
 
     /// Whether the words say that the refresh token has ended. Texts that are not listed decide nothing.
     fileprivate var saysTokenEnded: Bool {
-        guard [400, 401, 403].contains(status) || (200..<300).contains(status) else { return false }
+        guard isOfEndpoint else { return false }
         // These codes are about something else, whatever the words are.
         let others = ["invalid_client", "invalid_scope", "invalid_target", "unsupported_grant_type"]
         guard !others.contains(error ?? "") else { return false }

@@ -48,7 +48,6 @@ package struct SessionTokens {
         case of(AccessToken?)
         /// A token that a server has refused.
         case refused(AccessToken)
-
     }
 
     package let store: any SessionStoring

@@ -96,6 +96,8 @@ struct TokenVerdictTests {
             "MITREid", 401, body("invalid_token", "Invalid refresh token: ((secret))"), by: .basic,
             .signInAgain,
             .signIn),
+        Row("a gateway", 404, body("invalid_grant", "no such grant"), .signInAgain, .signIn),
+        Row("a gateway", 405, body("invalid_grant"), .signInAgain, .signIn),
         Row(
             "UAA", 401,
             body("invalid_token", "The token expired, was revoked, or the token ID is incorrect."),
