@@ -20,9 +20,10 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .library(name: "OIDCCore", targets: ["OIDCCore"]),
-        .library(name: "OIDCSystem", targets: ["OIDCSystem"]),
+        .library(name: "OIDCSystem", targets: ["OIDCSystem", "OIDCSessions", "OIDCSignIn"]),
         .executable(name: "oidc", targets: ["oidc"]),
     ],
+    // Each target is listed after those that it uses.
     targets: [
         .target(name: "CLibcrypto", cSettings: hardened),
         .target(name: "CLibcurl", cSettings: hardened),
@@ -37,29 +38,61 @@ let package = Package(
         .target(name: "OIDCCrypto", dependencies: ["CLibcrypto"], swiftSettings: strict),
         .target(
             name: "OIDCCore", dependencies: ["OIDCCrypto"], swiftSettings: strict),
+        .target(name: "Posix", dependencies: ["OIDCCore", "CPlatform"], swiftSettings: strict),
+        .target(
+            name: "CurlHTTP", dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "CLibcurl", "CPlatform"],
+            swiftSettings: strict),
+        .target(
+            name: "LoopbackHTTP", dependencies: ["OIDCCore", "Posix", "CPlatform"], swiftSettings: strict),
+        .target(
+            name: "OIDCSessions", dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "CKeychain"],
+            swiftSettings: strict),
+        .target(
+            name: "OIDCSignIn",
+            dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "LoopbackHTTP", "CPlatform"],
+            swiftSettings: strict),
         .target(
             name: "OIDCSystem",
-            dependencies: ["OIDCCore", "OIDCCrypto", "CLibcurl", "CPlatform", "CKeychain"],
+            dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "OIDCSessions", "OIDCSignIn"],
             swiftSettings: strict),
+        .target(
+            name: "OIDCShared",
+            dependencies: [
+                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "OIDCSessions", "CLibcurl", "CPlatform",
+            ], swiftSettings: strict),
+        .target(
+            name: "OIDCProxy",
+            dependencies: [
+                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSystem", "CLibcurl",
+                "CPlatform",
+            ], swiftSettings: strict),
         .target(name: "CommandLineKit", swiftSettings: strict),
         .target(name: "DemoProvider", dependencies: ["OIDCCore", "OIDCCrypto"], swiftSettings: strict),
         .executableTarget(
             name: "oidc",
             dependencies: [
-                "CommandLineKit", "OIDCCore", "OIDCCrypto", "OIDCSystem", "DemoProvider", "CPlatform",
+                "CommandLineKit", "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "LoopbackHTTP",
+                "OIDCSessions", "OIDCSignIn", "OIDCSystem", "OIDCShared", "OIDCProxy",
+                "DemoProvider", "CPlatform",
             ], swiftSettings: strict),
 
         .target(
             name: "TestSupport",
-            dependencies: ["CommandLineKit", "OIDCCore", "OIDCCrypto", "OIDCSystem", "DemoProvider"],
+            dependencies: [
+                "CommandLineKit", "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "LoopbackHTTP",
+                "OIDCSessions", "DemoProvider",
+            ],
             path: "Tests/Support", swiftSettings: strict),
         .testTarget(
             name: "OIDCCryptoTests", dependencies: ["OIDCCrypto", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "OIDCCoreTests", dependencies: ["OIDCCore", "TestSupport"], swiftSettings: strict),
         .testTarget(
-            name: "OIDCSystemTests", dependencies: ["OIDCSystem", "CLibcurl", "TestSupport"],
-            swiftSettings: strict),
+            name: "OIDCSystemTests",
+            dependencies: [
+                "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSessions", "OIDCSignIn", "OIDCSystem", "OIDCShared",
+                "OIDCProxy", "CLibcurl", "TestSupport",
+            ], swiftSettings: strict),
         .testTarget(
             name: "CommandLineKitTests", dependencies: ["CommandLineKit", "TestSupport"],
             swiftSettings: strict),

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The console, environment and settings of a command, besides its own options.
 struct CommandContext: Sendable {

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The options of a command line that name its session, for the commands in hints.
 struct CommandLineSession: Sendable {

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 enum OutputFormat: String, CaseIterable, OptionValue, Sendable {
     case text

@@ -1,5 +1,6 @@
+import CurlHTTP
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The program's output: data on stdout, messages on stderr.
 struct Console: Sendable {

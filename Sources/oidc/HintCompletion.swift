@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The options to add to the commands in hints, so they use the same profile, file, provider and session as
 /// the command line.

@@ -1,5 +1,6 @@
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
 
 /// Hints in terms of the command line: the command, option or setting to use.
 extension Hint {

@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 @main
 struct Main {

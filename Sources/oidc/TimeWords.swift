@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// Times as words.
 enum TimeWords {

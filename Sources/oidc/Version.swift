@@ -1,7 +1,7 @@
 import CPlatform
+import CurlHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
 
 /// The output of `oidc --version`.
 enum Version {

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// Text for a terminal: lines that are too long are broken between words. URLs, and commands to paste, stay in one
 /// piece.

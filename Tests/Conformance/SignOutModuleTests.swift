@@ -1,7 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCSystem
+import Posix
 import TestSupport
 import Testing
 

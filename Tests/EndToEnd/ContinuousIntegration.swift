@@ -1,8 +1,9 @@
 import DemoProvider
 import Foundation
+import LoopbackHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 import TestSupport
 
 /// A CI system that gives its jobs an identity: its key, and a server that hands tokens out.

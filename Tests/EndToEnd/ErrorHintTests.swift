@@ -1,6 +1,7 @@
 import Foundation
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import DemoProvider
 import Foundation
+import LoopbackHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
 import TestSupport
 import Testing
 

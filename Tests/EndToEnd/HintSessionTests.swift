@@ -1,7 +1,7 @@
 import CommandLineKit
 import Foundation
 import OIDCCore
-import OIDCSystem
+import Posix
 import TestSupport
 import Testing
 

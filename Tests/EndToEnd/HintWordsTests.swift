@@ -1,7 +1,8 @@
 import CommandLineKit
 import Foundation
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 import Testing
 
 @testable import oidc

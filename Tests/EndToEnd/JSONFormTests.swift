@@ -2,7 +2,7 @@ import CommandLineKit
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCSystem
+import Posix
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
+import Posix
 import Testing
 
 @testable import OIDCCore
-import OIDCSystem
 @testable import oidc
 
 @Suite("grants without a user")

@@ -1,7 +1,7 @@
 import DemoProvider
 import Foundation
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
 import TestSupport
 import Testing
 

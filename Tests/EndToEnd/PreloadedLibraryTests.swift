@@ -1,3 +1,5 @@
+import Posix
+
 #if os(Linux)
     import Foundation
     import OIDCSystem

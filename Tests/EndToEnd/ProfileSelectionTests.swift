@@ -1,8 +1,8 @@
 import Foundation
 import OIDCCore
+@testable import Posix
 import Testing
 
-@testable import OIDCSystem
 @testable import oidc
 
 @Suite("one profile of many is read without the others")

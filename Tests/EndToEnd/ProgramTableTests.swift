@@ -1,7 +1,7 @@
 import CommandLineKit
 import Foundation
 import OIDCCore
-import OIDCSystem
+import Posix
 import TestSupport
 import Testing
 
@@ -118,14 +118,11 @@ struct ProgramTableTests {
             "OIDC_<NAME>", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "http_proxy", "https_proxy",
             "all_proxy", "no_proxy", "BROWSER", "LC_ALL", "LC_CTYPE", "LANG", "DISPLAY", "WAYLAND_DISPLAY",
         ]
-        for folder in ["oidc", "OIDCSystem"] {
-            let folder = sources.appendingPathComponent(folder)
-            let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)
-            for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
-                let source = try String(contentsOf: file, encoding: .utf8)
-                for match in source.matches(of: /(?:environment|variables)\["([A-Z][A-Z_]+)"/) {
-                    names.insert(String(match.1))
-                }
+        let files = FileManager.default.enumerator(at: sources, includingPropertiesForKeys: nil)
+        for case let file as URL in files ?? .init() where file.pathExtension == "swift" {
+            let source = try String(contentsOf: file, encoding: .utf8)
+            for match in source.matches(of: /(?:environment|variables)\["([A-Z][A-Z_]+)"/) {
+                names.insert(String(match.1))
             }
         }
         #expect(names.count > 18)

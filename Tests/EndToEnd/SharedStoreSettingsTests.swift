@@ -1,10 +1,11 @@
 import CommandLineKit
 import Foundation
 import OIDCCore
+import OIDCShared
+import Posix
 import TestSupport
 import Testing
 
-@testable import OIDCSystem
 @testable import oidc
 
 @Suite("the settings of a shared store")

@@ -1,7 +1,7 @@
+import CurlHTTP
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCSystem
 import TestSupport
 import Testing
 

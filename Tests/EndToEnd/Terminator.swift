@@ -1,7 +1,8 @@
+import CurlHTTP
 import Foundation
+import LoopbackHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 @testable import DemoProvider
 import OIDCCrypto
 @testable import OIDCCore
-@testable import OIDCSystem
+@testable import LoopbackHTTP
 
 /// A sign-in whose `state` is 22 times “A”, at a provider that promises `iss`.
 let pending: PendingAuthorization? = {

@@ -1,5 +1,8 @@
 @testable import OIDCCore
-@testable import OIDCSystem
+@testable import CurlHTTP
+@testable import LoopbackHTTP
+@testable import OIDCSignIn
+@testable import Posix
 
 /// The same requests whole and byte by byte.
 @Sendable func fuzzHTTP1(_ bytes: [UInt8]) {

@@ -1,6 +1,9 @@
 import CommandLineKit
 @testable import OIDCCore
-@testable import OIDCSystem
+@testable import CurlHTTP
+@testable import OIDCSessions
+@testable import OIDCSignIn
+@testable import Posix
 @testable import oidc
 
 @Sendable func fuzzConfig(_ bytes: [UInt8]) {

@@ -1,5 +1,5 @@
 @testable import OIDCCore
-@testable import OIDCSystem
+@testable import CurlHTTP
 
 let now = Instant(secondsSinceEpoch: 1_800_000_000)
 let issuer = "https://issuer.example"

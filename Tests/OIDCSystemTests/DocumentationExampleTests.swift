@@ -1,6 +1,9 @@
 import Foundation
 import OIDCCore
-import OIDCSystem
+@testable import OIDCSessions
+import OIDCSignIn
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import Testing
 
@@ -157,7 +160,7 @@ func finishSignIn(
         ("SignIn", "Sources/OIDCSystem/Documentation.docc/SignIn.md"),
         ("GetAToken", "Sources/OIDCSystem/Documentation.docc/GetAToken.md"),
         ("CallAnAPI", "Sources/OIDCSystem/Documentation.docc/CallAnAPI.md"),
-        ("OwnTheStorage", "Sources/OIDCSystem/Documentation.docc/OwnTheStorage.md"),
+        ("OwnTheStorage", "Sources/OIDCSessions/Documentation.docc/OwnTheStorage.md"),
         ("OwnTheTransport", "Sources/OIDCSystem/Documentation.docc/OwnTheTransport.md"),
     ])
 func examples(module: String, document: String) throws {

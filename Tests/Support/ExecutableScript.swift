@@ -1,5 +1,5 @@
 package import Foundation
-import OIDCSystem
+import Posix
 
 /// A script that tests run.
 package enum ExecutableScript {

@@ -1,7 +1,7 @@
 import DemoProvider
 package import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 
 /// What a provider with many tenants answers, as Entra ID does at `common`.
 package struct Tenancy: Sendable {

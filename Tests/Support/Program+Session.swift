@@ -1,8 +1,10 @@
+import CurlHTTP
 import DemoProvider
 import Foundation
 package import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 extension Program {
     /// Stores the session and the documents that a sign-in of this program leaves, without running it: a process takes

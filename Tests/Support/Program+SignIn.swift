@@ -1,7 +1,7 @@
+import CurlHTTP
 package import DemoProvider
 import Foundation
 package import OIDCCore
-import OIDCSystem
 
 extension Program {
     /// Signs alice in on the provider's pages; `before` may send requests to the listener first.

@@ -1,6 +1,7 @@
 package import DemoProvider
+import LoopbackHTTP
 package import OIDCCore
-import OIDCSystem
+import Posix
 import Synchronization
 
 /// The demo provider behind a real socket on loopback, with its state at hand: counts, faults, clock.

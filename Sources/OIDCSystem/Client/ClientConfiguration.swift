@@ -1,5 +1,8 @@
+import CurlHTTP
 public import OIDCCore
 import OIDCCrypto
+public import OIDCSessions
+import Posix
 
 /// The configuration of a client: its registration, its provider and its defaults.
 public struct ClientConfiguration: Sendable {

@@ -1,5 +1,7 @@
 import OIDCCore
 import OIDCCrypto
+import OIDCSessions
+import Posix
 
 /// Sharing of failures: the process that made a request stores its failure for the others.
 extension SessionTokens {

@@ -1,5 +1,8 @@
 public import OIDCCore
 import OIDCCrypto
+import OIDCSessions
+import OIDCSignIn
+import Posix
 
 /// The blocking functions, which the asynchronous ones run on a separate thread.
 extension OIDCClient {

@@ -1,4 +1,7 @@
 public import OIDCCore
+import OIDCSessions
+public import OIDCSignIn
+import Posix
 
 /// A client for other programs: one call signs in, one returns a fresh token, one calls an API. It shares its
 /// sessions with the command line.

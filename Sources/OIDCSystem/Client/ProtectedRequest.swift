@@ -111,7 +111,7 @@ extension Session {
     }
 
     /// Returns the key that a token is bound to; nil for a bearer token.
-    func dpopKey(of access: AccessToken) throws(OIDCError) -> DPoPKey? {
+    package func dpopKey(of access: AccessToken) throws(OIDCError) -> DPoPKey? {
         guard access.type == .dpop else { return nil }
         guard let dpopKey else {
             throw OIDCError(

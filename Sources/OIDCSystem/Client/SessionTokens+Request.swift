@@ -1,4 +1,6 @@
 import OIDCCore
+import OIDCSessions
+import Posix
 
 /// The request for new tokens: the successor of the refresh token is stored before the rest of the answer is
 /// checked.

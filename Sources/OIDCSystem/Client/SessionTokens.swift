@@ -1,4 +1,6 @@
 package import OIDCCore
+package import OIDCSessions
+package import Posix
 
 /// Access to a session's tokens. A fresh token needs neither lock nor library; otherwise any number of
 /// processes make one request and share its result, token or failure.

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct AuthorizeURLCommand: RunnableCommand {
     static let name = "authorize-url"

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 struct ConfigCheckCommand: RunnableCommand {
     static let name = "check"

@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 struct ConfigInitCommand: RunnableCommand {
     static let name = "init"

@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCShared
+import Posix
 
 struct ConfigNewKeyCommand: RunnableCommand {
     static let name = "new-key"

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct ConfigRemoveCommand: RunnableCommand {
     static let name = "rm"

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct ConfigRenameCommand: RunnableCommand {
     static let name = "rename"

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCShared
 
 struct ConfigSetCommand: RunnableCommand {
     static let name = "set"

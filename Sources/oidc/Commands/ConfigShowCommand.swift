@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct ConfigShowCommand: RunnableCommand {
     static let name = "show"

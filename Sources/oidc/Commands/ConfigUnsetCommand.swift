@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct ConfigUnsetCommand: RunnableCommand {
     static let name = "unset"

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct ConfigUseCommand: RunnableCommand {
     static let name = "use"

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct CredentialAWSCommand: RunnableCommand {
     static let name = "aws"

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 struct CredentialDockerCommand: RunnableCommand {
     static let name = "docker"

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 struct CredentialGCPCommand: RunnableCommand {
     static let name = "gcp"

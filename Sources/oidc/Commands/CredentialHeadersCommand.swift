@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct CredentialHeadersCommand: RunnableCommand {
     static let name = "headers"

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 /// The way in which the keyring program prints a credential.
 enum KeyringMode: String, CaseIterable, OptionValue, Sendable {

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 struct CredentialKubectlCommand: RunnableCommand {
     static let name = "kubectl"

@@ -1,7 +1,9 @@
 import CommandLineKit
 import DemoProvider
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 struct DemoCommand: RunnableCommand {
     static let name = "demo"

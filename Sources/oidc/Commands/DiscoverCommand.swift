@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct DiscoverCommand: RunnableCommand {
     static let name = "discover"

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 struct DoctorCommand: RunnableCommand {
     static let name = "doctor"

@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCProxy
+import Posix
 
 struct ExecCommand: RunnableCommand {
     static let name = "exec"

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 struct InspectCommand: RunnableCommand {
     static let name = "inspect"

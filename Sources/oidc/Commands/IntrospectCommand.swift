@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct IntrospectCommand: TokenOperandCommand {
     static let name = "introspect"

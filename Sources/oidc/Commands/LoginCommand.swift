@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 struct LoginCommand: RunnableCommand {
     static let name = "login"

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The removal of sessions from their stores.
 extension LogoutCommand {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 extension LogoutCommand {
     /// Ends every session of a resource: that of its link, and those of earlier clients and servers.

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 extension LogoutCommand {
     /// Ends every session, also those of other profiles.

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct LogoutCommand: RunnableCommand {
     static let name = "logout"

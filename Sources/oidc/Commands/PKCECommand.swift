@@ -1,7 +1,6 @@
 import CommandLineKit
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
 
 struct PKCECommand: RunnableCommand {
     static let name = "pkce"

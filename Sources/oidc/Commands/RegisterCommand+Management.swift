@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The management of a client that was registered (RFC 7592).
 extension RegisterCommand {

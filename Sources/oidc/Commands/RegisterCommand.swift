@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct RegisterCommand: RunnableCommand {
     static let name = "register"

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 struct RequestCommand: RunnableCommand {
     static let name = "request"

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 struct ResourcesCommand: RunnableCommand {
     static let name = "resources"

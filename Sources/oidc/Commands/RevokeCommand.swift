@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 struct RevokeCommand: TokenOperandCommand {
     static let name = "revoke"

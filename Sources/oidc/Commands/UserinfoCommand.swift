@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
 import OIDCSystem
+import Posix
 
 struct UserinfoCommand: RunnableCommand {
     static let name = "userinfo"

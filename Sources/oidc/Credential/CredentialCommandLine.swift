@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The command line to put into another program's configuration. That program does not have our variables, so
 /// options replace them; it runs in another directory, so paths are absolute.

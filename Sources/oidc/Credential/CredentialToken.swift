@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCSessions
 import OIDCSystem
 
 /// A token for another program: the ID token, or the access token if it is not bound to a key.

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// A request to a git credential helper (gitcredentials, git-credential(1)): one attribute per line.
 struct GitCredential {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The answer to Google's libraries (external account, executable source): success or failure, both with exit
 /// 0.

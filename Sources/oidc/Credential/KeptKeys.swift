@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 extension SessionAccess {
     /// Returns the kept keys of a name, or those that `obtain` returns, which are kept with the session: they are

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 /// The explanations of the tour's sign-in, and the simulated browser if there is none.
 final class DemoNarrator {

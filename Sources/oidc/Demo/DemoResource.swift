@@ -1,6 +1,6 @@
 import DemoProvider
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
 
 /// The tour's sign-in to a URL, without any other settings.
 extension DemoTour {

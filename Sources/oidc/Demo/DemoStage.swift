@@ -1,6 +1,8 @@
+import CurlHTTP
 import DemoProvider
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import Posix
 import Synchronization
 
 /// The tour's provider behind a real socket, and a simulated browser.

@@ -1,8 +1,10 @@
 import CommandLineKit
+import CurlHTTP
 import DemoProvider
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 /// A guided tour of a sign-in that explains each step, on one or two screens.
 struct DemoTour {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The checks of everything that a sign-in depends on. They continue after a problem, but not after a signal.
 struct Doctor {

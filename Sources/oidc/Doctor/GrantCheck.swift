@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCSystem
 
 /// Doctor's trial of a grant that needs no user: one token request, of which nothing is stored.
 ///

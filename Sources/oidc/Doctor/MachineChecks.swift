@@ -1,5 +1,7 @@
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 /// Checks of this machine: the redirect URL's port, `localhost`, the browser and the CI identity.
 struct MachineChecks {

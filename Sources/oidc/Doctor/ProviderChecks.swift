@@ -1,6 +1,7 @@
+import CurlHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 import Synchronization
 
 /// Checks of the provider and of the connection to it.

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// Checks of the configuration file, the variables, and overridden settings.
 struct SettingsChecks {

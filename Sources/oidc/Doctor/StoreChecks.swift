@@ -1,5 +1,7 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import OIDCShared
+import Posix
 
 /// Doctor's checks of the store and of the session in it.
 struct StoreChecks {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The questions of `config init` at a terminal. The answers become the words and options of its command
 /// line.

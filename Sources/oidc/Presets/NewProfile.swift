@@ -1,5 +1,7 @@
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 /// A profile that `config init` is about to write.
 struct NewProfile {

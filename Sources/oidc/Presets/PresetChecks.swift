@@ -1,5 +1,6 @@
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
 
 /// Checks of the settings against the preset of their provider, for `oidc doctor`.
 struct PresetChecks {

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 /// The steps after a preset's profile is written: what to register, the secret, the next command.
 struct PresetGuide {

@@ -1,5 +1,6 @@
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
 
 /// The registration of a client with the redirect URLs of its sign-ins, and the settings for its profile.
 struct ClientRegistration {

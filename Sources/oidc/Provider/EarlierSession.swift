@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// A session that is still in a file, plain or sealed, because the setting `store` was changed after the
 /// sign-in.
@@ -21,10 +22,10 @@ struct EarlierSession {
             store = file
             setting = "file"
         } else if !choice.seals, let keeper = CredentialHelperStore.keeper(of: key, in: directory),
-            let sealed = try? provider.store(keeper)
+            let sealed = try? provider.store(SessionStoreChoice(setting: keeper))
         {
             store = sealed
-            setting = keeper.setting
+            setting = keeper
         } else {
             return nil
         }

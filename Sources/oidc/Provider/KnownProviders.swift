@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The providers of all profiles. A session is handled with the settings of its own provider and client, so
 /// no other client's secret is sent there.

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// The profiles of the configuration file and their sessions. Variables are ignored.
 struct ProfileSessions {

@@ -1,6 +1,7 @@
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// The client of the settings: its authentication and its token endpoint.
 extension ProviderContext {

@@ -1,5 +1,7 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import OIDCSignIn
+import Posix
 
 /// The provider of the settings, with the network, client and store that a command uses for it.
 ///

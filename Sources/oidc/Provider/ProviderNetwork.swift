@@ -1,6 +1,8 @@
+import CurlHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// The connection to the provider.
 extension ProviderContext {

@@ -1,5 +1,8 @@
+import CurlHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import OIDCShared
+import Posix
 
 /// The store of the sessions.
 extension ProviderContext {

@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 
 /// The client's public keys, to be registered (RFC 7591 §2).
 struct RegisteredKeys {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// Access to the secrets that settings name. Each is read when it is needed.
 struct SecretReader {

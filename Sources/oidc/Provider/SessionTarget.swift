@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The session that a command is about: that of a provider, or that of a resource.
 enum SessionTarget {

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import OIDCSignIn
 import Synchronization
 
 /// A document cache that records whether any lookup succeeded. With a console, it logs each lookup.

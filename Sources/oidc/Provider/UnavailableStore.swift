@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// The store if no state directory is available: finds nothing, and fails to save.
 struct UnavailableStore: SessionStoring {

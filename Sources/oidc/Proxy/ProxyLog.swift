@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCProxy
+import Posix
 
 /// The log of a proxy, with one line for each request. Lines are written together after each round of
 /// requests.

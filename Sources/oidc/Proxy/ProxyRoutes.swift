@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCProxy
 
 /// The routes of a proxy, from operands or the profile.
 enum ProxyRoutes {

@@ -1,5 +1,9 @@
+import CurlHTTP
 import OIDCCore
+import OIDCProxy
+import OIDCSessions
 import OIDCSystem
+import Posix
 import Synchronization
 
 /// A session whose token a proxy adds to requests: that of the settings, or of a resource that the user

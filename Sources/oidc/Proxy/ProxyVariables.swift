@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The variables that make callers use a network proxy. Such a proxy would see the secret in our URLs, and
 /// content that is meant for https.

@@ -1,5 +1,6 @@
+import CurlHTTP
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The value of `-d`: text, `@FILE`, or `-` for stdin. Short data, which is held in memory, and files of any
 /// size can be sent again.

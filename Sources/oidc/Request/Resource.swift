@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCSystem
 
 /// The origins that get the token: the provider, the profile's resources, and those that the user allows. A
 /// mistyped host does not get it.

@@ -1,6 +1,8 @@
+import CurlHTTP
 import OIDCCore
 import OIDCCrypto
 import OIDCSystem
+import Posix
 
 /// One call to a protected resource. The response body is printed to stdout, whatever its status.
 struct ResourceCall {

@@ -1,5 +1,5 @@
+import CurlHTTP
 import OIDCCore
-import OIDCSystem
 
 /// The error for a response other than 2xx, with a hint.
 struct ResourceRefusal {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The output of a response on stdout, in bounded memory.
 final class ResponseOutput {

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// The user's consent to use a client of their own for a resource elsewhere.
 ///

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The user's own provider, whose session gives access to resources of other servers (grant=id_jag). It is
 /// the provider of `user_profile`, or else of the settings, unless they are for the resource's server itself.

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// Sign-ins and sessions of a URL operand.
 extension ResourceOperand {

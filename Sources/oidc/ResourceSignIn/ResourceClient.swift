@@ -1,5 +1,8 @@
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import OIDCSignIn
+import Posix
 
 /// The client for a resource's authorization server, in the order of the MCP authorization specification: the
 /// configured one, a client metadata document, the one of the last sign-in, or a registered one.

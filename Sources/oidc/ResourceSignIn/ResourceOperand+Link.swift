@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The stored link from a URL operand to its session, found without the network.
 extension ResourceOperand {

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// A URL operand, and the settings that were given with it.
 struct ResourceOperand: Sendable {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The search for the server and client of a URL, over the network.
 extension ResourceOperand {

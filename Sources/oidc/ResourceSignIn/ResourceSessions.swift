@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The sessions of one resource, which may be at several servers and of several clients.
 extension ResourceOperand {

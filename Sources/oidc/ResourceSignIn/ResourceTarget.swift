@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// A resource whose authorization server and client are known.
 struct ResourceTarget: Sendable {

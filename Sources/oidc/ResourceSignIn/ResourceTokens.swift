@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCSessions
 import OIDCSystem
 
 /// The tokens of a resource's session. Before a refused one is replaced, the resource's metadata is fetched

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// What `oidc login URL` signs in to.
 enum SignInTarget {

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The profiles of a configuration file; a flat object is one profile named `default`.
 struct ConfigurationFile: Sendable {

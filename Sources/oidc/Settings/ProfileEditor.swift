@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// An editor of settings in the text of the configuration file, under its lock. It refuses a change that
 /// `oidc config check` would reject.

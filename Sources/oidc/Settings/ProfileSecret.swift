@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The file of a profile's client secret, if this program writes it.
 struct ProfileSecret {

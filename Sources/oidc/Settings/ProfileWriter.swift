@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// A writer that adds a profile to the configuration file and keeps the others.
 struct ProfileWriter {

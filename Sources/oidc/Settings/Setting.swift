@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 
 /// A setting: its name in files, `OIDC_<NAME>` variables and `--set`, and its kind of value.
 struct Setting: Hashable, Sendable {

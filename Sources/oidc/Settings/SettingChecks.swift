@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCSystem
 
 extension SettingLayers {
     /// Checks a setting's value. An error names the variable or profile of the value and how to correct it

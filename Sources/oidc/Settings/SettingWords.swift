@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 /// Parses settings of the command line and of variables, and describes errors in their values.
 extension SettingsLoader {

@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCSystem
 
 /// The effective settings as values, each read when it is needed. Other code asks the layers only for origins
 /// and for what was given.

@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 
 /// The reader of the settings' layers: options, `OIDC_…` variables, and one profile of the configuration
 /// file.

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCShared
+import Posix
 
 /// The key of a shared store, and whether tokens are cached.
 struct SharedStoreSettings: Sendable {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
 
 /// The settings of sign-in and sign-out.
 struct SignInSettings: Sendable {

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The `OIDC_…` variables that this program does not read. They may be another program's, or typing mistakes.
 struct StrayVariables {

@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCSystem
 
 /// The text that shows a device code. URL and code are the last lines, so they stay visible; the QR code
 /// precedes them if everything fits into the terminal.

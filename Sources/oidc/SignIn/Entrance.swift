@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 /// What the operand of `oidc login` names, in this order: a profile, a provider known by name, a URL.
 enum Entrance {

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 /// The choice of the flow.
 extension SignIn {

@@ -1,5 +1,8 @@
+import CurlHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import OIDCSignIn
+import Posix
 
 /// A sign-in with the settings, by a flow that is possible on this machine.
 struct SignIn {

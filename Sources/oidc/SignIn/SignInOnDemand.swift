@@ -1,5 +1,7 @@
 import OIDCCore
+import OIDCSessions
 import OIDCSystem
+import Posix
 
 /// The sign-in of a command with `--login`. One of several processes signs in; the others wait and use its
 /// session.

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 
 /// The profile that a sign-in leaves behind, so the commands after it need no options.
 struct SignInProfile {

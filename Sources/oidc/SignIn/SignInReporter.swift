@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 /// The messages about a sign-in's steps on stderr, with a live line while waiting.
 final class SignInReporter {

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// The lines after a sign-in: who, where, until when, and with which scopes.
 struct SignInSummary {

@@ -1,6 +1,8 @@
+import LoopbackHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import OIDCSignIn
+import Posix
 
 /// The end of the provider's session in the browser.
 ///
@@ -78,14 +80,14 @@ struct SignOutInBrowser {
         while true {
             let event = server.run(until: try wait.pause()) { request in
                 guard server.isOurHost(request.host), request.method == .get else {
-                    return .respond(ResultPage.stranger(status: 400))
+                    return .respond(HTTPResponse.stranger(status: 400))
                 }
-                if request.peer.isStranger { return .respond(ResultPage.stranger(status: 404)) }
+                if request.peer.isStranger { return .respond(HTTPResponse.stranger(status: 404)) }
                 if request.path == start { return .hold }
                 if request.path == path {
                     return wait.isSentOn ? .hold : .respond(ResultPage.otherSignOut(program: "oidc"))
                 }
-                return .respond(ResultPage.stranger(status: 404))
+                return .respond(HTTPResponse.stranger(status: 404))
             }
             switch event {
             case .held(let request, let connection) where request.path == start:

@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// A CI system that gives its jobs an identity, recognized by its variables.
 struct CIIdentity {

@@ -1,5 +1,6 @@
+import CurlHTTP
 import OIDCCore
-import OIDCSystem
+import Posix
 
 /// A request for the identity token of a CI job or a machine, at a URL from its environment or a fixed one.
 /// It is sent for every token, so an identity that is about to expire is never used.

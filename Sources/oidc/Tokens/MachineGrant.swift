@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCSystem
 
 /// A token that needs no user: the client's own, or one for the identity of a machine.
 struct MachineGrant {

@@ -1,5 +1,8 @@
 import OIDCCore
+import OIDCSessions
+import OIDCShared
 import OIDCSystem
+import Posix
 
 /// The session of the settings, and its tokens.
 struct SessionAccess {

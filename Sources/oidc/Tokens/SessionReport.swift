@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCSystem
 
 /// The printable facts of a session, never its tokens.
 struct SessionReport {

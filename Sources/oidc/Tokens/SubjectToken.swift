@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 
 /// The identity token that a machine already has: that of a CI job or a pod, or one in a file or a variable.
 struct SubjectToken {

@@ -1,6 +1,5 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
 
 /// The kind of a session's token.
 enum TokenKind: String, CaseIterable, OptionValue, Sendable {

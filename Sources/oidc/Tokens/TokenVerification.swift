@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 
 /// The result of checking a signature.
 enum SignatureVerdict: Equatable {

@@ -35,7 +35,7 @@ struct ContributingTests {
         "every function and member that a guide names is in the code",
         arguments: [
             "OIDCCore/Documentation.docc/LoginStepByStep.md", "OIDCSystem/Documentation.docc/CallAnAPI.md",
-            "OIDCSystem/Documentation.docc/GetAToken.md", "OIDCSystem/Documentation.docc/OwnTheStorage.md",
+            "OIDCSystem/Documentation.docc/GetAToken.md", "OIDCSessions/Documentation.docc/OwnTheStorage.md",
             "OIDCSystem/Documentation.docc/OwnTheTransport.md", "OIDCSystem/Documentation.docc/SignIn.md",
         ])
     func guides(page: String) throws {

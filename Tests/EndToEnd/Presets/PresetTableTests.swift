@@ -1,6 +1,7 @@
 import Foundation
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCSignIn
 import TestSupport
 import Testing
 

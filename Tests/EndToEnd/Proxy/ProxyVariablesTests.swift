@@ -1,6 +1,6 @@
 import Foundation
 import OIDCCore
-import OIDCSystem
+import Posix
 import TestSupport
 import Testing
 

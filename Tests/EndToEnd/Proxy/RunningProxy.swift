@@ -1,6 +1,6 @@
+import CurlHTTP
 import Foundation
 import OIDCCore
-import OIDCSystem
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@ import DemoProvider
 import Foundation
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 import TestSupport
 import Testing
 

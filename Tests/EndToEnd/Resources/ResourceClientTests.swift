@@ -1,6 +1,6 @@
 import Foundation
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
 import Synchronization
 
 /// A protected resource on loopback, with its metadata, that keeps every request. As many MCP servers, it only

@@ -1,7 +1,8 @@
 import Foundation
+import LoopbackHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 import Synchronization
 
 /// An authorization server on loopback that follows its rules, right or wrong, and keeps every request. Its user

@@ -1,7 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 import TestSupport
 import Testing
 

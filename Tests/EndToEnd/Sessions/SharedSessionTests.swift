@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import OIDCSessions
 import OIDCSystem
 import TestSupport
 import Testing

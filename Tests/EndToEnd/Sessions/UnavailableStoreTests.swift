@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import Posix
 import Testing
 
 @testable import oidc

@@ -1,6 +1,5 @@
 import Foundation
 import OIDCCore
-import OIDCSystem
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
 import TestSupport
 import Testing
 

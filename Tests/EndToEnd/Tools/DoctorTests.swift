@@ -1,7 +1,8 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCSystem
+import OIDCSessions
+import Posix
 import TestSupport
 import Testing
 

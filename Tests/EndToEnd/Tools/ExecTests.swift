@@ -1,7 +1,6 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCSystem
 import TestSupport
 import Testing
 

@@ -1,8 +1,8 @@
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCSystem
 import OIDCCrypto
+import Posix
 import TestSupport
 import Testing
 

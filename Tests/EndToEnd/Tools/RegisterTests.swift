@@ -1,7 +1,8 @@
 import DemoProvider
 import Foundation
+import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import Posix
 import Synchronization
 import TestSupport
 import Testing

@@ -1,7 +1,7 @@
 import Foundation
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import Posix
 import Synchronization
 import TestSupport
 import Testing

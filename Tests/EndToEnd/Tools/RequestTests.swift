@@ -2,7 +2,6 @@ import TestSupport
 import DemoProvider
 import Foundation
 import OIDCCore
-import OIDCSystem
 import Synchronization
 import Testing
 

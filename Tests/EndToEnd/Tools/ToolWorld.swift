@@ -1,8 +1,10 @@
 import DemoProvider
 import Foundation
+import LoopbackHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import OIDCSessions
+import Posix
 import Synchronization
 import TestSupport
 import Testing
@@ -145,7 +147,7 @@ extension ToolWorld {
 
 /// The result of a run of the program.
 struct ToolResult: Equatable, CustomStringConvertible {
-    let status: OIDCSystem.ExitStatus
+    let status: Posix.ExitStatus
     let output: String
     let errors: String
 

@@ -1,6 +1,7 @@
 import Foundation
 import OIDCCore
-@testable import OIDCSystem
+@testable import OIDCSignIn
+@testable import Posix
 import Testing
 
 @Suite("Which browser")

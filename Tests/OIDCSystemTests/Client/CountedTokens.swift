@@ -1,10 +1,11 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// One session, a clock that the test moves, and requests that are counted.
 final class CountedTokens: Sendable {

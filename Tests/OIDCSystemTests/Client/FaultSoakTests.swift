@@ -5,8 +5,6 @@ import OIDCCrypto
 import TestSupport
 import Testing
 
-@testable import OIDCSystem
-
 /// Each fault once, in the middle of an otherwise healthy stretch of simulated time: with `OIDC_SOAK_MINUTES` every
 /// fault and that many minutes; else five minutes, and a twelfth of the faults, which the seed chooses.
 /// `OIDC_SOAK_ROUNDS` (1) repeats all of them, `OIDC_SOAK_SEED` repeats one run.

@@ -1,12 +1,14 @@
+@testable import CurlHTTP
 import DemoProvider
 import Foundation
 import OIDCCore
 import OIDCCrypto
+@testable import OIDCSessions
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// One session in a directory, its provider, and a clock that only this type moves. Every call is like a
 /// new process: it knows only what is on disk.

@@ -1,10 +1,12 @@
 import DemoProvider
 import OIDCCore
+@testable import OIDCSessions
+import OIDCSignIn
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// The library's calls against a provider in memory; only the redirect of a browser sign-in crosses a socket.
 @Suite("the library's client")

@@ -1,7 +1,8 @@
 import OIDCCore
-import Testing
-
+@testable import OIDCSessions
 @testable import OIDCSystem
+@testable import Posix
+import Testing
 
 /// The wait for a session's lock is bounded, so the process that started first may finish last.
 @Suite("a refresh that was overtaken")

@@ -1,10 +1,11 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the order in which a refresh is stored")
 struct RefreshOrderTests {

@@ -1,7 +1,8 @@
 import OIDCCore
-import Synchronization
-
+@testable import OIDCShared
 @testable import OIDCSystem
+@testable import Posix
+import Synchronization
 
 /// One process of a machine.
 ///

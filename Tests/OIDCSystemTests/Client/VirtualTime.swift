@@ -1,8 +1,7 @@
 import Dispatch
 import OIDCCore
+@testable import Posix
 import Synchronization
-
-@testable import OIDCSystem
 
 /// A random generator that repeats itself for the same seed (SplitMix64).
 struct SeededRandom: RandomNumberGenerator {

@@ -1,8 +1,7 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
 import Testing
-
-@testable import OIDCSystem
 
 private let now = Instant(secondsSinceEpoch: 1_700_000_000)
 

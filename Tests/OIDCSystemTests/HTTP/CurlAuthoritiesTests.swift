@@ -1,9 +1,8 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("certificate authorities")
 struct CertificateAuthoritiesTests {

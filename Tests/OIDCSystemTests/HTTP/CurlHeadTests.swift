@@ -1,8 +1,7 @@
+@testable import CurlHTTP
 import OIDCCore
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("a request whose status and headers suffice")
 struct CurlHeadTests {

@@ -1,10 +1,10 @@
 import CLibcurl
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
+@testable import Posix
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("loading libcurl")
 struct CurlLibraryTests {

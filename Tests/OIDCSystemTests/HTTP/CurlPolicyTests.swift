@@ -1,7 +1,6 @@
+@testable import CurlHTTP
 import OIDCCore
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("when a request is sent again, and to which URL")
 struct CurlPolicyTests {

@@ -1,10 +1,11 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("requests that redeem a single-use secret")
 struct CurlPostponementTests {

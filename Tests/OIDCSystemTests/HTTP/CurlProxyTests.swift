@@ -1,10 +1,9 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("proxies")
 struct CurlProxyTests {

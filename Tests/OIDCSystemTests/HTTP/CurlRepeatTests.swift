@@ -1,9 +1,8 @@
+@testable import CurlHTTP
 import OIDCCore
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("redirects and repeats on the wire")
 struct CurlRepeatTests {

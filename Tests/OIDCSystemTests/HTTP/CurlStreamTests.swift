@@ -1,9 +1,9 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
+@testable import Posix
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("a streamed request", .serialized, .waiting)
 struct CurlStreamTests {

@@ -1,10 +1,10 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("a request and its answer")
 struct CurlTransportTests {

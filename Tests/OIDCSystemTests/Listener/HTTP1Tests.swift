@@ -1,5 +1,5 @@
+@testable import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
 import Testing
 
 @Suite("HTTP/1.1 requests")

@@ -1,5 +1,6 @@
+@testable import LoopbackHTTP
 import OIDCCore
-@testable import OIDCSystem
+@testable import Posix
 import Testing
 
 @Suite("Where the listener is bound")

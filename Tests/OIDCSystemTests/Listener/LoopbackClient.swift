@@ -1,4 +1,5 @@
-@testable import OIDCSystem
+@testable import LoopbackHTTP
+@testable import Posix
 import TestSupport
 import Testing
 

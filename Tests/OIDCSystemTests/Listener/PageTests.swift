@@ -1,5 +1,6 @@
+@testable import LoopbackHTTP
 import OIDCCore
-@testable import OIDCSystem
+@testable import OIDCSignIn
 import Testing
 
 @Suite("The page at the end of a sign-in")
@@ -9,7 +10,7 @@ struct PageTests {
     static let pages = [
         ResultPage.success(who: "alice", provider: "op.example"),
         ResultPage.failure(title: "Sign-in failed", message: "m", advice: "a"), ResultPage.signedOut(),
-        ResultPage.stranger(),
+        HTTPResponse.stranger(),
     ]
 
     @Test("it names the user and the provider, and says that the tab can be closed")
@@ -125,7 +126,7 @@ struct PageTests {
 
     @Test("a stranger's page says nothing about the sign-in", arguments: [400, 404, 405, 501])
     func stranger(status: Int) {
-        let page = ResultPage.stranger(status: status)
+        let page = HTTPResponse.stranger(status: status)
         #expect(page.status == status)
         #expect(text(page) == "This URL does not exist.\n")
         #expect(page.mediaType == "text/plain")

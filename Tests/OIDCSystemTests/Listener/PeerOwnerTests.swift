@@ -1,6 +1,7 @@
 import Foundation
+@testable import LoopbackHTTP
 import OIDCCore
-@testable import OIDCSystem
+@testable import Posix
 import TestSupport
 import Testing
 

@@ -1,8 +1,7 @@
 import Foundation
 import OIDCCore
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("a file that the user named")
 struct UserFileTests {

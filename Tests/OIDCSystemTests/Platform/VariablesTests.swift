@@ -1,6 +1,5 @@
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("environment variables")
 struct VariablesTests {

@@ -1,10 +1,9 @@
 import Foundation
 import OIDCCore
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("Signals", .serialized, .waiting)
 struct InterruptionTests {

@@ -1,7 +1,6 @@
+@testable import LoopbackHTTP
 import OIDCCore
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("bodies of HTTP/1.1 requests that are passed on")
 struct HTTP1BodyTests {

@@ -1,10 +1,10 @@
 import Foundation
 import OIDCCore
+@testable import OIDCProxy
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the answers that the proxy passes on", .serialized, .waiting)
 struct ProxyAnswerTests {

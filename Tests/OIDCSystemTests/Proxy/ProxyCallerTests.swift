@@ -1,10 +1,10 @@
 import Foundation
 import OIDCCore
+@testable import OIDCProxy
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the callers of the proxy", .serialized, .waiting)
 struct ProxyCallerTests {

@@ -1,10 +1,9 @@
 import Foundation
 import OIDCCore
+@testable import OIDCProxy
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the proxy and requests whose bodies do not arrive whole", .serialized, .waiting)
 struct ProxyDesyncTests {

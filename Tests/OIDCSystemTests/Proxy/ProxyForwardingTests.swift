@@ -1,10 +1,9 @@
 import Foundation
 import OIDCCore
+@testable import OIDCProxy
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("what the proxy passes on", .serialized, .waiting)
 struct ProxyForwardingTests {

@@ -1,9 +1,9 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
+@testable import OIDCProxy
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite(
     "the proxy and servers that speak HTTP/2", .serialized, .waitingLong,

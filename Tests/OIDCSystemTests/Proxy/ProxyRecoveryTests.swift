@@ -5,8 +5,6 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import OIDCSystem
-
 @Suite("how the proxy recovers from what a server refuses or sends unasked", .serialized, .waiting)
 struct ProxyRecoveryTests {
     /// A server with paths that accept no token, and others that accept one.

@@ -1,7 +1,7 @@
+@testable import LoopbackHTTP
 import OIDCCore
+@testable import OIDCProxy
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the proxy's targets")
 struct ProxyTargetTests {

@@ -1,11 +1,11 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
 import OIDCCrypto
+@testable import OIDCProxy
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("how the proxy uses tokens", .serialized, .waiting)
 struct ProxyTokenUseTests {

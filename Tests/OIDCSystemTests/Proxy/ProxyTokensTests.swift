@@ -1,10 +1,12 @@
+@testable import CurlHTTP
 import OIDCCore
 import OIDCCrypto
+@testable import OIDCProxy
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the proxy's tokens", .serialized, .waiting)
 struct ProxyTokensTests {

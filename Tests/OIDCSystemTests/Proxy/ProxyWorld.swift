@@ -1,11 +1,13 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
 import OIDCCrypto
+@testable import OIDCProxy
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// A proxy in this process, with tokens of the test's own: `token-1`, `token-2` and so on.
 final class ProxyWorld: Sendable {

@@ -1,5 +1,6 @@
 import OIDCCore
-import OIDCSystem
+@testable import OIDCSignIn
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing

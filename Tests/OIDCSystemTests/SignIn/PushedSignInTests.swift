@@ -1,11 +1,12 @@
+@testable import CurlHTTP
 import DemoProvider
 import Foundation
 import OIDCCore
+@testable import OIDCSignIn
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("a sign-in whose request is pushed, and one that nobody answers", .waiting)
 struct PushedSignInTests {

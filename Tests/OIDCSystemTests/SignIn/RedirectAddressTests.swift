@@ -1,7 +1,7 @@
+@testable import LoopbackHTTP
 import OIDCCore
+@testable import OIDCSignIn
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the redirect URI and its port")
 struct RedirectAddressTests {

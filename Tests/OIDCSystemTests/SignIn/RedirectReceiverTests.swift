@@ -1,8 +1,9 @@
+@testable import LoopbackHTTP
 import OIDCCore
+@testable import OIDCSignIn
+@testable import Posix
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// A sign-in that waits at a listener in this process. What is sent to it waits in the kernel until it runs.
 private final class World {

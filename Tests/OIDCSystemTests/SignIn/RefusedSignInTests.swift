@@ -1,10 +1,9 @@
 import DemoProvider
 import OIDCCore
+@testable import OIDCSessions
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("a sign-in that is refused after its tokens came")
 struct RefusedSignInTests {

@@ -1,11 +1,11 @@
 import DemoProvider
 import Dispatch
 import OIDCCore
+@testable import OIDCSignIn
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// A sign-in without a display: URL, pasted URL and device code at once, at a provider in memory.
 final class SignInRace {

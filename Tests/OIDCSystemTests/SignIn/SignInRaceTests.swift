@@ -1,10 +1,10 @@
 import DemoProvider
+@testable import LoopbackHTTP
 import OIDCCore
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 private struct Refusal: CustomTestStringConvertible, Sendable {
     let testDescription: String

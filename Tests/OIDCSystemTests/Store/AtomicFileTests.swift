@@ -1,9 +1,9 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import Posix
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 #if canImport(Glibc)
     private let fileSizeLimit = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)

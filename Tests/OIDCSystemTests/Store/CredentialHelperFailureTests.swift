@@ -1,8 +1,8 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("credential helpers that fail")
 struct CredentialHelperFailureTests {

@@ -1,7 +1,8 @@
 import Foundation
 import OIDCCore
 
-@testable import OIDCSystem
+@testable import OIDCSessions
+@testable import Posix
 import TestSupport
 
 /// A credential helper as a shell script, its keychain a directory, with a note of each call.

@@ -1,8 +1,8 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 private let programs = ["docker-credential-pass", "pass", "gpg", "gpgconf"]
 private let areInstalled = programs.allSatisfy { name in

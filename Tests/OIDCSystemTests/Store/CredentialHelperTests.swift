@@ -1,9 +1,9 @@
 import Foundation
 import OIDCCore
 import OIDCCrypto
+@testable import OIDCSessions
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("sessions whose key a credential helper stores")
 struct CredentialHelperTests {

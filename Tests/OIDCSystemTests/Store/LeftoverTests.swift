@@ -1,8 +1,8 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the temporary file of a killed writer")
 struct LeftoverTests {

@@ -1,9 +1,9 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import Posix
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// Does what a process does with a stale token: only the holder of the lock may send a request.
 private func refreshOnce(in directory: String, stale: String, took: useconds_t) throws -> String {

@@ -1,9 +1,8 @@
 import Foundation
 import OIDCCore
+@testable import Posix
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// Waits until another process has made the file, half a minute at most.
 private func isThere(_ path: String) -> Bool {

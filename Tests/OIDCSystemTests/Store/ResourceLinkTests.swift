@@ -1,9 +1,8 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("links of resources")
 struct ResourceLinkTests {

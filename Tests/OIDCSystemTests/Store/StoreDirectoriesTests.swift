@@ -1,8 +1,8 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the directories of sessions, cache and configuration")
 struct StoreDirectoriesTests {

@@ -1,8 +1,7 @@
 import Foundation
 import OIDCCore
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 /// A new directory of its own, removed with the value.
 final class ScratchDirectory {

@@ -1,7 +1,7 @@
 import OIDCCore
+@testable import OIDCSessions
+@testable import Posix
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("sessions in memory")
 struct StoreMemoryTests {

@@ -1,6 +1,6 @@
 import Foundation
 import OIDCCore
-@testable import OIDCSystem
+@testable import Posix
 import TestSupport
 import Testing
 

@@ -1,9 +1,8 @@
 import OIDCCore
+@testable import OIDCShared
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("etcd", .serialized, .waiting)
 struct EtcdTests {

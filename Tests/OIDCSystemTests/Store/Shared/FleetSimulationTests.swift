@@ -2,8 +2,6 @@ import Foundation
 import OIDCCore
 import Testing
 
-@testable import OIDCSystem
-
 /// `OIDC_SIMULATION=MACHINES,LIFETIMES` makes it larger, and `OIDC_SIMULATION_SEED=N` repeats a run.
 @Suite("a fleet in a simulation, with losses, kills, stops, partitions and clocks that differ")
 struct FleetSimulationTests {

@@ -1,7 +1,7 @@
 import OIDCCore
+@testable import OIDCShared
+@testable import Posix
 import Synchronization
-
-@testable import OIDCSystem
 
 /// A shared store in memory, whose time the test moves, and which can fail.
 final class MemoryEngine: SharedEngine {

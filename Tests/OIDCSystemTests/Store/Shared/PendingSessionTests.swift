@@ -1,10 +1,11 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import OIDCShared
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the sessions that wait for a shared store")
 struct PendingSessionTests {

@@ -1,10 +1,9 @@
 import Foundation
 import OIDCCore
+@testable import OIDCShared
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// The ports of a cluster's masters, which are known after its servers were started.
 private final class PortList: Sendable {

@@ -1,10 +1,11 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
+@testable import OIDCShared
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 extension Peer {
     /// The next bytes; nil at the end of the connection.

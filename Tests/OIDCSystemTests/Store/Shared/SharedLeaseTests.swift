@@ -1,10 +1,12 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import OIDCShared
+@testable import OIDCSystem
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 private final class Tally: Sendable { let count = Mutex(0) }
 private final class Time: Sendable { let milliseconds = Mutex(Int64(0)) }

@@ -1,10 +1,10 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import OIDCShared
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 /// Records that are not used: foreign, damaged, older, or sealed with another key.
 extension SharedStoreTests {

@@ -1,10 +1,11 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
+@testable import OIDCShared
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("a store that machines share")
 final class SharedStoreTests: Sendable {

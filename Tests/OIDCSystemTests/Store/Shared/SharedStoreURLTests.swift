@@ -1,7 +1,6 @@
 import OIDCCore
+@testable import OIDCShared
 import Testing
-
-@testable import OIDCSystem
 
 @Suite("the URL of a shared store")
 struct SharedStoreURLTests {
@@ -21,9 +20,7 @@ struct SharedStoreURLTests {
         let url = try SharedStoreURL(setting)
         #expect(url.redacted == shown)
         #expect(!url.server.contains("(secret)") && !url.server.contains("@"))
-        #expect(try SessionStoreChoice(setting: setting) == .shared(url))
-        #expect(SessionStoreChoice.redacted(setting) == shown)
-        #expect(SessionStoreChoice.holdsPassword(setting) == shown.contains("secret"))
+        #expect((url.password != nil) == shown.contains("secret"))
     }
 
     @Test("127/8, ::1 and localhost are this machine, and no other host")
@@ -55,10 +52,8 @@ struct SharedStoreURLTests {
             "redis://u:hunter2@x@h", "redis://u:hunter2@h:1,u:hunter2@h2:2/0",
         ])
     func mistakes(_ setting: String) {
-        let refusal = failure { () throws(OIDCError) in try SessionStoreChoice(setting: setting) }
+        let refusal = failure { () throws(OIDCError) in try SharedStoreURL(setting) }
         #expect(refusal?.kind == .usage)
         #expect(refusal?.message.contains("hunter2") == false)
-        #expect(SessionStoreChoice.redacted(setting) == nil)
-        #expect(SessionStoreChoice.holdsPassword(setting) == setting.contains("@"))
     }
 }

@@ -1,7 +1,6 @@
 import OIDCCore
+@testable import OIDCShared
 import Synchronization
-
-@testable import OIDCSystem
 
 /// Machines with one session, an engine and a provider with strict reuse detection, in virtual time. Requests are late
 /// or lost; processes are killed and stopped; machines are cut off; clocks differ.

@@ -1,0 +1,197 @@
+import CLibcurl
+package import OIDCCore
+import Posix
+import Synchronization
+
+/// A libcurl handle and the connections it keeps for later requests.
+///
+/// `@unchecked Sendable`, as only one thread at a time uses a channel: it is taken from the pool under a
+/// lock.
+package final class CurlChannel: @unchecked Sendable {
+    let library: UnsafePointer<oidc_curl_library>
+    private let easy: OpaquePointer
+    private let multi: OpaquePointer
+    let usesClientCertificate: Bool
+    /// Whether the channel was abandoned because its name resolution cannot be canceled.
+    private(set) var isAbandoned = false
+
+    init(usesClientCertificate: Bool) throws(OIDCError) {
+        guard let library = oidc_curl() else { throw CurlChannel.missingLibrary }
+        guard let easy = library.pointee.easy_init() else {
+            throw OIDCError(.failed, "libcurl has no memory for a request")
+        }
+        guard let multi = library.pointee.multi_init() else {
+            library.pointee.easy_cleanup(easy)
+            throw OIDCError(.failed, "libcurl has no memory for a request")
+        }
+        self.library = library
+        self.usesClientCertificate = usesClientCertificate
+        self.easy = easy
+        self.multi = multi
+    }
+
+    /// The error if libcurl cannot be loaded.
+    package static var missingLibrary: OIDCError {
+        if let reason = Platform.descriptorShortage {
+            return OIDCError(.failed, "libcurl cannot be loaded: \(reason)", hint: reason.shortageHint)
+        }
+        let problem = String(cString: oidc_curl_problem())
+        return OIDCError(
+            .failed, problem,
+            hint: .loading(
+                problem,
+                install:
+                    "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)"))
+    }
+
+    deinit {
+        guard !isAbandoned else { return }
+        withoutBrokenPipeSignal {
+            library.pointee.easy_cleanup(easy)
+            _ = library.pointee.multi_cleanup(multi)
+        }
+    }
+
+    /// The time limits of a transfer.
+    struct Limits {
+        var configuration: CurlConfiguration
+        /// The deadline of the whole request; nil for a streamed one.
+        var end: MonotonicTime?
+        /// The longest time without any bytes; nil if `end` bounds the request.
+        var silence: Duration?
+        /// Whether signals and cancellations no longer end the transfer once the request is sent.
+        var isAwaitedOnceSent = false
+    }
+
+    /// Sends one request and feeds the exchange with the answer.
+    func perform(_ request: HTTPRequest, _ exchange: CurlExchange, _ limits: Limits) throws(OIDCError)
+        -> CurlResult
+    {
+        let lists = [CurlList(library), CurlList(library)]
+        defer { library.pointee.easy_reset(easy) }
+        var options = CurlOptions(easy)
+        let setup = CurlSetup(library: library, configuration: limits.configuration, stage: exchange.stage)
+        try setup.apply(request, exchange, headers: lists[0], addresses: lists[1], to: &options)
+        return withExtendedLifetime((lists, exchange)) {
+            withoutBrokenPipeSignal { drive(exchange, limits) }
+        }
+    }
+
+    private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
+        exchange.touch()
+        guard library.pointee.multi_add_handle(multi, easy) == 0 else { return result(.code(2), exchange) }
+        var postponement = CurlPostponement(limits)
+        defer { postponement.end() }
+        var ending = limit(exchange, limits)
+        while ending == nil {
+            var running: Int32 = 0
+            postponement.prepare()
+            let isPerformed = library.pointee.multi_perform(multi, &running) == 0
+            postponement.settle(isSent: isSent(exchange))
+            guard isPerformed else {
+                ending = .code(2)
+                break
+            }
+            postponement.reportSignal()
+            ending = finished() ?? limit(exchange, limits)
+            if ending == nil {
+                wait(exchange, limits)
+                if !Interruption.isPostponed, limits.configuration.isCancelled() { ending = .cancelled }
+            }
+        }
+        let result = result(ending ?? .code(2), exchange)
+        close(ending)
+        return result
+    }
+
+    private func isSent(_ exchange: CurlExchange) -> Bool {
+        exchange.isSent || CurlInfo.offset(OIDC_CURLINFO_PRETRANSFER_TIME_T, of: easy) > 0
+    }
+
+    private func finished() -> CurlResult.Ending? {
+        var left: Int32 = 0
+        while let message = library.pointee.multi_info_read(multi, &left) {
+            guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
+            return .code(message.pointee.data.result)
+        }
+        return nil
+    }
+
+    private func limit(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult.Ending? {
+        if let ending = limits.configuration.interruption { return ending }
+        let now = MonotonicTime.now()
+        if let end = limits.end, now >= end { return .timeOut }
+        if let silence = limits.silence,
+            now >= exchange.lastActivity.adding(milliseconds: silence.milliseconds)
+        {
+            return .silence
+        }
+        return nil
+    }
+
+    /// Waits for activity or a signal, at most 100 milliseconds.
+    private func wait(_ exchange: CurlExchange, _ limits: Limits) {
+        let now = MonotonicTime.now()
+        let ends = [limits.end, limits.configuration.deadline].compactMap { $0?.milliseconds(from: now) }
+        let milliseconds = Int32(clamping: min(100, ends.min() ?? 100))
+        var watched: [Int32] = []
+        if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor { watched.append(wakeUp) }
+        let input = exchange.awaitedInput
+        if let input { watched.append(input.rawValue) }
+        var entries = watched.map {
+            oidc_curl_wait(descriptor: $0, events: Int16(OIDC_CURL_WAIT_POLLIN), revents: 0)
+        }
+        _ = library.pointee.multi_poll(multi, &entries, UInt32(entries.count), milliseconds, nil)
+        guard let input else { return }
+        exchange.touch()
+        guard input.isReadyToRead else { return }
+        exchange.inputIsReady()
+        _ = library.pointee.easy_pause(easy, 0)
+    }
+
+    /// Ends the transfer. libcurl before 7.87 would then wait many seconds for an unfinished name resolution,
+    /// so in that case the handles are leaked.
+    private func close(_ ending: CurlResult.Ending?) {
+        let quickExitVersion: UInt32 = 0x07_57_00
+        if case .code = ending {
+        } else if library.pointee.version_info(0).pointee.version_number < quickExitVersion,
+            CurlInfo.offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T, of: easy) == 0
+        {
+            isAbandoned = true
+            return
+        }
+        _ = library.pointee.multi_remove_handle(multi, easy)
+    }
+
+    private func result(_ ending: CurlResult.Ending, _ exchange: CurlExchange) -> CurlResult {
+        var result = CurlResult(
+            ending, of: easy, errorText: exchange.errorText, isSent: isSent(exchange),
+            hasAnswerBytes: exchange.hasAnswerBytes)
+        result.isReusedConnection = CurlInfo.number(OIDC_CURLINFO_NUM_CONNECTS, of: easy) == 0
+        // libcurl does not report why it got no socket.
+        if !result.isSuccess, !result.isSent, result.systemError == 0,
+            let reason = Platform.descriptorShortage
+        {
+            result.systemError = reason.code
+        }
+        return result
+    }
+}
+
+/// The idle channels. Requests with and without the client certificate never share a connection.
+package final class CurlChannelPool: Sendable {
+    private let idle = Mutex<[CurlChannel]>([])
+
+    func take(usesClientCertificate: Bool) throws(OIDCError) -> CurlChannel {
+        let channel = idle.withLock { idle in
+            idle.lastIndex { $0.usesClientCertificate == usesClientCertificate }.map { idle.remove(at: $0) }
+        }
+        if let channel { return channel }
+        return try CurlChannel(usesClientCertificate: usesClientCertificate)
+    }
+
+    func giveBack(_ channel: CurlChannel) {
+        guard !channel.isAbandoned else { return }
+        idle.withLock { $0.append(channel) }
+    }
+}

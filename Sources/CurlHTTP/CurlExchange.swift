@@ -1,0 +1,177 @@
+import CLibcurl
+import OIDCCore
+package import Posix
+
+/// The state of one transfer, used by libcurl's callbacks on the thread that drives it.
+final class CurlExchange {
+    private(set) var head = ResponseHead()
+    private(set) var receivedBytes = 0
+    /// The reason why one of our callbacks ended the transfer.
+    package private(set) var refusal: OIDCError?
+    /// Whether the server may have received the request.
+    fileprivate(set) var isSent = false
+    var hasAnswerBytes: Bool { head.hasBytes || receivedBytes > 0 }
+    /// The time of the last bytes in either direction.
+    private(set) var lastActivity = MonotonicTime.now()
+    /// The body source that had no bytes yet; sending resumes when it is readable.
+    private(set) var awaitedInput: FileDescriptor?
+
+    let body: RequestBody
+    let decodesContent: Bool
+    /// Whether the transfer ends after the header if the body may be long.
+    private let endsAfterHead: Bool
+    let stage: Stage
+    private var sentBytes = 0
+    /// Whether the answer has started.
+    private var hasBegun = false
+    private let onHead: (Int, HTTPHeaders) throws(OIDCError) -> Void
+    private let onBody: (UnsafeRawBufferPointer) throws(OIDCError) -> Void
+    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
+
+    init(
+        body: RequestBody, decodesContent: Bool = true, endsAfterHead: Bool = false, stage: Stage,
+        onHead: @escaping (Int, HTTPHeaders) throws(OIDCError) -> Void = { _, _ in },
+        onBody: @escaping (UnsafeRawBufferPointer) throws(OIDCError) -> Void
+    ) {
+        self.body = body
+        self.decodesContent = decodesContent
+        self.endsAfterHead = endsAfterHead
+        self.stage = stage
+        self.onHead = onHead
+        self.onBody = onBody
+        errorText.initialize(repeating: 0, count: Int(OIDC_CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        errorText.deallocate()
+    }
+
+    /// Records activity. Waiting for our own input counts too, as only the server's silence is limited.
+    func touch() {
+        lastActivity = .now()
+    }
+
+    func inputIsReady() {
+        awaitedInput = nil
+    }
+
+    fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+        // Later lines do not count as activity, so a slow header or endless interim answers reach the time
+        // limit.
+        if !hasBegun { touch() }
+        hasBegun = true
+        switch head.take(line) {
+        case .more: return true
+        case .complete where endsAfterHead && head.announcesLongBody: return false
+        case .complete:
+            touch()
+            return attempt { () throws(OIDCError) in try onHead(head.status, head.headers) }
+        case .tooLarge:
+            refusal = OIDCError(
+                .refused, "\(stage.title): the header of the answer is too large", stage: stage)
+            return false
+        }
+    }
+
+    fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        defer { touch() }
+        receivedBytes += bytes.count
+        return attempt { () throws(OIDCError) in try onBody(bytes) }
+    }
+
+    private func attempt(_ step: () throws(OIDCError) -> Void) -> Bool {
+        do {
+            try step()
+            return true
+        } catch {
+            refusal = error
+            return false
+        }
+    }
+
+    fileprivate func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        defer { touch() }
+        switch body {
+        case .bytes(let bytes): return read(bytes, into: buffer)
+        case .descriptor(let descriptor): return read(descriptor, into: buffer)
+        case .prefixed(let bytes, let descriptor):
+            return sentBytes < bytes.count ? read(bytes, into: buffer) : read(descriptor, into: buffer)
+        }
+    }
+
+    private func read(_ bytes: [UInt8], into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(buffer.count, bytes.count - sentBytes)
+        bytes.withUnsafeBytes { source in
+            buffer.copyMemory(
+                from: UnsafeRawBufferPointer(rebasing: source[sentBytes..<sentBytes + count]))
+        }
+        sentBytes += count
+        return count
+    }
+
+    private func read(_ descriptor: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard descriptor.isReadyToRead else {
+            awaitedInput = descriptor
+            return Int(OIDC_CURL_READFUNC_PAUSE)
+        }
+        do throws(Errno) {
+            let bytes = try descriptor.read(limit: buffer.count)
+            buffer.copyBytes(from: bytes)
+            return bytes.count
+        } catch {
+            refusal = OIDCError(
+                .failed, "\(stage.title): the body to send cannot be read: \(error)", stage: stage)
+            return Int(OIDC_CURL_READFUNC_ABORT)
+        }
+    }
+}
+
+/// The callbacks of libcurl, which get the exchange as their context.
+enum CurlCallback {
+    private static func find(_ context: UnsafeMutableRawPointer?) -> CurlExchange? {
+        context.map { Unmanaged<CurlExchange>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    static let header: oidc_curl_data_function = { bytes, size, count, context in
+        guard let exchange = find(context) else { return 0 }
+        return exchange.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            ? size * count : 0
+    }
+
+    static let body: oidc_curl_data_function = { bytes, size, count, context in
+        guard let exchange = find(context), size * count > 0 else { return 0 }
+        return exchange.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
+            ? size * count : 0
+    }
+
+    static let read: oidc_curl_data_function = { bytes, size, count, context in
+        guard let exchange = find(context) else { return 0 }
+        return exchange.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
+    }
+
+    static let beforeRequest: oidc_curl_before_request_function = { context, _, _, _, _ in
+        find(context)?.isSent = true
+        return 0
+    }
+}
+
+/// The source of a request's body.
+package enum RequestBody: Hashable, Sendable {
+    case bytes([UInt8])
+    /// A descriptor that is read to its end while its bytes are sent, in bounded memory. It stays open.
+    case descriptor(FileDescriptor)
+    /// The bytes that were already read from a descriptor, and the descriptor with the rest.
+    case prefixed([UInt8], FileDescriptor)
+
+    /// The length; nil if it is not known in advance.
+    var length: Int64? {
+        switch self {
+        case .bytes(let bytes): Int64(bytes.count)
+        case .descriptor(let descriptor): descriptor.remainingLength
+        case .prefixed(let bytes, let descriptor):
+            descriptor.remainingLength.map { Int64(bytes.count) + $0 }
+        }
+    }
+
+    var knownByteCount: Int { length.map { Int(clamping: $0) } ?? 0 }
+}

@@ -1,0 +1,196 @@
+package import CLibcurl
+package import OIDCCore
+import Posix
+
+/// The translation of a request and the configuration into libcurl's options.
+package struct CurlSetup {
+    let library: UnsafePointer<oidc_curl_library>
+    let configuration: CurlConfiguration
+    let stage: Stage
+
+    package init(library: UnsafePointer<oidc_curl_library>, configuration: CurlConfiguration, stage: Stage) {
+        self.library = library
+        self.configuration = configuration
+        self.stage = stage
+    }
+
+    func apply(
+        _ request: HTTPRequest, _ exchange: CurlExchange, headers: CurlList, addresses: CurlList,
+        to options: inout CurlOptions
+    ) throws(OIDCError) {
+        try addHeaders(of: request, exchange.body, to: headers)
+        setConnection(request.url, addresses: addresses, &options)
+        setMethod(request, exchange.body, &options)
+        if request.onlyConnects { options.set(OIDC_CURLOPT_CONNECT_ONLY, 1) }
+        if configuration.presentsCertificate(request) { setClientCertificate(&options) }
+        options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
+        setCallbacks(exchange, &options)
+        try check(options)
+    }
+
+    /// Throws if libcurl refused an option.
+    package func check(_ options: CurlOptions) throws(OIDCError) {
+        guard let option = options.rejected else { return }
+        throw OIDCError(
+            .failed, "\(stage.title): libcurl does not support the option \(option)",
+            hint: "use libcurl 7.66 or later, built with TLS", stage: stage)
+    }
+
+    /// Sets the URL, the proxy and addresses, and the trusted certificate authorities.
+    package func setConnection(_ url: WebURL, addresses: CurlList, _ options: inout CurlOptions) {
+        setTransport(url, &options)
+        setAddress(url, addresses, &options)
+        setTrust(url.isSecure, &options)
+    }
+
+    private func setTransport(_ url: WebURL, _ options: inout CurlOptions) {
+        options.set(OIDC_CURLOPT_URL, url.text)
+        options.set(OIDC_CURLOPT_NOSIGNAL, 1)
+        options.set(OIDC_CURLOPT_PATH_AS_IS, 1)
+        options.set(OIDC_CURLOPT_HTTP09_ALLOWED, 0)
+        options.set(OIDC_CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        options.set(OIDC_CURLOPT_MAXCONNECTS, 4)
+        options.set(OIDC_CURLOPT_USERAGENT, configuration.userAgent)
+        // libcurl takes an `int`.
+        let patience = min(configuration.connectTimeout.milliseconds, 2_000_000_000)
+        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, patience)))
+        options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
+        _ = oidc_curl_keep_sockets(options.easy)
+        // HTTP/2 is off, as libcurl would repeat a refused stream. ProxyTransfer turns it on if a repetition is
+        // harmless or can be prevented.
+        options.set(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_1_1)
+        let firstVersionWithNames: UInt32 = 0x07_55_00
+        if library.pointee.version_info(0).pointee.version_number >= firstVersionWithNames {
+            options.set(OIDC_CURLOPT_PROTOCOLS_STR, "http,https")
+        } else {
+            options.set(OIDC_CURLOPT_PROTOCOLS, OIDC_CURL_PROTOCOLS_HTTP_HTTPS)
+        }
+    }
+
+    /// Sets the proxy and the addresses. `localhost` always means this machine, whatever a resolver says (RFC
+    /// 8252 §8.3); both loopback addresses are tried.
+    private func setAddress(_ url: WebURL, _ addresses: CurlList, _ options: inout CurlOptions) {
+        switch (url.isLoopback || GoogleMetadata.isIdentity(url), configuration.proxy) {
+        case (true, _), (false, .none): options.set(OIDC_CURLOPT_PROXY, "")
+        case (false, .url(let proxy)): options.set(OIDC_CURLOPT_PROXY, proxy)
+        case (false, .environment): break
+        }
+        if url.host == "localhost" {
+            addresses.append("localhost:\(url.effectivePort):127.0.0.1,[::1]")
+            options.set(OIDC_CURLOPT_RESOLVE, pointer: addresses.head)
+        }
+    }
+
+    /// Sets method and body. libcurl repeats a request that got no answer on a reused connection, so requests
+    /// that must not be sent twice always use a new connection.
+    private func setMethod(_ request: HTTPRequest, _ body: RequestBody, _ options: inout CurlOptions) {
+        let length = body.length
+        let hasBody = length != 0
+        switch request.method {
+        case .get where !hasBody: return options.set(OIDC_CURLOPT_HTTPGET, 1)
+        case HTTPMethod("HEAD") where !hasBody: return options.set(OIDC_CURLOPT_NOBODY, 1)
+        case .post: break
+        default: options.set(OIDC_CURLOPT_CUSTOMREQUEST, request.method.name)
+        }
+        options.set(OIDC_CURLOPT_FRESH_CONNECT, 1)
+        options.set(OIDC_CURLOPT_POST, 1)
+        options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: length ?? -1)
+        // libcurl sends these bytes in one piece with the header, and those of the read callback separately.
+        if case .bytes(let bytes) = body, hasBody, bytes.count <= 16_384 {
+            bytes.withUnsafeBytes { options.set(OIDC_CURLOPT_COPYPOSTFIELDS, pointer: $0.baseAddress) }
+        }
+    }
+
+    package func setTrust(_ isSecure: Bool, _ options: inout CurlOptions) {
+        options.set(OIDC_CURLOPT_SSL_VERIFYPEER, 1)
+        options.set(OIDC_CURLOPT_SSL_VERIFYHOST, 2)
+        options.set(OIDC_CURLOPT_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
+        options.offer(OIDC_CURLOPT_PROXY_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
+        guard let file = configuration.caFile else {
+            if isSecure, let path = authoritiesElsewhere(options.easy) {
+                options.set(OIDC_CURLOPT_CAINFO, path)
+            }
+            return
+        }
+        // Only the file's authorities are trusted: libcurl would add those of the machine's directory.
+        options.set(OIDC_CURLOPT_CAINFO, file.path)
+        options.offer(OIDC_CURLOPT_CAPATH, nil)
+        options.offer(OIDC_CURLOPT_PROXY_CAINFO, file.path)
+        options.offer(OIDC_CURLOPT_PROXY_CAPATH, nil)
+    }
+
+    /// Returns this machine's certificate authorities for a libcurl that was built for another system; nil if
+    /// libcurl's own paths exist.
+    private func authoritiesElsewhere(_ easy: OpaquePointer) -> String? {
+        var paths: [String] = []
+        for info in [OIDC_CURLINFO_CAINFO, OIDC_CURLINFO_CAPATH] {
+            var text: UnsafePointer<CChar>?
+            if oidc_curl_get_string(easy, Int32(info), &text) == 0, let text {
+                paths.append(String(cString: text))
+            }
+        }
+        guard !paths.isEmpty, !paths.contains(where: PEMFile.isReadable) else { return nil }
+        return Self.usualAuthorities.first(where: PEMFile.isReadable)
+    }
+
+    private static let usualAuthorities = [
+        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
+    ]
+
+    package func setClientCertificate(_ options: inout CurlOptions) {
+        guard let certificate = configuration.clientCertificate else { return }
+        options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
+        options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)
+        // Without a passphrase, OpenSSL would prompt on the terminal, so it gets an empty one. GnuTLS would
+        // use an empty one as if it were real.
+        options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase?.revealed ?? (usesGnuTLS ? nil : ""))
+    }
+
+    private var usesGnuTLS: Bool {
+        library.pointee.version_info(0).pointee.tls_library.map { String(cString: $0).includes("GnuTLS") }
+            ?? false
+    }
+
+    private func setCallbacks(_ exchange: CurlExchange, _ options: inout CurlOptions) {
+        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: exchange.errorText)
+        options.setCallbacks(
+            exchange, header: CurlCallback.header, body: CurlCallback.body, read: CurlCallback.read,
+            beforeRequest: CurlCallback.beforeRequest)
+        if exchange.decodesContent {
+            let canInflate =
+                library.pointee.version_info(0).pointee.features & Int32(OIDC_CURL_FEATURE_LIBZ) != 0
+            if canInflate { options.set(OIDC_CURLOPT_ACCEPT_ENCODING, "gzip, deflate") }
+        }
+    }
+
+    private func addHeaders(of request: HTTPRequest, _ body: RequestBody, to list: CurlList) throws(OIDCError)
+    {
+        for field in request.headers.fields {
+            try check(field)
+            list.append(field)
+        }
+        // A name without a value keeps libcurl from adding the header.
+        for name in ["Expect", "Content-Type"] where request.headers[name] == nil { list.append("\(name):") }
+        if body.length == nil { list.append("Transfer-Encoding: chunked") }
+    }
+
+    /// Checks that a header field has no control character, such as a line end (RFC 9110 §5.5), and does not
+    /// frame the message.
+    private func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
+        let isName = !field.name.isEmpty && field.name.utf8.allSatisfy { ASCII.isTokenCharacter($0) }
+        let isValue = field.value.utf8.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
+        guard isName, isValue else {
+            throw OIDCError(
+                .usage,
+                "\(stage.title): the request header \(DisplayText.quoted(field.name, limit: 60)) "
+                    + "contains a character that a header cannot contain", stage: stage)
+        }
+        let framing = ["host", "content-length", "transfer-encoding", "expect"]
+        guard !framing.contains(ASCII.lowercased(field.name)) else {
+            throw OIDCError(
+                .usage, "\(stage.title): the request header \(field.name) is set by the program alone",
+                hint: "leave it out", stage: stage)
+        }
+    }
+}

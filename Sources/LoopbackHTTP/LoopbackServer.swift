@@ -1,0 +1,144 @@
+package import OIDCCore
+package import Posix
+
+/// A single-threaded HTTP server on loopback. It waits for the redirect of a sign-in among unrelated requests
+/// (RFC 8252 §7.3), or serves a small provider.
+package final class LoopbackServer {
+    /// The handling of a request.
+    package enum Disposition: Sendable {
+        case respond(HTTPResponse)
+        /// The awaited request; its connection stays open until `answer` is called.
+        case hold
+    }
+
+    package enum Event: Hashable, Sendable {
+        case held(HTTPServerRequest, connection: Int)
+        /// One of the additional descriptors is readable.
+        case readable(Int32)
+        case deadline
+        case interrupted(signal: Int32)
+    }
+
+    package let port: UInt16
+    package let host: LoopbackAddress.Host
+    package private(set) var listener: LoopbackListener
+    var connections = LoopbackConnections()
+    package var heldRequests: [HeldRequest] = []
+    var admissionPause: AdmissionPause?
+    private(set) var isFinishing = false
+    /// A function that returns the answer to invalid HTTP; the path is nil if none was read.
+    package var answerRejection: ((HTTP1.Rejection, _ path: String?) -> HTTPResponse)?
+    /// A function that returns the owner of a connection's peer. It is called only for complete requests, so
+    /// idle connections do not cause a search of the system's tables.
+    let identify: (FileDescriptor) -> PeerOwner
+
+    /// The awaited request; its answer also goes to every request that repeats it.
+    package struct HeldRequest {
+        package let connection: Int
+        package let request: HTTPServerRequest
+        var answer: HTTPResponse?
+        /// The number of connections that were answered.
+        package var answeredCount = 0
+    }
+
+    /// A pause in accepting connections. It lasts until `end`; if it is for lack of room, it also ends with a
+    /// connection.
+    struct AdmissionPause {
+        let end: MonotonicTime
+        let isForRoom: Bool
+    }
+
+    /// Starts to listen. Throws an error of kind `failed` if the port is in use. `identify` returns the owner of a
+    /// connection's peer, which each request includes.
+    package init(
+        _ address: LoopbackAddress = LoopbackAddress(),
+        identify: @escaping (FileDescriptor) -> PeerOwner = { _ in .unknown }
+    ) throws(OIDCError) {
+        self.identify = identify
+        listener = try LoopbackListener(address)
+        port = listener.port
+        host = listener.host
+        connections.limits.count = max(4, min(connections.limits.count, Platform.descriptorLimit - 48))
+    }
+
+    /// Serves a port at which another process of this program listened.
+    package init(_ listener: LoopbackListener, identify: @escaping (FileDescriptor) -> PeerOwner) {
+        self.identify = identify
+        self.listener = listener
+        port = listener.port
+        host = listener.host
+    }
+
+    deinit {
+        listener.close()
+        connections.endAll()
+    }
+
+    /// The server's origin, such as `http://127.0.0.1:49152`.
+    package var origin: String { "http://\(host.text):\(port)" }
+
+    /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port. Any
+    /// other comes from a website whose DNS name points to this machine (DNS rebinding).
+    package func isOurHost(_ value: String?) -> Bool {
+        HTTP1.isHost(value, port: port, among: ["127.0.0.1", "[::1]", host.text])
+    }
+
+    /// Serves requests until an event that the caller must handle. Requests that repeat the held one are held
+    /// with it.
+    package func run(
+        until deadline: MonotonicTime?, also others: [Int32] = [], handle: (HTTPServerRequest) -> Disposition
+    ) -> Event {
+        while true {
+            if let signal = Interruption.pending { return .interrupted(signal: signal) }
+            if let event = turn(until: deadline, also: others, handle: handle) { return event }
+            if let deadline, MonotonicTime.now() >= deadline { return .deadline }
+        }
+    }
+
+    /// Serves all requests until the deadline or a signal, or until one of the other descriptors is readable.
+    package func serve(
+        until deadline: MonotonicTime? = nil, also others: [Int32] = [],
+        handle: (HTTPServerRequest) -> HTTPResponse
+    ) -> Event {
+        run(until: deadline, also: others) { .respond(handle($0)) }
+    }
+
+    /// Answers the request that is held on a connection, also on all connections that repeated it.
+    package func answer(_ connection: Int, _ response: HTTPResponse) {
+        guard let index = heldRequests.firstIndex(where: { $0.connection == connection }) else { return }
+        heldRequests[index].answer = response
+        let now = MonotonicTime.now()
+        for connection in connections.all
+        where connection.openRequest?.isRepeated(by: heldRequests[index].request) == true {
+            connection.answer(response, closes: true, now: now)
+            heldRequests[index].answeredCount += 1
+        }
+    }
+
+    /// Stops listening, answers all requests so far (repetitions of the held one with the same page, others
+    /// with 404), and returns when all answers are delivered, or after the time limit.
+    package func finish(milliseconds: Int64 = 1000) { finish(admitting: true, milliseconds: milliseconds) }
+
+    /// Finishes. Without `admitting`, requests that wait are left to another process that has the listener.
+    package func finish(admitting: Bool, milliseconds: Int64 = 1000) {
+        isFinishing = true
+        connections.limits.drainMilliseconds = 200
+        if admitting { admitAll() }
+        listener.close()
+        let end = MonotonicTime.now().adding(milliseconds: milliseconds)
+        _ = turn(until: .now(), also: [], handle: LoopbackServer.refuse)
+        while MonotonicTime.now() < end {
+            for connection in connections.all where connection.isIdle { connection.end() }
+            expire(now: .now())
+            guard !connections.all.isEmpty else { break }
+            _ = turn(until: end, also: [], handle: LoopbackServer.refuse)
+        }
+        close()
+    }
+
+    /// Stops listening and closes all connections.
+    package func close() {
+        listener.close()
+        connections.endAll()
+    }
+}

@@ -1,0 +1,134 @@
+import LoopbackHTTP
+import OIDCCore
+import OIDCCrypto
+
+/// The checks of a request before anything is sent: Host, Origin, the caller's secret, method and path.
+struct ProxyGate {
+    let routes: [ProxyRoute]
+    let address: ProxyAddress
+
+    /// A request that may be forwarded.
+    struct Admission {
+        let route: Int
+        let target: WebURL
+        /// The request target as the caller wrote it, if it has characters that a URL cannot contain.
+        let rawTarget: String?
+        /// The start of the caller's request targets on this route, without the `/` at its end.
+        let prefix: String
+        /// The target after the route's own path, without the query.
+        let shownPath: String
+    }
+
+    func admit(_ request: HTTPServerRequest) -> Result<Admission, ProxyProblem.Refusal> {
+        guard address.isOurs(request.host) else { return refuse(.wrongHost) }
+        guard request.headers["Origin"] == nil else { return refuse(.origin) }
+        guard let match = match(request) else {
+            return refuse(address.needsSecret ? .wrongSecret : .noRoute)
+        }
+        // A secret must reach neither the log nor the server, which could use it in a redirect.
+        guard !hasSecret(String(match.rest)) else { return refuse(.secretInTarget) }
+        let shown = "/" + match.rest.prefix { $0 != "?" }.drop { $0 == "/" }
+        func refuseHere(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
+            .failure(ProxyProblem.Refusal(problem: problem, route: match.route, path: shown))
+        }
+        // Servers differ on the case of a method, and an echo would contain the token (RFC 9110 §9.3.8).
+        switch ASCII.lowercased(request.method.name) {
+        case "trace", "track": return refuseHere(.echo(request.method))
+        case "connect": return refuseHere(.tunnel)
+        default: break
+        }
+        guard !asksForWebSocket(request) else { return refuseHere(.upgrade) }
+        guard !match.rest.hasPrefix("//"), ProxyRoute.withoutExtraSlash(match.rest) == match.rest else {
+            return refuseHere(.doubleSlash)
+        }
+        guard let target = routes[match.route].target(match.rest) else { return refuseHere(.target) }
+        return .success(
+            Admission(
+                route: match.route, target: target, rawTarget: routes[match.route].rawTarget(match.rest),
+                prefix: match.prefix, shownPath: shown))
+    }
+
+    /// Returns whether the caller requires a WebSocket. Other upgrades are optional and are not passed on
+    /// (RFC 9110 §7.8).
+    private func asksForWebSocket(_ request: HTTPServerRequest) -> Bool {
+        ProxyHeaders.connectionOptions(request.headers.values("Upgrade")).contains { option in
+            option.prefix { $0 != "/" } == "websocket"
+        }
+    }
+
+    /// Returns whether a string contains the secret of any route.
+    func hasSecret(_ text: String) -> Bool {
+        address.needsSecret && routes.contains { text.includes($0.secret.revealed) }
+    }
+
+    private func refuse(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
+        .failure(ProxyProblem.Refusal(problem: problem, route: nil, path: nil))
+    }
+
+    private struct RouteMatch {
+        let route: Int
+        let prefix: String
+        let rest: Substring
+    }
+
+    /// Finds the route by the secret in the path, by the secret as a bearer token, or, on a socket, by the
+    /// path alone.
+    private func match(_ request: HTTPServerRequest) -> RouteMatch? {
+        let target = request.target
+        guard address.needsSecret else { return match(below: "", target[...], among: Array(routes.indices)) }
+        let segment = target.dropFirst().prefix { $0 != "/" && $0 != "?" }
+        if let route = route(provenBy: segment) {
+            return match(below: "/\(segment)", target.dropFirst(1 + segment.count), among: [route])
+                .map { match in
+                    RouteMatch(
+                        route: match.route, prefix: match.prefix,
+                        rest: ProxyRoute.withoutExtraSlash(match.rest))
+                }
+        }
+        let proofs = request.headers.values("Authorization").compactMap(Self.bearerToken)
+        guard proofs.count == 1, let route = route(provenBy: proofs[0]) else { return nil }
+        return match(below: "", target[...], among: [route])
+    }
+
+    private func match(below start: String, _ target: Substring, among candidates: [Int]) -> RouteMatch? {
+        let mark = target.utf8.firstIndex(of: .questionMark) ?? target.endIndex
+        let ordered = candidates.sorted { routes[$0].path.utf8.count > routes[$1].path.utf8.count }
+        for route in ordered {
+            let path = routes[route].path
+            if target.hasPrefix(path) {
+                return RouteMatch(
+                    route: route, prefix: start + path.dropLast(), rest: target.dropFirst(path.count))
+            }
+            if target[..<mark] == path.dropLast() {
+                return RouteMatch(route: route, prefix: start + path.dropLast(), rest: target[mark...])
+            }
+        }
+        return nil
+    }
+
+    /// Returns the route with this secret; nil if there is none. The time does not depend on where the
+    /// secrets differ.
+    private func route(provenBy proof: some StringProtocol) -> Int? {
+        var found: Int?
+        let proof = Array(proof.utf8)
+        for (index, route) in routes.enumerated()
+        where equalInConstantTime(proof, Array(route.secret.revealed.utf8)) {
+            found = index
+        }
+        return found
+    }
+
+    private static func bearerToken(_ value: String) -> String? {
+        guard ASCII.lowercased(value.prefix(7)) == "bearer " else { return nil }
+        return ASCII.trimmed(value.dropFirst(7))
+    }
+}
+
+extension ProxyProblem {
+    /// A refused request, with the route and path if the caller sent the secret.
+    struct Refusal: Error {
+        let problem: ProxyProblem
+        let route: Int?
+        let path: String?
+    }
+}

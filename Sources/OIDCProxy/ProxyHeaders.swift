@@ -1,0 +1,93 @@
+import CurlHTTP
+import OIDCCore
+
+/// The header fields that are passed on, in both directions (RFC 9110 §7.6.1).
+enum ProxyHeaders {
+    /// Fields for one connection only.
+    private static let hopByHop: Set<String> = [
+        "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings",
+    ]
+
+    /// Fields of the caller that the proxy sets itself, or that would claim another caller, host or path.
+    private static let ours: Set<String> = [
+        "host", "content-length", "expect", "authorization", "dpop", "forwarded", "via", "x-real-ip",
+        "x-host", "x-original-host", "x-original-url", "x-original-uri", "x-original-path", "x-rewrite-url",
+        "x-rewrite-uri", "x-override-url", "x-envoy-original-path", "x-http-host-override",
+    ]
+
+    /// Returns the fields of a request that the server gets, with only the cookies that `acceptsCookie`
+    /// accepts.
+    static func request(
+        _ headers: HTTPHeaders, acceptsCookie: (Substring) -> Bool
+    ) -> [HTTPHeaders.Field] {
+        let named = connectionOptions(headers.values("Connection"))
+        return headers.fields.compactMap { field in
+            let name = ASCII.lowercased(field.name)
+            // Many servers make one variable of `X-Name` and `X_Name` (RFC 3875 §4.1.18).
+            let variable = String(name.map { $0 == "_" ? "-" : $0 })
+            guard !hopByHop.contains(variable), !ours.contains(variable), !named.contains(name),
+                !variable.hasPrefix("proxy-"), !variable.hasPrefix("x-forwarded")
+            else { return nil }
+            guard name == "cookie" else { return field }
+            let pairs = field.value.split(separator: ";").filter { pair in
+                acceptsCookie(pair.drop { $0 == " " }.prefix { $0 != "=" })
+            }
+            guard !pairs.isEmpty else { return nil }
+            return HTTPHeaders.Field(
+                name: field.name, value: ASCII.trimmed(pairs.joined(separator: ";")))
+        }
+    }
+
+    /// Fields of the server that are about its own connection, other origins or web pages.
+    private static let theirs: Set<String> = [
+        "content-length", "proxy-authenticate", "proxy-connection", "proxy-authentication-info", "dpop-nonce",
+        "alt-svc", "strict-transport-security",
+    ]
+
+    /// Returns whether the caller gets a field of the server's answer; `named` are the options of its
+    /// Connection field.
+    static func passes(_ name: String, named: Set<String>) -> Bool {
+        let name = ASCII.lowercased(name)
+        return !hopByHop.contains(name) && !theirs.contains(name) && !named.contains(name)
+            && !name.hasPrefix("access-control-")
+    }
+
+    static func connectionOptions(_ values: [String]) -> Set<String> {
+        Set(values.flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(ASCII.trimmed($0)) })
+    }
+
+    /// Returns a `Set-Cookie` value for a cookie that the caller sends back on this route only (RFC 6265
+    /// §5.2): without Domain, below the route's path, and without Secure, as the proxy is plain http on this
+    /// machine.
+    static func cookie(_ value: String, prefix: String, route: ProxyRoute) -> String {
+        var parts = value.split(separator: ";", omittingEmptySubsequences: false).map(ASCII.trimmed)
+        var path = "\(prefix)/"
+        parts = parts.enumerated().compactMap { index, part in
+            guard index > 0 else { return part }
+            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            switch ASCII.lowercased(pair.first ?? "") {
+            case "domain", "secure", "partitioned": return nil
+            case "path":
+                let given = pair.count > 1 ? String(pair[1]) : ""
+                let url = given.hasPrefix("/") ? route.url.replacingPath(given) : nil
+                if let rest = url.flatMap(route.rest) { path = "\(prefix)/\(rest)" }
+                return nil
+            default: return part
+            }
+        }
+        return (parts + ["Path=\(path)"]).joined(separator: "; ")
+    }
+
+    /// Returns a `Location` for the caller: the proxy's URL if the target is on the route, else the server's,
+    /// made absolute, as a relative one would lead to the proxy.
+    static func location(
+        _ value: String, from target: WebURL, prefix: String, route: ProxyRoute, origin: String
+    ) -> String {
+        guard let url = target.resolving(value) else { return value }
+        let fragment = value.utf8.firstIndex(of: .hash).map { value[$0...] } ?? ""
+        guard let rest = route.rest(of: url) else {
+            return value.includes("://") ? value : url.text + fragment
+        }
+        return "\(origin)\(prefix)/\(rest)\(fragment)"
+    }
+}

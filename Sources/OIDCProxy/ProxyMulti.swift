@@ -1,0 +1,130 @@
+import CLibcurl
+import CurlHTTP
+import OIDCCore
+import Posix
+
+/// The concurrent requests to servers, all on one thread, and their connections.
+final class ProxyMulti {
+    let library: UnsafePointer<oidc_curl_library>
+    private let multi: OpaquePointer
+    /// libcurl's sockets, with the events that it waits for.
+    private(set) var sockets: [Int32: Poll.Direction] = [:]
+    /// The time at which libcurl must be called even without an event.
+    private(set) var timer: MonotonicTime?
+    private var transfers: [OpaquePointer: ProxyTransfer] = [:]
+    private var ended: [(ProxyTransfer, Int32)] = []
+    private let idle = IdleConnections()
+
+    /// libcurl's `CURLPIPE_NOTHING`.
+    private static let withoutMultiplexing = 0
+    /// The number of idle connections that are kept.
+    private static let idleConnections = 64
+
+    /// Throws if libcurl cannot be loaded.
+    static func requireLibrary() throws(OIDCError) {
+        guard oidc_curl() != nil else { throw CurlChannel.missingLibrary }
+    }
+
+    init() throws(OIDCError) {
+        guard let library = oidc_curl() else { throw CurlChannel.missingLibrary }
+        guard let multi = library.pointee.multi_init() else {
+            throw OIDCError(.failed, "libcurl has no memory for a request")
+        }
+        self.library = library
+        self.multi = multi
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        // No multiplexing: libcurl reads ahead for all streams of a connection, up to 32 MiB for a caller
+        // that does not read.
+        let isSet =
+            oidc_curl_multi_set_functions(multi, ProxyMulti.onSocket, ProxyMulti.onTimer, context) == 0
+            && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_MAXCONNECTS), Self.idleConnections) == 0
+            && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_PIPELINING), Self.withoutMultiplexing)
+                == 0
+        guard isSet else {
+            throw OIDCError(.failed, "libcurl does not support an option that the proxy needs")
+        }
+    }
+
+    deinit {
+        for transfer in transfers.values { _ = library.pointee.multi_remove_handle(multi, transfer.easy) }
+        transfers = [:]
+        _ = library.pointee.multi_cleanup(multi)
+    }
+
+    var isEmpty: Bool { transfers.isEmpty }
+
+    /// Adds a transfer and lets it choose its connection at once. Later, it could take one that has ended a
+    /// transfer since, on which nobody has looked for bytes that no request asked for.
+    func add(_ transfer: ProxyTransfer) -> Bool {
+        idle.endReadable()
+        guard idle.observe(transfer.easy) else { return false }
+        guard library.pointee.multi_add_handle(multi, transfer.easy) == 0 else { return false }
+        transfers[transfer.easy] = transfer
+        actOnTimer(now: .now())
+        return true
+    }
+
+    /// Removes a transfer, which ends it if it is still running.
+    func remove(_ transfer: ProxyTransfer) {
+        guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
+        _ = library.pointee.multi_remove_handle(multi, transfer.easy)
+    }
+
+    /// Lets libcurl handle a socket that is ready.
+    func act(on socket: Int32, _ ready: Poll.Direction) {
+        guard sockets[socket] != nil else { return }
+        var events: Int32 = 0
+        if ready.contains(.reading) { events |= Int32(OIDC_CURL_CSELECT_IN) }
+        if ready.contains(.writing) { events |= Int32(OIDC_CURL_CSELECT_OUT) }
+        act(on: socket, events: events)
+    }
+
+    /// Calls libcurl if its timer has expired.
+    func actOnTimer(now: MonotonicTime) {
+        guard let moment = timer, moment <= now else { return }
+        timer = nil
+        act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0)
+    }
+
+    private func act(on socket: Int32, events: Int32) {
+        var (running, left): (Int32, Int32) = (0, 0)
+        _ = library.pointee.multi_socket_action(multi, socket, events, &running)
+        while let message = library.pointee.multi_info_read(multi, &left) {
+            guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
+            let code = message.pointee.data.result
+            guard let transfer = transfers[message.pointee.easy] else { continue }
+            transfer.noteEnd(code)
+            // Another transfer may have taken the connection within the same call.
+            if let socket = IdleConnections.socket(of: transfer.easy), sockets[socket] == nil {
+                idle.add(socket)
+            }
+            remove(transfer)
+            ended.append((transfer, code))
+        }
+    }
+
+    /// Returns the next transfer that has ended, with libcurl's code.
+    func nextEnded() -> (ProxyTransfer, Int32)? { ended.isEmpty ? nil : ended.removeFirst() }
+
+    private static let onSocket: oidc_curl_socket_function = { _, descriptor, what, context, _ in
+        guard let context else { return 0 }
+        let multi = Unmanaged<ProxyMulti>.fromOpaque(context).takeUnretainedValue()
+        guard what != Int32(OIDC_CURL_POLL_REMOVE) else {
+            multi.sockets[descriptor] = nil
+            return 0
+        }
+        var direction: Poll.Direction = []
+        if what & Int32(OIDC_CURL_POLL_IN) != 0 { direction.insert(.reading) }
+        if what & Int32(OIDC_CURL_POLL_OUT) != 0 { direction.insert(.writing) }
+        multi.sockets[descriptor] = direction
+        multi.idle.remove(descriptor)
+        return 0
+    }
+
+    private static let onTimer: oidc_curl_timer_function = { _, milliseconds, context in
+        guard let context else { return 0 }
+        let multi = Unmanaged<ProxyMulti>.fromOpaque(context).takeUnretainedValue()
+        multi.timer = milliseconds < 0 ? nil : MonotonicTime.now().adding(milliseconds: Int64(milliseconds))
+        return 0
+    }
+}

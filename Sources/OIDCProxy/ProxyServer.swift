@@ -1,0 +1,197 @@
+package import CurlHTTP
+import LoopbackHTTP
+package import OIDCCore
+package import OIDCSystem
+import Posix
+
+/// A proxy on this machine that adds a session's token to requests, for callers that must not hold it.
+///
+/// One thread serves all connections; tokens are obtained on others. Bodies are passed on in pieces; if one
+/// side does not accept them, the other pauses.
+package final class ProxyServer {
+    package struct Configuration {
+        package var curl: CurlConfiguration
+        /// Milliseconds that a server may take to answer, or a caller for each part of a body.
+        package var timeout: Int64 = 300_000
+        /// Milliseconds that a caller may take for the head of a request.
+        package var headTimeout: Int64 = 30_000
+        /// Milliseconds without a request after which a connection is closed.
+        package var idleConnection: Int64 = 120_000
+        /// Milliseconds without a request after which the proxy ends; nil if it never does.
+        package var idleTimeout: Int64?
+        package var connections = 1_024
+        /// Whether callers of other users are refused; false in tests that run without `/proc`.
+        package var identifiesPeers = true
+        package var log: (ProxyLogEntry) -> Void = { _ in }
+        /// The function to call after each round in which something was logged.
+        package var flushLog: () -> Void = {}
+        /// The function to call at the end, before running refreshes and sign-ins are awaited.
+        package var interrupt: () -> Void = {}
+        /// The function that returns a hint as text.
+        package var hint: (Hint) -> String = { $0.description }
+
+        package init(_ curl: CurlConfiguration) { self.curl = curl }
+    }
+
+    package enum Event: Hashable, Sendable {
+        case interrupted(signal: Int32)
+        case idle
+        /// One of the other descriptors is readable.
+        case readable(Int32)
+    }
+
+    /// The state of a route that lasts from one request to the next.
+    final class RouteState {
+        /// The server's latest nonce for proofs (RFC 9449 §8.2).
+        var nonce: String?
+        /// The paths that have accepted a token, the last one that any has accepted.
+        private var accepted: (token: Redacted<String>?, paths: Set<String>) = (nil, [])
+        /// The time until which no path causes a refresh that has not accepted the token, as the last new token
+        /// was refused as well.
+        private var pauseEnd = MonotonicTime(nanoseconds: .min)
+        /// The refused tokens that were replaced lately, and when.
+        private var replaced: [(token: Redacted<String>, time: MonotonicTime)] = []
+        /// A token for which a step-up sign-in failed or did not help, so the user is not prompted for it
+        /// again.
+        var withoutStepUp: Redacted<String>?
+        /// The names of the cookies that the server set.
+        var cookies: Set<Substring> = []
+        static let cookieLimit = 256
+
+        static let pathLimit = 1_024
+        /// The length of the pause, in seconds.
+        static let pause: Int64 = 60
+        /// The number of refused tokens that may be replaced within the length of a pause. A path that accepts
+        /// and refuses every token in turn would cause any number of refreshes.
+        static let replacementLimit = 5
+
+        /// Returns whether a refused token is to be replaced, and notes that it is. One that the path has
+        /// accepted has ended since; otherwise, the path may accept none.
+        func replaces(_ token: Redacted<String>, at url: WebURL) -> Bool {
+            let now = MonotonicTime.now()
+            guard now >= pauseEnd || accepted.token == token && accepted.paths.contains(url.path) else {
+                return false
+            }
+            replaced.removeAll { now >= $0.time.adding(seconds: Self.pause) }
+            if replaced.contains(where: { $0.token == token }) { return true }
+            guard replaced.count < Self.replacementLimit else { return false }
+            replaced.append((token, now))
+            return true
+        }
+
+        /// Notes that a new token was refused as well, or may have been.
+        func pauseRefreshes() { pauseEnd = .now().adding(seconds: Self.pause) }
+
+        /// Notes that the server accepted a token.
+        func accept(_ token: Redacted<String>?, at url: WebURL) {
+            if accepted.token != token { accepted = (token, []) }
+            guard accepted.paths.count < Self.pathLimit else { return }
+            accepted.paths.insert(url.path)
+        }
+    }
+
+    let configuration: Configuration
+    let routes: [ProxyRoute]
+    let states: [RouteState]
+    /// The requests to servers; nil before the first one, so programs that are started earlier do not inherit
+    /// the descriptors that libcurl opens for itself.
+    var requests: ProxyMulti?
+    let gate: ProxyGate
+    let listener: ProxyListener
+    let sessions: [ProxyTokens]
+    private let sessionOfRoute: [Int]
+    let wake: (reading: FileDescriptor, writing: FileDescriptor)
+    var connections: [ProxyConnection] = []
+    var lastUse = MonotonicTime.now()
+    var acceptsAgain: MonotonicTime?
+    var looksAtHalfClosed: MonotonicTime?
+    var hasLogged = false
+    let limits: HTTP1.Limits
+
+    /// Creates a proxy that listens. Each route names its session by an index in `sources`; `first` are
+    /// tokens that were already obtained.
+    package init(
+        _ endpoint: ProxyEndpoint, routes: [(route: ProxyRoute, session: Int)], sources: [ProxyTokenSource],
+        first: [SessionTokens.Delivery?] = [], _ configuration: Configuration
+    ) throws(OIDCError) {
+        self.configuration = configuration
+        self.routes = routes.map(\.route)
+        sessionOfRoute = routes.map(\.session)
+        states = routes.map { _ in RouteState() }
+        try ProxyMulti.requireLibrary()
+        var limits = HTTP1.Limits()
+        limits.headerCount = 200
+        self.limits = limits
+        do throws(Errno) {
+            let pipe = try FileDescriptor.pipe()
+            try pipe.reading.setNonBlocking()
+            try pipe.writing.setNonBlocking()
+            wake = pipe
+        } catch {
+            throw OIDCError(.failed, "the proxy cannot be started: \(error)", hint: error.shortageHint)
+        }
+        sessions = sources.map { [wake] in ProxyTokens($0, wake: wake.writing) }
+        listener = try ProxyListener(endpoint)
+        gate = ProxyGate(routes: self.routes, address: listener.address)
+        for (session, delivery) in zip(sessions, first) {
+            if let delivery { try session.begin(with: delivery) }
+        }
+    }
+
+    deinit {
+        listener.close()
+        wake.reading.close()
+        wake.writing.close()
+    }
+
+    /// Returns the URL of a route for its callers, with its secret.
+    package func url(of index: Int) -> String {
+        let secret = listener.address.needsSecret ? "/\(routes[index].secret.revealed)" : ""
+        return "\(listener.address.origin)\(secret)\(routes[index].path)"
+    }
+
+    /// The port; nil for a Unix socket.
+    package var port: UInt16? { if case .tcp(let port) = listener.address { port } else { nil } }
+
+    // MARK: Services for exchanges
+
+    func multi() throws(OIDCError) -> ProxyMulti {
+        if let requests { return requests }
+        let made = try ProxyMulti()
+        requests = made
+        return made
+    }
+
+    /// Ends a transfer early.
+    func end(_ transfer: ProxyTransfer) {
+        transfer.forbidReuse()
+        requests?.remove(transfer)
+    }
+
+    func now() -> Instant { sessions.first?.environment.now() ?? Clock.now() }
+    func tokens(of route: Int) -> ProxyTokens { sessions[sessionOfRoute[route]] }
+
+    func problem(_ error: OIDCError) -> ProxyProblem {
+        ProxyProblem(error, hint: error.hint.map(configuration.hint))
+    }
+
+    func log(_ entry: ProxyLogEntry) {
+        hasLogged = true
+        configuration.log(entry)
+    }
+
+    /// Returns the proxy's origin under the name that the caller used, which the gate has checked.
+    func origin(named host: String?) -> String { host.map { "http://\($0)" } ?? listener.address.origin }
+
+    /// Returns whether a cookie may be sent to a route. A cookie that only another route's server set may
+    /// not.
+    func acceptsCookie(_ name: Substring, on route: Int) -> Bool {
+        states[route].cookies.contains(name)
+            || !states.enumerated().contains { $0 != route && $1.cookies.contains(name) }
+    }
+
+    func noteCookie(_ value: String, on route: Int) {
+        guard states[route].cookies.count < RouteState.cookieLimit else { return }
+        states[route].cookies.insert(value.prefix { $0 != "=" && $0 != ";" })
+    }
+}

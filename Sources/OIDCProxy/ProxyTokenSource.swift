@@ -1,0 +1,41 @@
+package import CurlHTTP
+package import OIDCCore
+package import OIDCSystem
+
+/// The source of a session's tokens. Its functions run on background threads, except `onEnd`, which runs on
+/// the proxy's.
+package struct ProxyTokenSource: Sendable {
+    /// The function that returns a fresh token, or one other than a refused one.
+    package var token:
+        @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
+    /// The function that performs the step-up sign-in that an answer requires, and returns a token of the new
+    /// session; nil if the user must not be prompted.
+    package var stepUp:
+        (
+            @Sendable (_ refused: SessionTokens.Delivery, _ answer: HTTPResponse) throws(OIDCError) ->
+                SessionTokens.Delivery
+        )?
+    /// The function that returns why no token is available without signing in; nil if one is.
+    package var ending: @Sendable () -> OIDCError?
+    /// The function to call once when the session has ended.
+    package var onEnd: @Sendable (OIDCError) -> Void
+    package var environment: ProviderEnvironment
+    /// The certificate of the session's client, for tokens that are bound to it.
+    package var clientCertificate: CurlConfiguration.ClientCertificate?
+    /// The origins that get the certificate with every request.
+    package var certificateOrigins: Set<String> = []
+    /// The seconds for which a token must still be valid, or half its lifetime if that is less.
+    package var minimumValidity: Int64 = 60
+
+    package init(
+        environment: ProviderEnvironment,
+        token: @escaping @Sendable (SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery,
+        ending: @escaping @Sendable () -> OIDCError? = { nil },
+        onEnd: @escaping @Sendable (OIDCError) -> Void = { _ in }
+    ) {
+        self.environment = environment
+        self.token = token
+        self.ending = ending
+        self.onEnd = onEnd
+    }
+}

@@ -1,0 +1,167 @@
+package import OIDCCore
+package import Posix
+
+/// A client that registered itself at a server (RFC 7591), as it is stored for sign-ins.
+package struct RegisteredRecord: Hashable, Sendable {
+    package var clientID: String
+    package var clientSecret: Redacted<String>?
+    /// The time at which the secret expires; nil if it does not.
+    package var secretExpiresAt: Instant?
+    /// The scope that was registered; nil if none was.
+    package var scope: Scope?
+    /// The client's settings: its authentication method and its registered redirect URLs.
+    package var settings: JSONObject
+    /// Whether the server no longer knows the client. Its secret is kept to revoke the sessions that it
+    /// signed in.
+    package var isRetired = false
+    /// The access to the registration, if the provider gave it (RFC 7592).
+    package var access: RegistrationAccess?
+
+    package init(
+        clientID: String, clientSecret: Redacted<String>? = nil, secretExpiresAt: Instant? = nil,
+        scope: Scope? = nil, settings: JSONObject = JSONObject()
+    ) {
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.secretExpiresAt = secretExpiresAt
+        self.scope = scope
+        self.settings = settings
+    }
+
+    init?(_ json: JSONValue) {
+        guard let clientID = json["client_id"]?.string,
+            clientID.utf8.count <= RegisteredClient.clientIDLimit
+        else { return nil }
+        self.init(
+            clientID: clientID, clientSecret: json["client_secret"]?.string.map { Redacted($0) },
+            secretExpiresAt: json["client_secret_expires_at"]?.integer.map {
+                Instant(secondsSinceEpoch: $0)
+            },
+            scope: json["scope"]?.string.map { Scope($0) },
+            settings: json["settings"]?.object ?? JSONObject())
+        isRetired = json["retired"]?.bool ?? false
+        if let uri = json["registration_client_uri"]?.string.flatMap({ WebURL($0) }),
+            let token = json["registration_access_token"]?.string
+        {
+            access = RegistrationAccess(uri: uri, token: Redacted(token))
+        }
+    }
+
+    var json: JSONValue {
+        var object = JSONObject()
+        object["client_id"] = .string(clientID)
+        object["client_secret"] = clientSecret.map { .string($0.revealed) }
+        object["client_secret_expires_at"] = secretExpiresAt.map { JSONValue($0.secondsSinceEpoch) }
+        object["scope"] = scope.map { .string($0.text) }
+        object["settings"] = .object(settings)
+        if isRetired { object["retired"] = true }
+        object["registration_client_uri"] = access.map { .string($0.uri.text) }
+        object["registration_access_token"] = access.map { .string($0.token.revealed) }
+        return .object(object)
+    }
+
+    /// Returns whether a sign-in may use the client.
+    package func isUsable(at now: Instant) -> Bool {
+        !isRetired && (secretExpiresAt.map { $0 > now } ?? true)
+    }
+
+    /// Returns whether the client may request a scope: it is part of the registered one, or none was
+    /// registered.
+    package func allows(_ scope: Scope) -> Bool { self.scope.map { scope.isSubset(of: $0) } ?? true }
+}
+
+/// The clients that registered themselves, in one file for each issuer and list of redirect URLs.
+package struct Registrations: Sendable {
+    private static let formatVersion: Int64 = 1
+    /// The number of clients that a file keeps: the newest one and those of earlier sessions.
+    private static let limit = 16
+
+    private let directory: SessionDirectory
+
+    /// Creates access to the files in `registrations` below a state directory.
+    package init(state path: String) {
+        directory = SessionDirectory(
+            path: "\(FilePath.trimmed(path))/registrations", ending: ".json",
+            noun: "registration file")
+    }
+
+    /// Returns the name of the file for an issuer and the redirect URLs to register there.
+    package static func name(issuer: String, redirects: [String]) -> String {
+        FileName.of(
+            WebURL.ofIssuer(issuer)?.host ?? "server",
+            hashing: JSONValue.array(([issuer] + redirects).map { .string($0) }).compact)
+    }
+
+    /// Returns the clients of a file, newest first.
+    package func clients(_ name: String, issuer: String) throws(OIDCError) -> [RegisteredRecord] {
+        guard let bytes = try directory.read(name) else { return [] }
+        return Registrations.clients(bytes, issuer: issuer)
+    }
+
+    /// Returns the client with an ID, from any file; nil if there is none.
+    package func client(_ clientID: String, issuer: String) throws(OIDCError) -> RegisteredRecord? {
+        for name in try directory.names() {
+            guard let found = try? clients(name, issuer: issuer) else { continue }
+            if let client = found.first(where: { $0.clientID == clientID }) { return client }
+        }
+        return nil
+    }
+
+    /// Adds a client, or replaces the one with the same ID.
+    package func keep(_ client: RegisteredRecord, as name: String, issuer: String) throws(OIDCError) {
+        try change(name, issuer) { clients in
+            clients.removeAll { $0.clientID == client.clientID }
+            clients.insert(client, at: 0)
+            return true
+        }
+    }
+
+    /// Removes a client.
+    package func remove(_ clientID: String, from name: String, issuer: String) throws(OIDCError) {
+        try change(name, issuer) { clients in
+            clients.removeAll { $0.clientID == clientID }
+            return true
+        }
+    }
+
+    /// Records that the server no longer knows a client, so the next sign-in registers another one.
+    package func retire(_ clientID: String, in name: String, issuer: String) throws(OIDCError) {
+        try change(name, issuer) { clients in
+            guard let index = clients.firstIndex(where: { $0.clientID == clientID && !$0.isRetired }) else {
+                return false
+            }
+            clients[index].isRetired = true
+            return true
+        }
+    }
+
+    /// Runs `body` while no other process registers a client under this name.
+    package func withLock<Value>(
+        _ name: String, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try directory.withLock(name, for: .tokens, wait, body)
+    }
+
+    private func change(
+        _ name: String, _ issuer: String, _ body: (inout [RegisteredRecord]) -> Bool
+    ) throws(OIDCError) {
+        try directory.replace(name) { existing in
+            var clients = existing.map { Registrations.clients($0, issuer: issuer) } ?? []
+            guard body(&clients) else { return nil }
+            let document: JSONValue = [
+                "version": JSONValue(Registrations.formatVersion), "issuer": .string(issuer),
+                "clients": .array(clients.prefix(Registrations.limit).map(\.json)),
+            ]
+            return document.bytes
+        }
+    }
+
+    /// Parses a file's clients. A file of another issuer has none, as a secret is sent only to the server
+    /// that issued it.
+    private static func clients(_ bytes: [UInt8], issuer: String) -> [RegisteredRecord] {
+        guard let json = try? JSONValue(parsing: bytes), let found = json["issuer"]?.string,
+            ExactText.isSame(found, issuer), let version = json["version"]?.integer, version <= formatVersion
+        else { return [] }
+        return (json["clients"]?.array ?? []).compactMap { RegisteredRecord($0) }
+    }
+}

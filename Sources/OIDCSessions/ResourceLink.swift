@@ -1,0 +1,225 @@
+package import OIDCCore
+import Posix
+
+/// A stored link from a resource to its authorization server and client. It finds the session for a URL
+/// without network access.
+package struct ResourceLink: Hashable, Sendable {
+    /// The resource's identifier, spelled as in its metadata.
+    package var resource: String
+    /// The URL of the resource's metadata.
+    package var metadataURL: String?
+    /// The URL that the link is limited to, with everything below it; nil for the whole resource. It is set
+    /// if only that URL claims to be part of the resource, or if a URL above it has a link of its own.
+    package var prefix: String?
+    package var issuer: String
+    package var clientID: String
+    package var grant: GrantType
+    /// The scope to request, from a challenge or the metadata; nil if neither named one.
+    package var scope: Scope?
+    package var account: String?
+    /// The profile that configures the client; nil for a registered client or one without a profile.
+    package var profile: String?
+    /// The name of the client's file in `Registrations`; nil if the client did not register itself.
+    package var registration: String?
+    /// Whether the resource accepts only tokens that are bound to a key (RFC 9728 §2).
+    package var bindsTokens = false
+    /// Whether the user's settings named the issuer, so a client secret may be sent to it.
+    package var isIssuerNamed = false
+    /// The scopes that the user has agreed to request for this resource with a client of their own; nil if that
+    /// was not asked.
+    package var agreedScope: Scope?
+    /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
+    /// `resource` is sent and, for the same client, the redirect URL.
+    package var settings = JSONObject()
+
+    package init(
+        resource: String, metadataURL: String? = nil, issuer: String, clientID: String,
+        grant: GrantType = .authorizationCode, scope: Scope? = nil, account: String? = nil
+    ) {
+        self.resource = resource
+        self.metadataURL = metadataURL
+        self.issuer = issuer
+        self.clientID = clientID
+        self.grant = grant
+        self.scope = scope
+        self.account = account
+    }
+
+    /// The URL that the token may be sent to, with everything below it.
+    package var reach: String { prefix ?? resource }
+
+    /// Returns whether the token may be sent to a URL.
+    package func covers(_ url: WebURL) -> Bool {
+        ResourceIdentifier(resource)?.covers(url) == true && ResourceIdentifier(reach)?.covers(url) == true
+    }
+
+    /// Returns whether the link is for exactly this URL, not for one above it.
+    package func isFor(_ url: WebURL) -> Bool {
+        guard let identifier = ResourceIdentifier(reach) else { return false }
+        return covers(url) && identifier.identifies(url)
+    }
+
+    /// Returns whether this link replaces another one. A resource has one link for each grant, account and
+    /// `prefix`.
+    package func replaces(_ other: ResourceLink) -> Bool {
+        resource == other.resource && prefix == other.prefix && grant == other.grant
+            && account == other.account
+    }
+
+    /// Returns whether, for a URL, another link of the same grant and account is preferred to this one.
+    fileprivate func isHidden(by other: ResourceLink, for url: WebURL) -> Bool {
+        other.grant == grant && other.account == account && !replaces(other) && other.covers(url)
+            && other.reach.utf8.count >= reach.utf8.count
+    }
+
+    init?(_ json: JSONValue) {
+        guard let resource = json["resource"]?.string, let issuer = json["issuer"]?.string,
+            let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
+        else { return nil }
+        self.init(
+            resource: resource, metadataURL: json["metadata_url"]?.string, issuer: issuer,
+            clientID: clientID, grant: GrantType(rawValue: grant),
+            scope: json["scope"]?.string.map { Scope($0) },
+            account: json["account"]?.string)
+        prefix = json["prefix"]?.string
+        profile = json["profile"]?.string
+        registration = json["registration"]?.string
+        bindsTokens = json["dpop"]?.bool ?? false
+        isIssuerNamed = json["issuer_named"]?.bool ?? false
+        agreedScope = json["agreed_scope"]?.string.map { Scope($0) }
+        settings = json["settings"]?.object ?? JSONObject()
+    }
+
+    var json: JSONValue {
+        var object = JSONObject()
+        object["resource"] = .string(resource)
+        object["metadata_url"] = metadataURL.map { .string($0) }
+        object["prefix"] = prefix.map { .string($0) }
+        object["issuer"] = .string(issuer)
+        object["client_id"] = .string(clientID)
+        object["grant"] = .string(grant.rawValue)
+        object["scope"] = scope.map { .string($0.text) }
+        object["account"] = account.map { .string($0) }
+        object["profile"] = profile.map { .string($0) }
+        object["registration"] = registration.map { .string($0) }
+        if bindsTokens { object["dpop"] = true }
+        if isIssuerNamed { object["issuer_named"] = true }
+        object["agreed_scope"] = agreedScope.map { .string($0.text) }
+        if !settings.members.isEmpty { object["settings"] = .object(settings) }
+        return .object(object)
+    }
+}
+
+/// The links of all resources, in one file for each origin.
+package struct ResourceLinks: Sendable {
+    private static let formatVersion: Int64 = 1
+    /// The maximum number of links of an origin; the oldest are dropped first.
+    private static let limit = 256
+
+    private let directory: SessionDirectory
+
+    /// Creates access to the files in `resources` below a state directory.
+    package init(state path: String) {
+        directory = SessionDirectory(
+            path: "\(FilePath.trimmed(path))/resources", ending: ".json", noun: "resource file")
+    }
+
+    /// Returns the links of a URL's origin. A damaged file counts as empty: the next sign-in writes it again.
+    package func links(of url: WebURL) throws(OIDCError) -> [ResourceLink] {
+        guard let bytes = try directory.read(ResourceLinks.name(url)) else { return [] }
+        return ResourceLinks.links(bytes, of: url)
+    }
+
+    /// Returns the path of the file of a URL's origin if it is damaged; nil if it is valid or does not exist.
+    package func damagedFile(of url: WebURL) -> String? {
+        let name = ResourceLinks.name(url)
+        guard let bytes = try? directory.read(name), !ResourceLinks.isReadable(bytes, of: url) else {
+            return nil
+        }
+        return directory.location(name)
+    }
+
+    /// Returns every link, even those without a session.
+    package func all() throws(OIDCError) -> [ResourceLink] {
+        var links: [ResourceLink] = []
+        for name in try directory.names() {
+            guard let bytes = try? directory.read(name), let json = try? JSONValue(parsing: bytes),
+                let origin = json["origin"]?.string.flatMap({ WebURL($0) })
+            else { continue }
+            links += ResourceLinks.links(bytes, of: origin)
+        }
+        return links
+    }
+
+    /// Checks that the links of a URL's origin could be saved.
+    package func probe(_ url: WebURL) throws(OIDCError) {
+        try directory.reserve(ResourceLinks.name(url)) { _ throws(OIDCError) in }
+    }
+
+    /// Saves a link, and removes the one that it replaces.
+    package func keep(_ link: ResourceLink) throws(OIDCError) {
+        guard let url = WebURL(link.resource) else { return }
+        try change(url) { links in
+            if links.first == link { return false }
+            links.removeAll { link.replaces($0) }
+            links.insert(link, at: 0)
+            return true
+        }
+    }
+
+    /// Saves a link, and makes it the preferred one for `url`, at which the user signed in.
+    ///
+    /// A link for exactly that URL is removed. If a link for a URL above it would be preferred, that link
+    /// stays, and the new one is limited to `url`.
+    package func keep(_ link: ResourceLink, leadingFrom url: WebURL) throws(OIDCError) {
+        var link = link
+        if try links(of: url).contains(where: { link.isHidden(by: $0, for: url) && !$0.isFor(url) }) {
+            link.prefix = url.withoutQuery
+        }
+        try keep(link)
+        for other in try links(of: url) where link.isHidden(by: other, for: url) && other.isFor(url) {
+            try remove(other)
+        }
+    }
+
+    /// Removes a link, unless it was replaced meanwhile.
+    package func remove(_ link: ResourceLink) throws(OIDCError) {
+        guard let url = WebURL(link.resource), try !links(of: url).isEmpty else { return }
+        try change(url) { links in
+            let count = links.count
+            links.removeAll { $0 == link }
+            return links.count != count
+        }
+    }
+
+    private func change(_ url: WebURL, _ body: (inout [ResourceLink]) -> Bool) throws(OIDCError) {
+        try directory.replace(ResourceLinks.name(url)) { existing in
+            var links = existing.map { ResourceLinks.links($0, of: url) } ?? []
+            guard body(&links) else { return nil }
+            let document: JSONValue = [
+                "version": JSONValue(ResourceLinks.formatVersion), "origin": .string(url.origin),
+                "resources": .array(links.prefix(ResourceLinks.limit).map(\.json)),
+            ]
+            return document.bytes
+        }
+    }
+
+    /// Parses a file's links. A link of another origin is ignored, as a token would be sent there.
+    private static func links(_ bytes: [UInt8], of url: WebURL) -> [ResourceLink] {
+        guard isReadable(bytes, of: url), let json = try? JSONValue(parsing: bytes) else { return [] }
+        return (json["resources"]?.array ?? []).compactMap { ResourceLink($0) }.filter {
+            WebURL($0.resource)?.origin == url.origin
+        }
+    }
+
+    private static func isReadable(_ bytes: [UInt8], of url: WebURL) -> Bool {
+        guard let json = try? JSONValue(parsing: bytes), let version = json["version"]?.integer else {
+            return false
+        }
+        return json["origin"]?.string == url.origin && version <= formatVersion
+    }
+
+    private static func name(_ url: WebURL) -> String {
+        FileName.of(url.host, hashing: JSONValue.array([.string(url.origin)]).compact)
+    }
+}

@@ -1,0 +1,155 @@
+import CLibcurl
+import CurlHTTP
+import OIDCCore
+import Posix
+
+/// A TLS connection through libcurl, which verifies the server as it does for https.
+///
+/// Unchecked, because only one thread at a time uses a connection.
+final class CurlWire: Wire, @unchecked Sendable {
+    private let library: UnsafePointer<oidc_curl_library>
+    private let easy: OpaquePointer
+    private let socket: Int32
+    private let errorText: UnsafeMutablePointer<CChar>
+    private let failure: @Sendable (CurlResult) -> CurlFailure
+
+    private init(
+        _ library: UnsafePointer<oidc_curl_library>, _ easy: OpaquePointer, _ socket: Int32,
+        _ errorText: UnsafeMutablePointer<CChar>, _ failure: @escaping @Sendable (CurlResult) -> CurlFailure
+    ) {
+        self.library = library
+        self.easy = easy
+        self.socket = socket
+        self.errorText = errorText
+        self.failure = failure
+    }
+
+    deinit {
+        withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) }
+        errorText.deallocate()
+    }
+
+    static func connect(
+        _ host: SharedStoreURL.Host, _ configuration: CurlConfiguration, until deadline: MonotonicTime
+    ) throws(WireFault) -> CurlWire {
+        guard let url = WebURL("https://\(host.text)") else {
+            throw .broken("cannot resolve host \(host.name)")
+        }
+        do throws(OIDCError) {
+            try configuration.caFile?.check()
+            try configuration.clientCertificate?.check()
+        } catch {
+            throw .other(error)
+        }
+        guard let library = oidc_curl(), let easy = library.pointee.easy_init() else {
+            throw .other(
+                OIDCError(
+                    .failed, "store: TLS needs libcurl: \(String(cString: oidc_curl_problem()))",
+                    stage: .store))
+        }
+        let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
+        errorText[0] = 0
+        let setup = CurlSetup(library: library, configuration: configuration, stage: .store)
+        let isSet = setup.setConnectOnly(easy, to: url, errorText, until: deadline)
+        let code = isSet ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
+        var socket: Int32 = -1
+        let request = HTTPRequest(.get, url, usesClientCertificate: true)
+        let failure = { @Sendable (result: CurlResult) in
+            CurlFailure(result: result, request: request, stage: .store, configuration: configuration)
+        }
+        if code == 0, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 {
+            return CurlWire(library, easy, socket, errorText, failure)
+        }
+        defer {
+            withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) }
+            errorText.deallocate()
+        }
+        switch code {
+        case 28: throw .slow
+        // The host was not resolved, or the connection was refused: another server may answer.
+        case 6, 7: throw .broken(CurlFailure.meaning(of: code))
+        default:
+            var verification = 0
+            _ = oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_SSL_VERIFYRESULT), &verification)
+            var result = CurlResult(ending: .code(code))
+            result.certificateVerification = verification
+            result.text = String(cString: errorText)
+            throw .other(failure(result).error)
+        }
+    }
+
+    func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            var count = 0
+            let code = rest.withUnsafeBytes { buffer in
+                withoutBrokenPipeSignal {
+                    library.pointee.easy_send(easy, buffer.baseAddress, buffer.count, &count)
+                }
+            }
+            if code == CurlWire.again { try wait(.writing, until: deadline) } else { try check(code) }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
+        while true {
+            if Interruption.pending != nil { throw .interrupted }
+            guard MonotonicTime.now() < deadline else { throw .slow }
+            var count = 0
+            var code: Int32 = 0
+            let bytes = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, filled in
+                code = library.pointee.easy_recv(easy, buffer.baseAddress, buffer.count, &count)
+                filled = code == 0 ? count : 0
+            }
+            if code == CurlWire.again {
+                try wait(.reading, until: deadline)
+                continue
+            }
+            try check(code)
+            guard !bytes.isEmpty else { throw .broken("closed the connection") }
+            return bytes
+        }
+    }
+
+    /// CURLE_AGAIN: nothing can be sent or received now.
+    private static let again: Int32 = 81
+
+    private func check(_ code: Int32) throws(WireFault) {
+        guard code != 0 else { return }
+        // With TLS 1.3, a server refuses a client certificate after the handshake.
+        var result = CurlResult(ending: .code(code))
+        result.text = String(cString: errorText)
+        if let refusal = CurlTLSFailure(failure: failure(result), code: code).alertAfterHandshake {
+            throw .other(refusal)
+        }
+        throw .broken(CurlFailure.meaning(of: code))
+    }
+
+    private func wait(_ direction: Poll.Direction, until deadline: MonotonicTime) throws(WireFault) {
+        try WireWait.wait(for: socket, direction, until: deadline)
+    }
+}
+
+extension CurlSetup {
+    /// Sets the options of a connection that libcurl only opens, as the caller sends and receives its bytes.
+    /// Returns false if libcurl refused one.
+    fileprivate func setConnectOnly(
+        _ easy: OpaquePointer, to url: WebURL, _ errorText: UnsafeMutablePointer<CChar>,
+        until deadline: MonotonicTime
+    ) -> Bool {
+        var options = CurlOptions(easy)
+        options.set(OIDC_CURLOPT_URL, url.text)
+        options.set(OIDC_CURLOPT_NOSIGNAL, 1)
+        options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
+        options.set(OIDC_CURLOPT_PROXY, "")
+        options.offer(OIDC_CURLOPT_SSL_ENABLE_ALPN, 0)
+        let left = deadline.milliseconds(from: .now())
+        options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, min(left, 3_600_000))))
+        _ = oidc_curl_keep_sockets(easy)
+        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
+        setTrust(true, &options)
+        setClientCertificate(&options)
+        return options.rejected == nil
+    }
+}

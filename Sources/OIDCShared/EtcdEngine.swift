@@ -1,0 +1,145 @@
+package import CurlHTTP
+package import OIDCCore
+import Posix
+import Synchronization
+
+/// A shared store in etcd 3.4 or later, through its JSON gateway. A write compares the revision of the key; a
+/// lease is a key that is attached to a lease of etcd, which removes both when it expires.
+package final class EtcdEngine: SharedEngine {
+    package let url: SharedStoreURL
+    let calls: EtcdCalls
+    let transport: any HTTPTransport
+
+    struct Grant {
+        var id: String
+        var seconds: Int64
+    }
+    let grants = Mutex<[String: Grant]>([:])
+
+    package convenience init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
+        var configuration = configuration
+        // The time limit is divided, so a server that hangs leaves time for the next one.
+        let share = configuration.httpTimeout.milliseconds / Int64(max(1, url.hosts.count))
+        configuration.httpTimeout = .milliseconds(max(1_000, share))
+        self.init(url, CurlTransport(configuration))
+    }
+
+    /// Creates an engine. `election` is the time in milliseconds that the servers may take to elect a leader.
+    package init(_ url: SharedStoreURL, _ transport: any HTTPTransport, election: Int64 = 5_000) {
+        self.url = url
+        self.transport = transport
+        calls = EtcdCalls(url, transport, election: election)
+    }
+
+    package var description: String { url.server }
+
+    func key(_ name: String) -> JSONValue { EtcdEngine.encoded("\(url.prefix)/\(name)") }
+
+    private static func encoded(_ text: String) -> JSONValue { .string(Base64.encode(Array(text.utf8))) }
+
+    package func read(_ name: String) throws(OIDCError) -> SharedValue? {
+        try EtcdEngine.value(in: try sendAboutKeys("range", ["key": key(name)]))
+    }
+
+    /// Returns the first value of a range answer.
+    private static func value(in answer: JSONValue) throws(OIDCError) -> SharedValue? {
+        let entries = try entries(in: answer)
+        guard let entry = entries.first else { return nil }
+        // An empty value is left out of the JSON.
+        guard let revision = number(entry["mod_revision"]),
+            let bytes = Base64.decode(entry["value"]?.string ?? "")
+        else { throw EtcdCalls.nonsense }
+        return SharedValue(bytes: bytes, revision: revision)
+    }
+
+    /// Returns the values of a range answer. An empty list is left out of the JSON, and so is its count.
+    private static func entries(in answer: JSONValue) throws(OIDCError) -> [JSONValue] {
+        guard let entries = answer["kvs"] == nil ? [] : answer["kvs"]?.array,
+            entries.count <= number(answer["count"]) ?? 0
+        else { throw EtcdCalls.nonsense }
+        return entries
+    }
+
+    /// Sends a call about keys. An answer without the revision of the whole store is not etcd's.
+    func sendAboutKeys(_ path: String, _ body: JSONValue) throws(OIDCError) -> JSONValue {
+        let answer = try calls.send("kv/\(path)", body)
+        guard EtcdEngine.number(answer["header"]?["revision"]) != nil else { throw EtcdCalls.nonsense }
+        return answer
+    }
+
+    /// Parses a 64-bit number, which the gateway writes as a string.
+    static func number(_ value: JSONValue?) -> Int64? {
+        value?.string.flatMap { Int64($0) } ?? value?.integer
+    }
+
+    package func write(
+        _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool {
+        var put: JSONObject = JSONObject()
+        put["key"] = key(name)
+        put["value"] = .string(Base64.encode(bytes))
+        if let lifetime { put["lease"] = .string(try grant(lifetime).id) }
+        let comparison: JSONValue =
+            current.map { current in
+                [
+                    "key": key(name), "target": "MOD", "result": "EQUAL",
+                    "mod_revision": .string(String(current.revision)),
+                ]
+            } ?? ["key": key(name), "target": "CREATE", "result": "EQUAL", "create_revision": "0"]
+        return try swap(comparison, .object(put), finding: bytes)
+    }
+
+    /// Puts a value if the comparison holds. Also returns true if the value is stored already, as the answer
+    /// to the same call may have been lost.
+    func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError)
+        -> Bool
+    {
+        let answer = try sendAboutKeys(
+            "txn",
+            [
+                "compare": [comparison], "success": [["request_put": put]],
+                "failure": [["request_range": ["key": put["key"] ?? .null]]],
+            ])
+        if answer["succeeded"]?.bool == true { return true }
+        guard let found = answer["responses"]?.array?.first?["response_range"] else {
+            throw EtcdCalls.nonsense
+        }
+        return try EtcdEngine.value(in: found)?.bytes == bytes
+    }
+
+    package func remove(_ name: String) throws(OIDCError) {
+        _ = try sendAboutKeys("deleterange", ["key": key(name)])
+    }
+
+    package func names(_ prefix: String) throws(OIDCError) -> [String] {
+        let wanted = "\(url.prefix)/\(prefix)"
+        var end = Array(wanted.utf8)
+        end[end.count - 1] += 1
+        var listing = SharedListing(server: description)
+        var next = Array(wanted.utf8)
+        while true {
+            try listing.beginPage()
+            let answer = try sendAboutKeys(
+                "range",
+                [
+                    "key": .string(Base64.encode(next)), "range_end": .string(Base64.encode(end)),
+                    "keys_only": true,
+                    "limit": "1000",
+                ])
+            let start = next
+            for entry in try EtcdEngine.entries(in: answer) {
+                guard let key = entry["key"]?.string.flatMap({ Base64.decode($0) }) else {
+                    throw EtcdCalls.nonsense
+                }
+                let text = String(decoding: key, as: UTF8.self)
+                if text.hasPrefix(wanted) {
+                    try listing.add(String(text.dropFirst(url.prefix.utf8.count + 1)))
+                }
+                next = key + [0]
+            }
+            guard answer["more"]?.bool == true else { return listing.names }
+            // Names are sorted, so each page goes on after the last one.
+            guard start.lexicographicallyPrecedes(next) else { throw EtcdCalls.nonsense }
+        }
+    }
+}

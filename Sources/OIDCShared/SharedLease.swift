@@ -1,0 +1,110 @@
+import OIDCCore
+import OIDCCrypto
+package import Posix
+import Synchronization
+
+/// The durations of leases, by the server's clock.
+package struct LeaseTimes: Sendable {
+    /// The lease until a refresh token is presented. It can be short: until then two processes may safely
+    /// continue, and it is how long a killed holder delays the others.
+    package var acquired: Duration
+    /// The duration once a single-use refresh token is presented. A holder that is stopped for less time
+    /// keeps its session.
+    package var presenting: Duration
+
+    package init(acquired: Duration = .seconds(10), presenting: Duration = .seconds(60)) {
+        self.acquired = acquired
+        self.presenting = presenting
+    }
+}
+
+/// The clock, pauses, threads and random numbers of a shared store; a simulation replaces them.
+package struct LeaseRuntime: Sendable {
+    package var now: @Sendable () -> MonotonicTime = { .now() }
+    /// A function that sleeps, or returns early after a signal.
+    package var sleep: @Sendable (_ milliseconds: Int64) -> Void = {
+        Poll.sleep(until: .now().adding(milliseconds: $0))
+    }
+    /// A function that calls `body` every `milliseconds` until the returned closure is called.
+    package var renew:
+        @Sendable (_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void = {
+            RenewalThread.start($0, $1)
+        }
+    /// A function that returns a random number below the bound.
+    package var random: @Sendable (Int64) -> Int64 = { Int64.random(in: 0..<max(1, $0)) }
+
+    package init() {}
+}
+
+/// A lease that this process holds.
+final class SharedLease: Sendable {
+    let name: String
+    private let engine: any SharedEngine
+    private let times: LeaseTimes
+    private let owner: String
+    private struct State {
+        var isPresenting = false
+        var isLost = false
+        var outage: OIDCError?
+    }
+    private let state = Mutex(State())
+
+    init(_ name: String, _ engine: any SharedEngine, _ times: LeaseTimes) {
+        self.name = name
+        self.engine = engine
+        self.times = times
+        owner = Base64URL.encode(Random.bytes(16))
+    }
+
+    /// Whether another process took over before a refresh token was presented.
+    var isLost: Bool { state.withLock { $0.isLost } }
+    /// Whether a refresh token may have been presented.
+    var isPresenting: Bool { state.withLock { $0.isPresenting } }
+    /// The error of a server that did not take the new refresh token. It is not contacted again under this lease,
+    /// because each timeout delays the token.
+    var outage: OIDCError? { state.withLock { $0.outage } }
+    /// The time between extensions of the lease, in milliseconds.
+    var period: Int64 { times.acquired.milliseconds / 3 }
+
+    func acquire() throws(OIDCError) -> Bool {
+        try engine.acquire(name, owner: owner, for: times.acquired)
+    }
+
+    /// Extends the lease before a single-use refresh token is presented. Throws if another process took over.
+    func present(now: @Sendable () -> MonotonicTime) throws(OIDCError) {
+        // A concurrent `renew` extends the lease again, by the longer time.
+        state.withLock { $0.isPresenting = true }
+        for _ in 0..<SharedLease.presentLimit {
+            let start = now()
+            guard try engine.extend(name, owner: owner, to: times.presenting) else { throw lost() }
+            // If this process was stopped before it got the answer, the lease may have expired since.
+            guard now().milliseconds(from: start) < times.acquired.milliseconds else { continue }
+            return
+        }
+        throw .sharedStore(engine.description, "answers too slowly for a refresh")
+    }
+
+    private static let presentLimit = 3
+
+    /// Records that the server is unreachable.
+    func note(outage: OIDCError) { state.withLock { $0.outage = outage } }
+
+    /// Records that another process took over, and returns the error.
+    func lost() -> OIDCError {
+        state.withLock { $0.isLost = true }
+        return .sharedStore(
+            engine.description, "another process took over the refresh while this one was stopped")
+    }
+
+    /// Extends the lease while the request runs. A failure is harmless: the record's version guards the
+    /// write.
+    func renew() {
+        var wasPresenting: Bool
+        repeat {
+            wasPresenting = isPresenting
+            _ = try? engine.extend(name, owner: owner, to: wasPresenting ? times.presenting : times.acquired)
+        } while wasPresenting != isPresenting
+    }
+
+    func release() { try? engine.release(name, owner: owner) }
+}

@@ -1,0 +1,234 @@
+package import OIDCCore
+package import OIDCSessions
+import Posix
+import Synchronization
+
+/// A store on a server that several machines share. Sessions are sealed, so the server sees no token.
+///
+/// A lease lets one machine refresh at a time. Each write is a compare-and-set on the record, so a holder
+/// that lost its lease cannot overwrite a newer session.
+package final class SharedSessionStore: SessionStoring {
+    let records: SharedRecords
+    let times: LeaseTimes
+    let runtime: LeaseRuntime
+    /// Whether this process keeps a copy of a session in memory, and uses it until its token expires.
+    let keepsCopies: Bool
+    /// The sessions that wait for the server on this machine; nil if there is no directory for them.
+    let pending: PendingSessions?
+
+    struct Lock: Hashable {
+        var key: SessionKey
+        var purpose: LockPurpose
+    }
+
+    struct Memory {
+        var leases: [Lock: SharedLease] = [:]
+        var copies: [SessionKey: Session] = [:]
+        /// The number of threads of this process that wait for a session's lease or hold it.
+        var refreshing: [SessionKey: Int] = [:]
+    }
+    let memory = Mutex(Memory())
+
+    package init(
+        _ engine: any SharedEngine, keepsCopies: Bool = false, state path: String? = nil,
+        times: LeaseTimes = LeaseTimes(), runtime: LeaseRuntime = LeaseRuntime(),
+        versions: SharedVersions = SharedVersions(),
+        now: @escaping @Sendable () -> Instant = { Clock.now() },
+        keys: @escaping @Sendable () throws(OIDCError) -> SealingKeys
+    ) {
+        records = SharedRecords(
+            engine, versions: versions, files: path.map { VersionFiles(state: $0) }, now: now, keys: keys)
+        self.keepsCopies = keepsCopies
+        pending = path.map { PendingSessions(state: $0) }
+        self.times = times
+        self.runtime = runtime
+    }
+
+    var engine: any SharedEngine { records.engine }
+
+    package var description: String { engine.description }
+
+    package func location(of key: SessionKey) -> String { records.location(key.fileStem) }
+
+    package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
+        if let copy = copy(of: key) { return copy }
+        let lease = lease(key)
+        if let outage = lease?.outage { throw outage }
+        do throws(OIDCError) { try writePending(key) } catch {
+            // A refresh starts from the record on the server, so it does not use the local copy.
+            guard error.kind == .unreachable, lease == nil, let copy = try pendingSession(key) else {
+                throw error
+            }
+            return copy
+        }
+        // A damaged record of a grant without a user counts as missing; the next token replaces it.
+        let session = try records.session(key, orDamaged: !key.grant.needsUser)?.session
+        remember(session, key)
+        return session
+    }
+
+    package func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
+        remember(nil, session.key)
+        for _ in 0..<SharedSessionStore.writeLimit {
+            let stored = try records.session(session.key, orDamaged: replacingDamaged)
+            guard try records.write(session, replacing: stored, lifetime: lifetime(of: session)) else {
+                continue
+            }
+            return removePending(session.key)
+        }
+        throw .sharedStore(description, "the session keeps changing while it is saved")
+    }
+
+    package func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        remember(nil, session.key)
+        guard let lease = lease(session.key), lease.isPresenting else {
+            return try replaced(current, with: session)
+        }
+        return try replaceRefreshed(current, with: session, under: lease)
+    }
+
+    func replaced(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        for _ in 0..<SharedSessionStore.writeLimit {
+            let isMachine = !session.key.grant.needsUser
+            let stored = try records.session(session.key, orDamaged: isMachine)
+            // The answer to our own write may have been lost.
+            if let found = stored?.session, found == session { return true }
+            // The server removes the session of a grant without a user when it expires, so a missing one may
+            // be replaced.
+            guard isMachine && stored?.session == nil || stored?.session == current else { return false }
+            if try records.write(session, replacing: stored, lifetime: lifetime(of: session)) { return true }
+        }
+        return false
+    }
+
+    private static let writeLimit = 20
+
+    package func remove(_ key: SessionKey) throws(OIDCError) {
+        remember(nil, key)
+        try removeRecords(key.fileStem)
+        removePending(key)
+    }
+
+    /// Removes what the server has of a session. The removal is noted first, so a server that refuses to delete
+    /// something cannot bring the session back either.
+    private func removeRecords(_ stem: String) throws(OIDCError) {
+        records.noteRemoval(stem)
+        try engine.remove(SharedRecords.name(.session, stem))
+        try engine.remove(SharedRecords.name(.failure, stem))
+    }
+
+    package func all() throws(OIDCError) -> [StoredSession] {
+        let prefix = SharedRecords.name(.session, "")
+        var entries: [StoredSession] = []
+        var wasUnreachable = false
+        let deadline = MonotonicTime.now().adding(milliseconds: SharedListing.readingLimit.milliseconds)
+        for name in try engine.names(prefix).sorted() where !name.hasSuffix(SharedSessionStore.probe) {
+            let stem = String(name.dropFirst(prefix.utf8.count))
+            guard MonotonicTime.now() < deadline else {
+                // A server may name any number of sessions, and take its time with each.
+                let error = OIDCError.sharedStore(engine.description, "takes too long to list all sessions")
+                entries.append(
+                    StoredSession(name: stem, location: records.location(stem), content: .failure(error)))
+                break
+            }
+            do throws(OIDCError) {
+                let listed = try records.listed(stem)
+                wasUnreachable = false
+                guard let session = listed else { continue }
+                entries.append(
+                    StoredSession(name: stem, location: records.location(stem), content: .success(session)))
+            } catch {
+                // One answer may be nonsense because of its record; after two, the server is away.
+                let isAway = error.kind == .unreachable && wasUnreachable
+                guard !isAway, error.kind != .interrupted else { throw error }
+                wasUnreachable = error.kind == .unreachable
+                entries.append(
+                    StoredSession(name: stem, location: records.location(stem), content: .failure(error)))
+            }
+        }
+        return entries
+    }
+
+    package func remove(_ stored: StoredSession) throws(OIDCError) {
+        do throws(OIDCError) {
+            let key = try stored.content.get().key
+            remember(nil, key)
+            removePending(key)
+        } catch {
+            // A record that cannot be opened stays: machines with another key may have written it.
+            guard error.code == .oldRecord else { throw error }
+        }
+        try removeRecords(stored.name)
+    }
+
+    package func failure(of key: SessionKey) -> SharedFailure? {
+        guard var failure = records.failure(key)?.failure else { return nil }
+        // The clock of the machine that failed may be ahead of ours.
+        let now = records.now()
+        failure.time = min(failure.time, now)
+        failure.sharedAt = failure.sharedAt.map { min($0, now) }
+        return failure
+    }
+
+    package func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
+        guard let failure else {
+            try? engine.remove(SharedRecords.name(.failure, key.fileStem))
+            return
+        }
+        let stored = records.failure(key)
+        guard id == nil || stored?.failure.id == id else { return }
+        let current = try? engine.read(SharedRecords.name(.failure, key.fileStem))
+        try? records.write(failure, of: key, replacing: stored?.value ?? current)
+    }
+
+    package func probe(_ key: SessionKey) throws(OIDCError) {
+        _ = try records.keys()
+        _ = try records.session(key, orDamaged: true)
+        let lease = SharedLease("lease/\(key.fileStem)\(SharedSessionStore.probe)", engine, times)
+        guard try lease.acquire() else { return }
+        defer { lease.release() }
+        // The server may permit leases, but not records.
+        let name = SharedRecords.name(.session, key.fileStem + SharedSessionStore.probe)
+        _ = try engine.write(
+            name, Array("probe".utf8), replacing: try engine.read(name), lifetime: times.acquired)
+        try engine.remove(name)
+    }
+
+    private static let probe = ".probe"
+
+    package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
+        guard let lease = lease(key) else { return nil }
+        // Writes the record unchanged, so a server that refuses writes does so before the request.
+        if let stored = try records.session(key), let session = stored.session,
+            try !records.write(session, replacing: stored, lifetime: lifetime(of: session))
+        {
+            throw lease.lost()
+        }
+        try lease.present(now: runtime.now)
+        return nil
+    }
+
+    /// Checks the server and the key for `oidc doctor`.
+    package func health() throws(OIDCError) -> [HealthReport] {
+        let reports = try engine.health(now: records.now())
+        _ = try records.keys()
+        return reports
+    }
+
+    /// Checks that the keys can be read.
+    package func checkKeys() throws(OIDCError) { _ = try records.keys() }
+
+    /// Returns how long the server keeps the record: until its last token expires. Nil, without a limit, if a
+    /// user signed in, if there is a refresh token, or if a token does not expire.
+    private func lifetime(of session: Session) -> Duration? {
+        guard !session.key.grant.needsUser, session.tokens.refreshToken == nil else { return nil }
+        let ends = [session.tokens.access.expiresAt] + session.derived.map(\.access.expiresAt)
+        var last: Instant?
+        for end in ends {
+            guard let end else { return nil }
+            last = max(last ?? end, end)
+        }
+        guard let last else { return nil }
+        return .seconds(min(max(1, last.seconds(since: records.now())), 31_536_000))
+    }
+}

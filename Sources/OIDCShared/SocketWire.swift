@@ -1,0 +1,81 @@
+import CPlatform
+import OIDCCore
+import Posix
+
+/// A connection over TCP or to a socket file, without TLS.
+final class SocketWire: Wire {
+    private let descriptor: FileDescriptor
+
+    private init(_ descriptor: FileDescriptor) {
+        self.descriptor = descriptor
+    }
+
+    deinit { descriptor.close() }
+
+    static func connect(socket path: String, until deadline: MonotonicTime) throws(WireFault) -> SocketWire {
+        try SocketWire(opened(oidc_connect_unix(path))).connected(until: deadline)
+    }
+
+    static func connect(_ host: SharedStoreURL.Host, until deadline: MonotonicTime) throws(WireFault)
+        -> SocketWire
+    {
+        // `localhost` always means this machine, whatever a resolver says (RFC 8252 §8.3).
+        let addresses =
+            host.name == "localhost" ? ["127.0.0.1", "::1"] : HostLookup.addresses(of: host.name)
+        guard !addresses.isEmpty else { throw .broken("cannot resolve host \(host.name)") }
+        var last = WireFault.slow
+        for address in addresses {
+            do throws(WireFault) {
+                return try SocketWire(opened(oidc_connect_address(address, host.port))).connected(
+                    until: deadline)
+            } catch {
+                guard case .broken = error else { throw error }
+                last = error
+            }
+        }
+        throw last
+    }
+
+    private static func opened(_ result: Int32) throws(WireFault) -> FileDescriptor {
+        guard result >= 0 else { throw .broken(Errno(-result).description) }
+        return FileDescriptor(rawValue: result)
+    }
+
+    private func connected(until deadline: MonotonicTime) throws(WireFault) -> SocketWire {
+        try wait(.writing, until: deadline)
+        let code = oidc_connection_error(descriptor.rawValue)
+        guard code == 0 else { throw .broken(Errno(code).description) }
+        return self
+    }
+
+    private func wait(_ direction: Poll.Direction, until deadline: MonotonicTime) throws(WireFault) {
+        try WireWait.wait(for: descriptor.rawValue, direction, until: deadline)
+    }
+
+    func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            do throws(Errno) {
+                rest = rest.dropFirst(try LoopbackSocket.send(rest, to: descriptor))
+            } catch {
+                guard error == .wouldBlock else { throw .broken(error.description) }
+                try wait(.writing, until: deadline)
+            }
+        }
+    }
+
+    func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
+        while true {
+            try wait(.reading, until: deadline)
+            let bytes: [UInt8]
+            do throws(Errno) {
+                bytes = try descriptor.read()
+            } catch {
+                guard error == .wouldBlock else { throw .broken(error.description) }
+                continue
+            }
+            guard !bytes.isEmpty else { throw .broken("closed the connection") }
+            return bytes
+        }
+    }
+}

@@ -1,0 +1,51 @@
+package import OIDCCore
+package import Posix
+
+/// A sign-in on another device, with a code (RFC 8628).
+package struct DeviceSignIn {
+    package let flow: SignInFlow
+    package var notice: (SignInNotice) -> Void
+    package var deadline: MonotonicTime
+    /// Called every second; true ends the wait with an error of kind `interrupted`.
+    package var isCancelled: () -> Bool = { false }
+
+    package init(flow: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
+        self.flow = flow
+        self.deadline = deadline
+        self.notice = notice
+    }
+
+    /// Shows a code and waits until it is approved. `keep` stores the session.
+    package func run(
+        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> SignInFlow.Outcome {
+        var code = try DeviceCodeWait(flow.requestDeviceCode(), flow, deadline: deadline, notice: notice)
+        notice(.device(code.authorization))
+        while true {
+            try sleep(until: code.nextRequest, codeEnd: code.end)
+            switch try code.request(keep: keep) {
+            case .signedIn(let outcome): return outcome
+            case .ended(let error): throw error
+            case .pending: continue
+            }
+        }
+    }
+
+    /// Waits, and shows the remaining time until the code expires or the sign-in times out.
+    private func sleep(until moment: MonotonicTime, codeEnd: MonotonicTime) throws(OIDCError) {
+        let last = min(codeEnd, deadline)
+        let end = min(moment, last)
+        while MonotonicTime.now() < end {
+            let left = last.milliseconds(from: .now())
+            notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: nil))
+            Poll.sleep(until: min(end, MonotonicTime.now().adding(milliseconds: 1_000)))
+            try Interruption.throwIfPending()
+            guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .token) }
+        }
+        guard MonotonicTime.now() < deadline else { throw DeviceSignIn.late }
+    }
+
+    private static let late = OIDCError(
+        .timedOut, "timed out waiting for the sign-in",
+        hint: .advice(.allowMoreTime), stage: .deviceAuthorization)
+}

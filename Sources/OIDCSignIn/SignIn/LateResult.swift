@@ -1,0 +1,78 @@
+import CPlatform
+import LoopbackHTTP
+import OIDCCore
+import Posix
+
+/// The page with the result of a sign-in, for a browser that requests it after the command has ended: a
+/// detached process serves it at the listener's port for a few seconds.
+package struct LateResult {
+    let page: HTTPResponse
+    /// The path of the redirect URL.
+    let callback: String
+    let program: String?
+    let host: LoopbackAddress.Host
+    let port: UInt16
+
+    /// The name of the task for `DetachedProcess`.
+    package static let task = "result-page"
+    /// The time in milliseconds for which the page is served.
+    static let lifetime: Int64 = 10_000
+
+    /// Starts the process. The page is all that it knows of the sign-in.
+    func serve(at listeners: [FileDescriptor]) throws(Errno) {
+        guard let first = listeners.first, listeners.count <= 2 else { throw .badDescriptor }
+        try DetachedProcess(
+            task: LateResult.task, input: Array(json.compact.utf8), output: first,
+            errors: listeners.dropFirst().first
+        ).start()
+    }
+
+    /// Serves the page: the whole of the detached process. Returns its exit code.
+    package static func run() -> Int32 {
+        let descriptors = [FileDescriptor.standardOutput, .standardError].filter {
+            oidc_is_listener($0.rawValue) != 0
+        }
+        guard !descriptors.isEmpty, let input = DetachedProcess.begin(),
+            let json = try? JSONValue(parsing: input), let late = LateResult(json)
+        else { return 2 }
+        let server = LoopbackServer(
+            LoopbackListener(descriptors, late.host, port: late.port), identify: PeerOwner.identified)
+        server.finish(
+            showing: late.page, below: late.callback, program: late.program, milliseconds: lifetime)
+        return 0
+    }
+}
+
+extension LateResult {
+    private var json: JSONValue {
+        var members = JSONObject()
+        members["callback"] = .string(callback)
+        members["program"] = program.map { .string($0) }
+        members["host"] = .string(host.text)
+        members["port"] = JSONValue(Int64(port))
+        members["status"] = JSONValue(Int64(page.status))
+        members["headers"] = .array(
+            page.headers.fields.map { .array([.string($0.name), .string($0.value)]) })
+        members["body"] = .string(String(decoding: page.body, as: UTF8.self))
+        return .object(members)
+    }
+
+    private init?(_ json: JSONValue) {
+        guard let callback = json["callback"]?.string, let body = json["body"]?.string,
+            let host = [LoopbackAddress.Host.ipv4, .ipv6, .localhost].first(where: {
+                $0.text == json["host"]?.string
+            }), let port = json["port"]?.integer.flatMap({ UInt16(exactly: $0) }),
+            let status = json["status"]?.integer, (200..<600).contains(status)
+        else { return nil }
+        let fields = (json["headers"]?.array ?? []).compactMap { field -> (String, String)? in
+            guard let name = field.array?.first?.string, let value = field.array?.last?.string else {
+                return nil
+            }
+            return (name, value)
+        }
+        self.init(
+            page: HTTPResponse(
+                status: Int(status), headers: HTTPHeaders(fields), body: Array(body.utf8)),
+            callback: callback, program: json["program"]?.string, host: host, port: port)
+    }
+}

@@ -1,0 +1,298 @@
+package import OIDCCore
+
+/// Files that are replaced atomically and accessible only to this user.
+package enum AtomicFile {
+    static let sizeLimit = 4 << 20
+
+    /// The longest wait for another writer of the same file, whose write takes milliseconds. A signal does
+    /// not end the wait, as received data must be saved.
+    static let writersWait = Duration.seconds(10)
+
+    /// The content that overwrites a file that cannot be removed; `read` returns nil for it.
+    private static let removedContent = Array("null\n".utf8)
+
+    /// Returns the content of a file; nil if it does not exist. It takes one open, one fstat and one read.
+    package static func read(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> [UInt8]? {
+        guard let file = try open(name, in: directory) else { return nil }
+        let status = try FileFault.checking(try file.status())
+        guard status.kind == .regular else { throw .kind(status.kind) }
+        guard !status.isSomeoneElses else { throw .owner(status.owner) }
+        guard !status.isOpenToOthers else { throw .permissions(status.permissions) }
+        let content = try FileFault.checking(
+            try file.readAll(expected: Int(clamping: status.size), limit: sizeLimit))
+        guard let content else { throw .tooLarge }
+        return content == removedContent ? nil : content
+    }
+
+    private static func open(_ name: String, in directory: PrivateDirectory) throws(FileFault) -> OpenFile? {
+        do {
+            return try OpenFile(name, in: directory.file, for: .reading)
+        } catch {
+            if error.isAbsent { return nil }
+            if error.isDenied, let status = try? directory.file.status(of: name), status.kind == .regular,
+                !status.isSomeoneElses, status.permissions & 0o400 == 0
+            {
+                throw .unreadable(status.permissions)
+            }
+            throw FileFault(opening: name, in: directory, error)
+        }
+    }
+
+    /// Replaces a file: writes a temporary file, syncs it, renames it, and syncs the directory. Returns
+    /// whether the file was written.
+    ///
+    /// The temporary file has a fixed name and is locked while it is written, so a killed writer leaves at
+    /// most this one file, which the next writer reuses. `content` is called under that lock and may read the
+    /// current file. If it returns nil, the file stays unchanged.
+    @discardableResult
+    package static func write(
+        to name: String, temporary: String, in directory: PrivateDirectory, survivesPowerFailure: Bool = true,
+        _ content: () throws(OIDCError) -> [UInt8]?
+    ) throws(OIDCError) -> Bool {
+        var isWritten = false
+        try withTemporary(temporary, in: directory) { file throws(OIDCError) in
+            let bytes: [UInt8]?
+            do throws(OIDCError) { bytes = try Interruption.postponed(content) } catch {
+                removeIfEmpty(file, temporary, in: directory)
+                throw error
+            }
+            guard let bytes else { return removeIfEmpty(file, temporary, in: directory) }
+            try filling(file, temporary, in: directory) { () throws(Errno) in
+                try file.write(bytes)
+                if survivesPowerFailure { try file.synchronize() }
+                try directory.file.rename(temporary, to: name)
+            }
+            isWritten = true
+        }
+        guard survivesPowerFailure, isWritten else { return isWritten }
+        do {
+            try directory.file.synchronize()
+        } catch {
+            guard error.isUnsupported else { throw .store(DisplayText.clean(directory.path), error) }
+        }
+        return true
+    }
+
+    /// Reserves disk space for a file: writes `byteCount` bytes to the file `reservation` and removes its name.
+    /// The space and the inode are freed when the returned lock is released, even if the process is killed.
+    ///
+    /// The name is not that of a writer's temporary file: one that a killed refresh left may be the only copy
+    /// of the new refresh token, and a reservation is made without the session's lock.
+    package static func reserve(
+        _ reservation: String, in directory: PrivateDirectory, byteCount: Int,
+        survivesPowerFailure: Bool = true
+    ) throws(OIDCError) -> FileLock {
+        try withTemporary(reservation, in: directory) { file throws(OIDCError) in
+            try filling(file, reservation, in: directory) { () throws(Errno) in
+                try file.write(Array(repeating: .space, count: byteCount))
+                if survivesPowerFailure { try file.synchronize() }
+                // A logout removes the name too.
+                do throws(Errno) { try directory.file.remove(reservation) } catch {
+                    guard error.isAbsent else { throw error }
+                }
+            }
+        }
+    }
+
+    /// Removes a file and its temporary file, under the writers' lock if possible; if the directory is not
+    /// writable, overwrites them. Returns false if the file does not exist.
+    package static func remove(
+        _ name: String, temporary: String, in directory: PrivateDirectory
+    ) throws(OIDCError) -> Bool {
+        let wait = LockWait(limit: writersWait, isCancelled: { false })
+        let lock = try? FileLock.acquire(temporary, in: directory, wait, noun: "file")
+        defer {
+            if let lock {
+                do throws(Errno) { try directory.file.remove(temporary) } catch { try? lock.file.makeEmpty() }
+            }
+        }
+        do {
+            try directory.file.remove(name)
+            return true
+        } catch {
+            if error.isAbsent { return false }
+            if error.isDenied, overwrite(name, in: directory) { return true }
+            throw FileFault(opening: name, in: directory, error).storeError(
+                directory.path(of: name), noun: "file")
+        }
+    }
+
+    /// Overwrites a file with `removedContent`. Returns whether that succeeded.
+    private static func overwrite(_ name: String, in directory: PrivateDirectory) -> Bool {
+        do throws(Errno) {
+            let file = try OpenFile(name, in: directory.file, for: .changing)
+            let status = try file.status()
+            guard status.kind == .regular, !status.isSomeoneElses else { return false }
+            try file.makeEmpty()
+            try file.write(removedContent)
+            try file.synchronize()
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// Runs `body` with the locked temporary file and returns the lock. Only the lock's holder may change,
+    /// rename or remove the file.
+    @discardableResult
+    private static func withTemporary(
+        _ temporary: String, in directory: PrivateDirectory,
+        _ body: (borrowing OpenFile) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> FileLock {
+        let wait = LockWait(limit: writersWait, isCancelled: { false })
+        let lock = try FileLock.acquire(temporary, in: directory, wait, noun: "file")
+        try body(lock.file)
+        return lock
+    }
+
+    /// Empties the temporary file and runs `body`; if that fails, removes the file, which contains nothing of
+    /// value any more.
+    private static func filling(
+        _ file: borrowing OpenFile, _ temporary: String, in directory: PrivateDirectory,
+        _ body: () throws(Errno) -> Void
+    ) throws(OIDCError) {
+        do throws(Errno) {
+            try file.makeEmpty()
+            try body()
+        } catch {
+            try? directory.file.remove(temporary)
+            throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
+        }
+    }
+
+    /// Removes a temporary file that was not written to. One with content was left by a killed writer and is
+    /// for its adopter.
+    private static func removeIfEmpty(
+        _ file: borrowing OpenFile, _ temporary: String, in directory: PrivateDirectory
+    ) {
+        guard let status = try? file.status(), status.size == 0 else { return }
+        try? directory.file.remove(temporary)
+    }
+}
+
+/// The temporary files that killed writers leave. All writers of a session's file use the same one, so a
+/// leftover contains what was written last.
+extension AtomicFile {
+    /// Completes the write of a killed process: renames its temporary file to `name` if `isSuccessor` returns
+    /// true.
+    ///
+    /// The temporary file must certainly be ours: a regular file of this user with mode 0600, not empty, not
+    /// older than the file it replaces, and not locked by a running writer, which renames it itself.
+    package static func adopt(
+        _ temporary: String, as name: String, in directory: PrivateDirectory,
+        if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool
+    ) {
+        guard let status = try? directory.file.status(of: temporary), status.kind == .regular,
+            !status.isSomeoneElses, status.permissions == 0o600, status.size > 0,
+            let current = try? directory.file.status(of: name), !status.isOlder(than: current),
+            let stored = (try? read(name, in: directory)) ?? nil
+        else { return }
+        do throws(FileFault) {
+            let file = try FileFault.checking(try OpenFile(temporary, in: directory.file, for: .changing))
+            guard let lock = try FileLock.take(file, temporary, in: directory),
+                let leftover = try FileFault.checking(
+                    try lock.file.readAll(expected: Int(clamping: status.size), limit: sizeLimit)),
+                isSuccessor(stored, leftover)
+            else { return }
+            try FileFault.checking(try lock.file.synchronize())
+            try FileFault.checking(try directory.file.rename(temporary, to: name))
+            try FileFault.checking(try directory.file.synchronize())
+        } catch {
+            // The leftover stays; the next writer reuses it.
+        }
+    }
+
+    /// Waits for a running writer, then removes the leftover and returns its content. Returns nil if there is
+    /// none, or if `isMeant` returns false for it.
+    package static func takeLeftover(
+        _ temporary: String, in directory: PrivateDirectory, if isMeant: ([UInt8]) -> Bool
+    ) throws(OIDCError) -> [UInt8]? {
+        guard (try? directory.file.status(of: temporary)) != nil else { return nil }
+        let lock = try FileLock.acquire(
+            temporary, in: directory, LockWait(limit: writersWait, isCancelled: { false }), noun: "file")
+        defer { withExtendedLifetime(lock) {} }
+        let content = (try? lock.file.readAll(expected: 0, limit: sizeLimit)) ?? nil
+        guard isMeant(content ?? []) else { return nil }
+        do {
+            try directory.file.remove(temporary)
+        } catch {
+            guard !error.isAbsent else { return content }
+            do throws(Errno) { try lock.file.makeEmpty() } catch {
+                throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
+            }
+        }
+        return content
+    }
+}
+
+/// The reason why a file is not used.
+package enum FileFault: Error, Hashable, Sendable {
+    case kind(FileStatus.Kind)
+    case owner(UInt32)
+    case permissions(UInt32)
+    case unreadable(UInt32)
+    case tooLarge
+    case system(Errno)
+
+    /// Creates the fault of a file that could not be opened: its kind if it is not a regular file, else the
+    /// error.
+    init(opening name: String, in directory: PrivateDirectory, _ error: Errno) {
+        let kind = (try? directory.file.status(of: name))?.kind
+        self = if let kind, kind != .regular { .kind(kind) } else { .system(error) }
+    }
+
+    static func checking<Value: ~Copyable>(
+        _ operation: @autoclosure () throws(Errno) -> Value
+    ) throws(FileFault) -> Value {
+        do { return try operation() } catch { throw .system(error) }
+    }
+
+    /// Returns the fault as an error with a hint.
+    package func storeError(_ path: String, noun: String) -> OIDCError {
+        let subject = "the \(noun) \(DisplayText.clean(path))"
+        let word = ShellWord.quoted(path)
+        switch self {
+        case .kind(let kind):
+            return .store(
+                "\(subject) is \(kind.rawValue), expected a regular file",
+                hint: "move it away: mv \(word) \(word).old")
+        case .owner(let owner):
+            return .store(
+                "\(subject) belongs to another user (id \(owner), this is \(FileStatus.currentUser))",
+                hint: "let its owner give it away (chown \(FileStatus.currentUser) \(word)), or remove it")
+        case .permissions(let permissions):
+            return .store(
+                "\(subject) is open to others: expected mode 0600, found"
+                    + " \(PrivateDirectory.octal(permissions))",
+                hint: "chmod 600 \(word)")
+        case .unreadable(let permissions):
+            return .store(
+                "\(subject) is not readable: expected mode 0600, found \(PrivateDirectory.octal(permissions))",
+                hint: "chmod 600 \(word)")
+        case .tooLarge:
+            return .damagedFile("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB")
+        case .system(let error):
+            return .store(subject, error)
+        }
+    }
+}
+
+/// File descriptors that are reserved while a refresh token is redeemed, so its successor can be stored even
+/// if the process has used up all others.
+package final class DescriptorReserve {
+    private final class ReservedDescriptor {
+        let file: OpenFile
+
+        init() throws(Errno) { file = try OpenFile("/dev/null", for: .reading) }
+    }
+
+    private let descriptors: [ReservedDescriptor]
+
+    package init() throws(OIDCError) {
+        do throws(Errno) {
+            descriptors = try (0..<4).map { _ throws(Errno) in try ReservedDescriptor() }
+        } catch {
+            throw .store("cannot open another file", error)
+        }
+    }
+}

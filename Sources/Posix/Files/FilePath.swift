@@ -1,0 +1,63 @@
+import OIDCCore
+
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+/// Operations on paths.
+package enum FilePath {
+    /// Returns a path relative to a directory; an absolute one is unchanged.
+    package static func join(_ directory: String, _ path: String) -> String {
+        path.hasPrefix("/") ? path : directory == "/" ? "/\(path)" : "\(directory)/\(path)"
+    }
+
+    /// Returns a path without final slashes, as the system follows a symbolic link before a slash.
+    package static func trimmed(_ path: String) -> String {
+        var bytes = Array(path.utf8)[...]
+        while bytes.count > 1, bytes.last == .slash { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Splits a path into directory and name.
+    package static func split(_ path: String) -> (directory: String, name: String) {
+        guard let slash = path.utf8.lastIndex(of: .slash) else { return (".", path) }
+        let name = String(path[path.utf8.index(after: slash)...])
+        return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
+    }
+
+    /// Returns false if a parent in the path is not a directory, so the path cannot exist.
+    package static func isPossible(_ path: String) -> Bool {
+        do { _ = try status(path) } catch { return error != .notADirectory }
+        return true
+    }
+
+    package static func status(_ path: String) throws(Errno) -> FileStatus {
+        var raw = stat()
+        _ = try Errno.check { lstat(path, &raw) }
+        return FileStatus(raw)
+    }
+
+    /// Returns the path that a symbolic link contains; nil if it cannot be read.
+    static func target(ofLink path: String) -> String? {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
+            guard let start = buffer.baseAddress, case let count = readlink(path, start, buffer.count),
+                count > 0, count < buffer.count
+            else { return nil }
+            return String(decoding: buffer[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+
+    static func createDirectory(_ path: String) throws(Errno) {
+        _ = try Errno.check { mkdir(path, 0o700) }
+    }
+
+    package static func remove(_ path: String) throws(Errno) {
+        _ = try Errno.check { unlink(path) }
+    }
+
+    static func setPermissions(_ path: String, _ permissions: UInt32) throws(Errno) {
+        _ = try Errno.check { chmod(path, mode_t(permissions)) }
+    }
+}

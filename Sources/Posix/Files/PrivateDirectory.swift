@@ -1,0 +1,138 @@
+package import OIDCCore
+
+/// An open directory that only this user can access. Files in it are used relative to its descriptor, so
+/// another directory cannot be substituted (CWE-59, CWE-377).
+package final class PrivateDirectory: Sendable {
+    let path: String
+    package let file: OpenFile
+
+    private init(path: String, file: consuming OpenFile) {
+        self.path = path
+        self.file = file
+    }
+
+    /// Opens a directory; returns nil if it does not exist. Throws for a symbolic link, another owner, or a
+    /// mode that gives others access.
+    package static func open(_ path: String) throws(OIDCError) -> PrivateDirectory? {
+        let path = FilePath.trimmed(path)
+        let directory: PrivateDirectory
+        do {
+            directory = PrivateDirectory(path: path, file: try OpenFile(path, for: .directory))
+        } catch {
+            if error.isAbsent { return nil }
+            throw storeError(path, error)
+        }
+        try directory.check()
+        return directory
+    }
+
+    /// Opens a directory; creates it and its parents with mode 0700 if necessary, regardless of the umask.
+    package static func create(_ path: String) throws(OIDCError) -> PrivateDirectory {
+        let path = FilePath.trimmed(path)
+        if let directory = try open(path) { return directory }
+        do {
+            try makeWithParents(path)
+        } catch {
+            throw storeError(path, error)
+        }
+        guard let directory = try open(path) else {
+            throw .store("the directory \(DisplayText.clean(path)) was removed while it was made")
+        }
+        return directory
+    }
+
+    /// Opens a directory that others may enter, such as that of the configuration file; creates it if
+    /// necessary.
+    static func shared(_ path: String) throws(OIDCError) -> PrivateDirectory {
+        do throws(Errno) {
+            if (try? FilePath.status(path)) == nil { try makeWithParents(path) }
+            return PrivateDirectory(path: path, file: try OpenFile(path, for: .sharedDirectory))
+        } catch {
+            throw .store("the directory \(DisplayText.clean(path))", error)
+        }
+    }
+
+    func path(of name: String) -> String { FilePath.join(path, name) }
+
+    private func check() throws(OIDCError) {
+        let status: FileStatus
+        do { status = try file.status() } catch { throw PrivateDirectory.storeError(path, error) }
+        let name = DisplayText.clean(path)
+        guard !status.isSomeoneElses else {
+            throw .store(
+                "the directory \(name) belongs to another user (id \(status.owner), this is"
+                    + " \(FileStatus.currentUser))",
+                hint: .advice(.useOwnDirectory))
+        }
+        guard !status.isOpenToOthers else {
+            throw .store(
+                "the directory \(name) is open to others: expected mode 0700, found"
+                    + " \(PrivateDirectory.octal(status.permissions))",
+                hint: isForOthers(status)
+                    ? .advice(.useOwnDirectory) : .text("chmod 700 \(ShellWord.quoted(path))"))
+        }
+    }
+
+    /// Returns whether other users or programs probably need the directory, so `chmod 700` would lock them
+    /// out.
+    ///
+    /// That is assumed of a directory with the sticky bit, such as `/tmp`, and of one that has files but no
+    /// sessions, such as `/etc`.
+    private func isForOthers(_ status: FileStatus) -> Bool {
+        guard status.permissions & 0o1000 == 0, let names = try? file.names() else { return true }
+        return !names.isEmpty && !names.contains { $0.hasSuffix(".json") || $0 == "resources" }
+    }
+
+    /// Creates a directory and its parents with mode 0700, as the XDG specification requires, regardless of
+    /// the umask.
+    private static func makeWithParents(_ path: String) throws(Errno) {
+        do {
+            try FilePath.createDirectory(path)
+        } catch {
+            if error.isExisting { return }
+            guard error.isAbsent, let slash = path.utf8.lastIndex(of: .slash), slash != path.startIndex else {
+                throw error
+            }
+            try makeWithParents(String(path[..<slash]))
+            do {
+                try FilePath.createDirectory(path)
+            } catch {
+                if error.isExisting { return }
+                throw error
+            }
+        }
+        let status = try FilePath.status(path)
+        if status.kind == .directory, status.permissions & 0o700 != 0o700 {
+            try FilePath.setPermissions(path, 0o700)
+        }
+    }
+
+    private static func storeError(_ path: String, _ error: Errno) -> OIDCError {
+        let name = DisplayText.clean(path)
+        let kind = (try? FilePath.status(path))?.kind
+        if kind == .symbolicLink {
+            return .store(
+                "\(name) is a symbolic link, expected a directory",
+                hint: .advice(.useRealDirectory))
+        }
+        if let kind, kind != .directory {
+            return .store(
+                "\(name) is \(kind.rawValue), expected a directory",
+                hint: .advice(.moveDirectoryAway))
+        }
+        if error.isDenied, let status = try? FilePath.status(path), !status.isSomeoneElses,
+            status.permissions & 0o500 != 0o500
+        {
+            return .store(
+                "the directory \(name): \(error)", hint: "chmod 700 \(ShellWord.quoted(path))")
+        }
+        var storeError = OIDCError.store("the directory \(name)", error)
+        storeError.hint = storeError.hint ?? .advice(.useWritableDirectory)
+        return storeError
+    }
+
+    static func octal(_ permissions: UInt32) -> String {
+        let digits = String(permissions & 0o7777, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - digits.utf8.count)) + digits
+    }
+}

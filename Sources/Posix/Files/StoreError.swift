@@ -1,0 +1,31 @@
+package import OIDCCore
+
+extension OIDCError {
+    /// Returns an error of kind `failed` about the store.
+    package static func store(_ message: String, hint: Hint? = nil) -> OIDCError {
+        OIDCError(.failed, message, hint: hint, stage: .store)
+    }
+
+    /// Returns the error of a session file that cannot be used. A sign-in replaces it.
+    package static func damagedFile(_ message: String) -> OIDCError {
+        OIDCError(.loginRequired, message, hint: .signIn, stage: .store, code: .damagedSession)
+    }
+
+    /// Returns the error of a failed file operation; `subject` names the file.
+    package static func store(_ subject: String, _ error: Errno) -> OIDCError {
+        if let hint = error.shortageHint { return .store("\(subject): \(error)", hint: hint) }
+        if error.isFull {
+            return .store(
+                "\(subject): \(error)", hint: .advice(.freeSpace))
+        }
+        if error.isReadOnly || error.isDenied {
+            return .store(
+                "\(subject): \(error)", hint: .advice(.useWritableDirectory))
+        }
+        if error == .notADirectory {
+            return .store(
+                "\(subject): a part of this path is not a directory", hint: .advice(.correctDirectory))
+        }
+        return .store("\(subject): \(error)")
+    }
+}
