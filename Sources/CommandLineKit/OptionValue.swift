@@ -27,8 +27,11 @@ extension UsageError {
     ) -> UsageError {
         // An operand such as `bash|zsh|fish` already lists its words as its name.
         let beginning = name.utf8.contains(UInt8(ascii: "|")) ? "expected" : "\(name) takes"
-        let nearest = Nearest.match(argument, among: words).map { ", did you mean \($0)?" } ?? ""
-        return UsageError("\(beginning) \(expected), not \(quoted(argument))" + nearest)
+        let nearest = Nearest.match(argument, among: words)
+        return UsageError(
+            "\(beginning) \(expected), not \(quoted(argument))"
+                + (nearest.map { ", did you mean \($0)?" } ?? ""),
+            misspelling: nearest.map { Misspelling(typed: argument, meant: $0) })
     }
 }
 

@@ -63,7 +63,7 @@ extension Program {
             let option = "--" + word.drop { $0 == "–" || $0 == "—" }
             throw UsageError(
                 "\(UsageError.quoted(word)) starts with a long dash, did you mean \(option)?",
-                hint: route.hint)
+                hint: route.hint, misspelling: UsageError.Misspelling(typed: word, meant: option))
         }
         return .run(command, path: Array(route.path.dropFirst()))
     }
@@ -106,6 +106,7 @@ extension Program {
                 let full = (route.path.dropFirst() + [option]).joined(separator: " ")
                 let others = otherNames()
                 fault.hint = others[full] ?? others[option]
+                if fault.hint != nil { fault.misspelling = nil }
             }
             throw fault.hinting(route.hint)
         }
@@ -132,6 +133,9 @@ extension Program {
             return UsageError(
                 "unknown command or topic \(UsageError.quoted(word)), did you mean \(topic)?",
                 hint: "\(name) help \(topic)")
+        }
+        if route.type == nil, self.topics.contains(word) {
+            return UsageError(message, hint: "\(name) help \(word)")
         }
         if route.type == nil,
             let parent = sections.flatMap(\.commands).first(where: { find(word, below: $0) != nil })

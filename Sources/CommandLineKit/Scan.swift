@@ -63,7 +63,7 @@ struct Scan {
         let attached = equals.map { String(word[word.utf8.index(after: $0)...]) }
         guard let index = table.firstIndex(where: { $0.name == name }) else {
             if fault == nil { unknownOption = name }
-            return note("unknown option \(UsageError.quoted(name))\(context)" + Self.suggestion(name, table))
+            return noteUnknown(name, meaning: name, table)
         }
         if table[index].valueName != nil {
             takeValue(index, attached, &rest, table)
@@ -91,9 +91,7 @@ struct Scan {
             // An option with one dash too few, such as `-header`, must not print the help.
             guard table[index].role == .ordinary || letters.isEmpty else {
                 if fault == nil { unknownOption = word }
-                return note(
-                    "unknown option \(UsageError.quoted(word))\(context)" + Self.suggestion("-" + word, table)
-                )
+                return noteUnknown(word, meaning: "-" + word, table)
             }
             raise(index, table)
         }
@@ -136,12 +134,19 @@ struct Scan {
         }
     }
 
-    private mutating func note(_ message: String) {
-        if fault == nil { fault = UsageError(message) }
+    private mutating func note(_ message: String, _ misspelling: UsageError.Misspelling? = nil) {
+        if fault == nil { fault = UsageError(message, misspelling: misspelling) }
     }
 
-    private static func suggestion(_ name: String, _ table: [OptionDescription]) -> String {
+    /// Notes an unknown option, and the option with the name nearest to `name`.
+    private mutating func noteUnknown(
+        _ word: String, meaning name: String, _ table: [OptionDescription]
+    ) {
         let names = table.filter { !$0.isHidden }.map { String($0.name.dropFirst(2)) }
-        return Nearest.match(String(name.dropFirst(2)), among: names).map { ", did you mean --\($0)?" } ?? ""
+        let nearest = Nearest.match(String(name.dropFirst(2)), among: names).map { "--\($0)" }
+        note(
+            "unknown option \(UsageError.quoted(word))\(context)"
+                + (nearest.map { ", did you mean \($0)?" } ?? ""),
+            nearest.map { UsageError.Misspelling(typed: word, meant: $0) })
     }
 }

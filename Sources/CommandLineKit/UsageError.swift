@@ -3,10 +3,37 @@ package struct UsageError: Error, Equatable {
     package let message: String
     /// A command to type or one plain sentence, shown after `try: `.
     package var hint: String?
+    /// The misspelled option or value, if a known one is similar.
+    package var misspelling: Misspelling?
 
-    package init(_ message: String, hint: String? = nil) {
+    package init(_ message: String, hint: String? = nil, misspelling: Misspelling? = nil) {
         self.message = message
         self.hint = hint
+        self.misspelling = misspelling
+    }
+
+    /// An option or a value that is not known, and the known one that is similar.
+    package struct Misspelling: Equatable, Sendable {
+        package let typed: String
+        let meant: String
+
+        /// Returns the command line with the word replaced; nil if it is not a word of its own.
+        package func corrected(_ words: [String]) -> [String]? {
+            for (index, word) in words.enumerated() {
+                var words = words
+                if word == typed {
+                    words[index] = meant
+                } else if word.hasPrefix("\(typed)=") {
+                    words[index] = meant + word.dropFirst(typed.count)
+                } else if word.hasPrefix("--"), word.hasSuffix("=\(typed)") {
+                    words[index] = word.dropLast(typed.count) + meant
+                } else {
+                    continue
+                }
+                return words
+            }
+            return nil
+        }
     }
 
     /// Quotes an argument for a message, without control characters. A long argument is left out, as it may
@@ -20,7 +47,7 @@ package struct UsageError: Error, Equatable {
     }
 
     func hinting(_ hint: String) -> UsageError {
-        UsageError(message, hint: self.hint ?? hint)
+        UsageError(message, hint: self.hint ?? hint, misspelling: misspelling)
     }
 }
 

@@ -63,4 +63,10 @@ extension OIDCError {
     init(_ error: UsageError) {
         self = .usage(error.message, hint: error.hint)
     }
+
+    /// Creates the error with the command line to type instead as its hint, if only one word is misspelled.
+    init(_ error: UsageError, correcting words: [String]) {
+        self = .usage(
+            error.message, hint: TypedLine(words: words).correcting(error.misspelling) ?? error.hint)
+    }
 }

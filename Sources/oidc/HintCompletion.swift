@@ -10,10 +10,12 @@ struct HintCompletion: Sendable {
     private let given: Set<String>
     private let environment: Variables
     private let session: CommandLineSession
+    private let line: TypedLine
 
     init(_ common: CommonOptions, words: [String] = [], environment: Variables = [:]) {
         self.common = common
         self.environment = environment
+        line = TypedLine(words: words)
         session = CommandLineSession(common, words: words, environment: environment)
         let options = (try? ProviderOptions.lenient(words).entries())?.map(\.setting) ?? []
         let variables = environment.names(startingWith: "OIDC_")
@@ -37,10 +39,10 @@ struct HintCompletion: Sendable {
     /// Adds the options of the command line to each command in the hint. A change of a profile that is not in
     /// effect becomes `--set`.
     ///
-    /// A hint that is only an option becomes a sentence.
+    /// A hint that is only an option becomes the command line with it, or else a sentence.
     func completed(_ hint: String) -> String {
         let hint = commandsCompleted(withOptions(hint))
-        return hint.hasPrefix("-") ? "give \(hint)" : hint
+        return hint.hasPrefix("-") ? line.adding(hint) ?? "give \(hint)" : hint
     }
 
     private static let change = "oidc config set"

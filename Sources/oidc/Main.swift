@@ -50,7 +50,9 @@ struct Main {
     private static func invoke(_ words: [String]) throws(OIDCError) -> Int32 {
         try Interruption.install()
         let invocation: Invocation
-        do { invocation = try Program.oidc.parse(words) } catch { throw OIDCError(error) }
+        do { invocation = try Program.oidc.parse(words) } catch {
+            throw OIDCError(error, correcting: words)
+        }
         switch invocation {
         case .help(let text, let path):
             let isJSON = CommonOptions.lenient(words).output == .json

@@ -1,5 +1,6 @@
-import CommandLineKit
 import Testing
+
+@testable import CommandLineKit
 
 /// The rules for reading a command line.
 @Suite("the parser")
@@ -84,7 +85,8 @@ struct ParserTests {
         #expect(try ShipCommand.parse(["--via", "sea"])?.way == "sea")
         #expect(
             throws: UsageError(
-                "--via takes air or sea, not 'see', did you mean sea?", hint: "toy help ship")
+                "--via takes air or sea, not 'see', did you mean sea?", hint: "toy help ship",
+                misspelling: UsageError.Misspelling(typed: "see", meant: "sea"))
         ) { try ShipCommand.parse(["--via", "see"]) }
     }
 

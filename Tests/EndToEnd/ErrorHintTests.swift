@@ -36,7 +36,7 @@ struct ErrorHintTests {
         Slip(
             arguments: ["token", "--config", String(repeating: "a", count: 700)],
             hint: "check the path in --config or OIDC_CONFIG"),
-        Slip(arguments: ["token"], hint: "oidc config init --issuer URL --client-id ID"),
+        Slip(arguments: ["token"], hint: "oidc login"),
         Slip(
             arguments: [
                 "config", "init", "-p", "a\nb", "--issuer", "https://127.0.0.1:9", "--client-id", "x",
@@ -234,7 +234,7 @@ struct ErrorHintTests {
         let empty = try program.run("status", "--all")
         #expect(empty.status == 3, "\(empty)")
         #expect(
-            empty.errorOutput.hasSuffix("try: oidc config init --issuer URL --client-id ID\n"), "\(empty)")
+            empty.errorOutput.hasSuffix("try: oidc login\n"), "\(empty)")
         #expect(try program.run("config", "set", "scope=openid").status == 0)
         let line = "try: oidc config set -p default issuer=URL"
         for words in [["token"], ["status", "--all"], ["userinfo"], ["doctor"]] {

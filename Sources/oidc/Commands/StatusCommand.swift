@@ -55,7 +55,7 @@ struct StatusCommand: RunnableCommand {
                 throw OIDCError(
                     .loginRequired,
                     "nobody is signed in, and no provider is set (a resource needs none: oidc login URL)",
-                    hint: hasProfiles ? "oidc login URL" : "oidc config init", stage: .token)
+                    hint: hasProfiles ? "oidc login URL" : "oidc login", stage: .token)
             }
         }
         return try showOne(provider, context)

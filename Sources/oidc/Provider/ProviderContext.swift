@@ -139,7 +139,10 @@ final class ProviderContext: Sendable {
 
     /// The command that sets a provider, in a new profile or in the profile in use.
     var setUpLine: String {
-        guard let profile = settings.profile else { return "oidc config init --issuer URL --client-id ID" }
+        guard let profile = settings.profile else {
+            return settings.token.grant.needsUser
+                ? "oidc login" : "oidc config init --issuer URL --client-id ID"
+        }
         return "oidc config set -p \(ShellWord.quoted(profile)) issuer=URL"
             + (settings.client.id == nil ? " client_id=ID" : "")
     }

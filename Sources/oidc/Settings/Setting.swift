@@ -74,6 +74,14 @@ enum SettingKind: Sendable {
 
     var isSecret: Bool { if case .secret = self { true } else { false } }
 
+    /// Whether a value may hold a secret: extra parameters and commands may, too.
+    var mayBeSecret: Bool {
+        switch self {
+        case .secret, .parameters, .command: true
+        default: false
+        }
+    }
+
     /// The text after "expected" in messages.
     var expectation: String {
         switch self {

@@ -42,6 +42,19 @@ struct Mistake: CustomTestStringConvertible, Sendable {
     static let all = commands + words + settings
 
     static let commands: [Mistake] = [
+        Mistake(
+            "login --client_id x", "unknown option '--client_id', did you mean --client-id?",
+            "oidc login --client-id x"),
+        Mistake(
+            "login --isuer=https://127.0.0.1:9/a --client-id 'a b'", "did you mean --issuer?",
+            "oidc login --issuer=https://127.0.0.1:9/a --client-id 'a b'"),
+        // No secret is repeated, and no line that would be refused again.
+        Mistake("login --isuer x --set client_secret=s", "did you mean --issuer?", "oidc help login"),
+        Mistake("request --alow-origin x https://a.example?code=s", "--allow-origin?", "oidc help request"),
+        Mistake("request -H 'X-Key: s' https://a.example --includ", "--include?", "oidc help request"),
+        Mistake("login --client-key s", "did you mean --client-id?", "oidc help login"),
+        Mistake("login --isuer x --nosuch", "did you mean --issuer?", "oidc help login"),
+        Mistake("exit-codes", "unknown command 'exit-codes'", "oidc help exit-codes"),
         Mistake("nonsense", "unknown command 'nonsense'", "oidc --help"),
         Mistake("logn", "unknown command 'logn', did you mean oidc login?", "oidc login"),
         Mistake("auth login", "unknown command 'auth'", "oidc login"),
@@ -131,10 +144,10 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("request ftp://x/", "\"ftp://x/\" is not an http or https URL", "oidc help request"),
         Mistake(
             "token --issuer 127.0.0.1:1 --client-id x", "expected an https URL",
-            "give --issuer http://127.0.0.1:1"
+            "oidc token --issuer http://127.0.0.1:1 --client-id x"
         ),
         Mistake("-x", "unknown option '-x' before the command", "oidc --help"),
-        Mistake("token -header", "unknown option '-header', did you mean --header?", "oidc help token"),
+        Mistake("token -header", "unknown option '-header', did you mean --header?", "oidc token --header"),
         Mistake(
             "config init -p new http://127.0.0.1:1/r --client-id my-cli", "found the URL",
             "oidc config init -p new --issuer http://127.0.0.1:1/r --client-id my-cli"),
@@ -149,7 +162,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("''", "unknown command ''", "oidc --help"),
         Mistake(
             "login --flow devise", "--flow takes auto, browser, device or paste, not 'devise', did you",
-            "oidc help login"),
+            "oidc login --flow device"),
         Mistake(
             "login --prompt nonsense",
             "--prompt takes none, login, consent, select_account, create or off, not",
@@ -170,7 +183,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "config init gogle", "unknown provider \"gogle\", did you mean google?", "oidc help google"),
         Mistake(
             "token --issuer https:/login.example.com --client-id x", "expected an https URL",
-            "give --issuer https://login.example.com"),
+            "oidc token --issuer https://login.example.com --client-id x"),
         Mistake("login --port 0", "--port takes a whole number from 1 to 65535, not '0'", "oidc help login"),
         Mistake(
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),
@@ -182,7 +195,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "login --no-browser --flow device", "--no-browser requires --flow browser, not device",
             "oidc help login"),
-        Mistake("login --prot 1", "unknown option '--prot', did you mean --port?", "oidc help login"),
+        Mistake("login --prot 1", "unknown option '--prot', did you mean --port?", "oidc login --port 1"),
         Mistake("login --port 1 --port 2", "--port is given twice", "oidc help login"),
         Mistake("token --type refresh", "--type takes access or id, not 'refresh'", "oidc help token"),
         Mistake(
@@ -199,7 +212,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake(
             "token --grant client_credential",
             "--grant takes authorization_code, client_credentials, token_exchange, jwt_bearer or id_jag, not 'client_credential', did you mean client_credentials?",
-            "oidc help token"),
+            "oidc token --grant client_credentials"),
         Mistake("token --client-secret x", "unknown option '--client-secret'", "set client_secret_file"),
         Mistake(
             "token --type id --grant client_credentials", "grant client_credentials gives no ID token",
@@ -209,7 +222,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "if the cluster accepts access tokens, give --type access"),
         Mistake("token --config ''", "--config is empty", "give it the path of a file, or leave it out"),
         Mistake("config path --config ''", "--config is empty", "give it the path of a file"),
-        Mistake("status --al", "unknown option '--al', did you mean --all?", "oidc help status"),
+        Mistake("status --al", "unknown option '--al', did you mean --all?", "oidc status --all"),
         Mistake(
             "logout --local --browser", "--local and --browser cannot be used together", "oidc help logout"),
         Mistake("logout --timeout 3", "--timeout requires --browser", "oidc help logout"),
@@ -233,7 +246,8 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("LOGIN", "unknown command 'LOGIN', did you mean oidc login?", "oidc login"),
         Mistake("help providers google", "unexpected argument 'google'", "oidc help providers"),
         Mistake(
-            "login –flow device", "'–flow' starts with a long dash, did you mean --flow?", "oidc help login"),
+            "login –flow device", "'–flow' starts with a long dash, did you mean --flow?",
+            "oidc login --flow device"),
         Mistake("login --headless", "unknown option '--headless'", "oidc login --no-browser"),
         Mistake(
             "login --flow device --port 1", "--port is for a redirect, and --flow device has none",
@@ -285,7 +299,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("revoke eyJhbGci", "a token is not taken from the command line", "oidc revoke - < FILE"),
         Mistake(
             "revoke --refresh", "unknown option '--refresh', did you mean --refresh-token?",
-            "oidc help revoke"),
+            "oidc revoke --refresh-token"),
         Mistake("exchange", "--pending FILE is needed", "(umask 077; oidc authorize-url > pending.json)"),
         Mistake(
             "exchange --pending none", "--pending: none cannot be read: there is no such file",

@@ -27,7 +27,7 @@ extension Mistake {
         Mistake("token --scope 'a\"b'", "--scope: expected scopes separated by spaces", "oidc help settings"),
         Mistake(
             "token --issuer login.example.com", "issuer: expected an https",
-            "give --issuer https://login.example.com"),
+            "oidc token --issuer https://login.example.com"),
         Mistake(
             "token --issuer http://login.example.com", "issuer: plain http is for loopback only", "use https"),
         Mistake(
@@ -67,7 +67,7 @@ extension Mistake {
             "fix it, then: oidc config check --config trailing.json"),
         Mistake(
             "token --config empty.json", "issuer is not set",
-            "oidc config init --config empty.json --issuer URL --client-id ID"),
+            "oidc login --config empty.json"),
         Mistake(
             "token --config single.json", "(line 1, column 2: single quotes; JSON has double quotes)",
             "fix it, then: "),

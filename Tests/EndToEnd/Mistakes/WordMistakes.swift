@@ -27,7 +27,8 @@ extension Mistake {
             "credential git --setup me@git.example.com", "--setup: expected a host, as in git.example.com",
             "oidc credential git --setup git.example.com"),
         Mistake(
-            "credential aws --setup", "aws_role_arn is not set", "give --set aws_role_arn=ARN"),
+            "credential aws --setup", "aws_role_arn is not set",
+            "give --set aws_role_arn=ARN"),
         Mistake(
             "credential docker --setup", "docker_registries is not set", "oidc config set 'docker_registries="
         ),
@@ -39,13 +40,16 @@ extension Mistake {
         Mistake("config use", "oidc config use needs NAME", "oidc help config use"),
         Mistake("config check extra", "unexpected argument 'extra'", "oidc help config check"),
         Mistake("config new-key --file", "unknown option '--file'", "oidc help config new-key"),
-        Mistake("doctor --offlin", "unknown option '--offlin', did you mean --offline?", "oidc help doctor"),
-        Mistake("token --scop a", "unknown option '--scop', did you mean --scope?", "oidc help token"),
-        Mistake("token --refesh", "unknown option '--refesh', did you mean --refresh?", "oidc help token"),
-        Mistake("logout --alll", "unknown option '--alll', did you mean --all?", "oidc help logout"),
-        Mistake("demo --server", "unknown option '--server', did you mean --serve?", "oidc help demo"),
         Mistake(
-            "userinfo --claims x", "unknown option '--claims', did you mean --claim?", "oidc help userinfo"),
+            "doctor --offlin", "unknown option '--offlin', did you mean --offline?", "oidc doctor --offline"),
+        Mistake("token --scop a", "unknown option '--scop', did you mean --scope?", "oidc token --scope a"),
+        Mistake(
+            "token --refesh", "unknown option '--refesh', did you mean --refresh?", "oidc token --refresh"),
+        Mistake("logout --alll", "unknown option '--alll', did you mean --all?", "oidc logout --all"),
+        Mistake("demo --server", "unknown option '--server', did you mean --serve?", "oidc demo --serve"),
+        Mistake(
+            "userinfo --claims x", "unknown option '--claims', did you mean --claim?",
+            "oidc userinfo --claim x"),
         Mistake("pkce --lenght 3", "unknown option '--lenght'", "oidc help pkce"),
         Mistake("status wrok", "\"wrok\" is not a URL", "oidc help status"),
         Mistake("logout wrok", "\"wrok\" is not a URL", "oidc help logout"),

@@ -138,7 +138,8 @@ struct ResourceSessionTests {
             let nobody = try world.run(["status"] + more)
             #expect(nobody.status == 3 && nobody.output.isEmpty, "\(nobody)")
             #expect(nobody.errorOutput.contains("nobody is signed in"), "\(nobody.errorOutput)")
-            #expect(["oidc login URL", "oidc config init"].allSatisfy(nobody.errorOutput.contains))
+            let hint = more.isEmpty ? "try: oidc login\n" : #""hint":"oidc login""#
+            #expect(["oidc login URL", hint].allSatisfy(nobody.errorOutput.contains), "\(nobody)")
         }
     }
 

@@ -102,7 +102,8 @@ struct ProviderAnswerTests {
         let refused = try program.signIn(at: provider, ["--scope", "api:read"])
         #expect(refused.status == 4)
         #expect(
-            refused.errorOutput.hasSuffix("  try: give --set token_type=Bearer\n"),
+            refused.errorOutput.contains("  try: oidc login ")
+                && refused.errorOutput.hasSuffix(" --set token_type=Bearer\n"),
             "\(refused.errorOutput)")
         #expect(provider.requestCount(.revocation) == 1)
         #expect(

@@ -70,7 +70,7 @@ struct KubectlTests {
     @Test("without a stored session it fails, and does not prompt")
     func signedOut() throws {
         let world = try ToolWorld()
-        for (store, hint) in [("file", "oidc login"), ("none", "give --set store=file")] {
+        for (store, hint) in [("file", "oidc login"), ("none", "oidc credential kubectl --set store=file")] {
             var variables = world.person
             variables["OIDC_STORE"] = store
             let result = try world.run(["credential", "kubectl"], variables)

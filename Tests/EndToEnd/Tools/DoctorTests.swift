@@ -242,7 +242,7 @@ struct DoctorTests {
     func bare() throws {
         let world = try ToolWorld()
         let (code, found) = try findings(world)
-        #expect(code == 1 && found["provider"]?["hint"]?.string?.contains("oidc config init") == true)
+        #expect(code == 1 && found["provider"]?["hint"] == "oidc login")
     }
 
     @Test(
