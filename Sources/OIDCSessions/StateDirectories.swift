@@ -1,4 +1,4 @@
-import OIDCCore
+package import OIDCCore
 package import Posix
 
 /// The directories of sessions, cache and configuration, from the environment (XDG Base Directory
@@ -39,6 +39,11 @@ package struct StateDirectories {
     package func createAll() {
         let own = configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:))
         for path in [state, cache, own].compactMap({ $0 }) { _ = try? PrivateDirectory.create(path) }
+    }
+
+    /// Checks that sessions could be written to their directory. Leaves nothing behind.
+    package func checkState() throws(OIDCError) {
+        if let state { try PrivateDirectory.checkWritable(state) }
     }
 
     /// Returns the directory of a configuration file; nil if it is not this program's own, such as the working

@@ -1,5 +1,11 @@
 package import OIDCCore
 
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// An open directory that only this user can access. Files in it are used relative to its descriptor, so
 /// another directory cannot be substituted (CWE-59, CWE-377).
 package final class PrivateDirectory: Sendable {
@@ -39,6 +45,22 @@ package final class PrivateDirectory: Sendable {
             throw .store("the directory \(DisplayText.clean(path)) was removed while it was made")
         }
         return directory
+    }
+
+    /// Checks that files could be written to a directory, which need not exist yet. Leaves nothing behind.
+    package static func checkWritable(_ path: String) throws(OIDCError) {
+        let path = FilePath.trimmed(path)
+        _ = try open(path)
+        var nearest = path
+        while true {
+            do throws(Errno) {
+                _ = try Errno.check { access(nearest, W_OK | X_OK) }
+                return
+            } catch {
+                guard error.isAbsent, nearest != "/" else { throw storeError(path, error) }
+                nearest = FilePath.split(nearest).directory
+            }
+        }
     }
 
     /// Opens a directory that others may enter, such as that of the configuration file; creates it if

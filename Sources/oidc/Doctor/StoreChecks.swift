@@ -68,7 +68,11 @@ struct StoreChecks {
     /// Checks that only this user can write the store, and that every session can be read.
     private func store(_ store: any SessionStoring, _ key: SessionKey?) -> Finding {
         do throws(OIDCError) {
-            if let key { try store.probe(key) }
+            if let key {
+                try store.probe(key)
+            } else {
+                try StateDirectories(environment: provider.context.environment).checkState()
+            }
             let entries = try store.all()
             let damaged = entries.compactMap { entry -> OIDCError? in
                 if case .failure(let error) = entry.content { error } else { nil }
@@ -151,7 +155,10 @@ struct StoreChecks {
             }
             guard report.isUsable else {
                 return Finding(
-                    "session", .warning, "expired, and cannot be refreshed",
+                    "session", .warning,
+                    report.standing == .signedOut
+                        ? "\(report.standing.rawValue): the session \(report.validity)"
+                        : "\(report.standing.rawValue), and cannot be refreshed",
                     hint: provider.settings.scopedLoginLine)
             }
             try SessionAccess(provider).checkAvailable(session)

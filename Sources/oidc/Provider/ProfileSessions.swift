@@ -90,7 +90,8 @@ struct ProfileSessions {
             switch report(profile) {
             case .failure(let error): "cannot be read: \(error.message)"
             case .success(nil): "no"
-            case .success(let report?): report.isUsable ? report.who : "expired (\(report.who))"
+            case .success(let report?):
+                report.isUsable ? report.who : "\(report.standing.rawValue) (\(report.who))"
             }
         let account = profile.settings?.token.account.map { ", account \($0)" } ?? ""
         let others = sharing(with: profile)

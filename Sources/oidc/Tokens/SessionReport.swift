@@ -33,6 +33,17 @@ struct SessionReport {
         canRefresh || session.hasAccessToken && session.tokens.access.isFresh(at: now, minimum: 0)
     }
 
+    /// What a session is good for.
+    enum Standing: String {
+        case signedIn = "signed in"
+        /// The token has expired, and cannot be refreshed.
+        case expired
+        /// The provider has refused the session.
+        case signedOut = "signed out"
+    }
+
+    var standing: Standing { isUsable ? .signedIn : session.ended == nil ? .expired : .signedOut }
+
     /// The command that signs in again.
     var loginLine: String {
         if let profile { return "oidc login -p \(ShellWord.quoted(profile))" }
@@ -119,8 +130,9 @@ struct SessionReport {
         if !session.key.grant.needsUser { lines.append(("grant", session.key.grant.rawValue)) }
         if let audience = session.key.audience { lines.append(("audience", audience)) }
         if let account = session.key.account { lines.append(("account", account)) }
-        let isOver = session.ended != nil && !isUsable
-        if session.subject != nil { lines.append((isOver ? "signed out" : "signed in as", subjectText)) }
+        if session.subject != nil {
+            lines.append((standing == .signedOut ? standing.rawValue : "signed in as", subjectText))
+        }
         if let scope = session.grantedScope, !scope.isEmpty { lines.append(("scope", scope.text)) }
         lines.append(("access token", accessText(access)))
         lines.append(("refresh", refreshText))

@@ -61,18 +61,21 @@ struct SubjectToken {
         case .githubActions:
             _ = try IdentityRequest.gitHubActions(context.environment, audience: settings.audience)
         case .azurePipelines: _ = try IdentityRequest.azurePipelines(context.environment)
+        case nil where [.tokenExchange, .jwtBearer].contains(provider.settings.token.grant): throw noSource
         default: _ = try identity()
         }
     }
 
+    private var noSource: OIDCError {
+        let names = SubjectTokenSource.names.joined(separator: ", ")
+        return .usage(
+            "subject_token_source is not set (one of \(names))",
+            hint: CIIdentity.detected(context.environment)?.hint ?? "oidc config set subject_token_file=FILE")
+    }
+
     /// Returns the token, and fetches it if necessary.
     func token(_ transport: any HTTPTransport) throws(OIDCError) -> Redacted<String> {
-        guard let source else {
-            throw OIDCError.usage(
-                "subject_token_source is not set",
-                hint: CIIdentity.detected(context.environment)?.hint
-                    ?? "set it to one of \(SubjectTokenSource.names.joined(separator: ", "))")
-        }
+        guard let source else { throw noSource }
         try provider.checkIssuer(isNamedFor: Setting.subjectSources)
         return try token(from: source, role: "subject_token_source", transport)
     }

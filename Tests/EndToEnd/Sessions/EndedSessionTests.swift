@@ -49,6 +49,16 @@ struct EndedSessionTests {
         #expect(
             status.output.contains("ended ") && status.output.contains(": Session not active"), "\(status)")
         #expect(status.output.contains("signed out ") && !status.output.contains("signed in as"), "\(status)")
+        let configuration = world.program.home.appendingPathComponent(".config/oidc")
+        try FileManager.default.createDirectory(at: configuration, withIntermediateDirectories: true)
+        try Data(#"{"issuer":"\#(world.provider.origin)","client_id":"demo"}"#.utf8).write(
+            to: configuration.appendingPathComponent("config.json"))
+        for words in [["config", "list"], ["switch"], ["doctor", "--offline"]] {
+            let outcome = try world.program.start(words).finish()
+            let text = outcome.output + outcome.errorOutput
+            #expect(text.contains("signed out") && !text.contains("expired"), "\(words): \(outcome)")
+            if words[0] == "doctor" { #expect(text.contains(": Session not active"), "\(outcome)") }
+        }
         #expect(sent.all.isEmpty)
         let report = try JSONValue(parsing: try world.program.run("status", "-o", "json").output)
         #expect(report["ended"]?["error"] == "invalid_grant" && report["can_refresh"] == false, "\(report)")

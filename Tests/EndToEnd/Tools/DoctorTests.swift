@@ -74,6 +74,14 @@ struct DoctorTests {
                 ], "subject_token_file"
             ),
             (
+                "session", "problem", ["OIDC_GRANT": "token_exchange"],
+                "oidc config set subject_token_file=FILE"
+            ),
+            (
+                "session", "problem", ["OIDC_GRANT": "jwt_bearer", "GITLAB_CI": "true"],
+                "subject_token_source=gitlab"
+            ),
+            (
                 "session", "problem",
                 [
                     "OIDC_GRANT": "jwt_bearer", "OIDC_SUBJECT_TOKEN_SOURCE": "github-actions",
@@ -104,6 +112,17 @@ struct DoctorTests {
                 && (hint.isEmpty || finding["hint"]?.string?.contains(hint) == true),
             "\(finding)")
         #expect((code == 1) == found.values.contains { $0["result"]?.string == "problem" })
+    }
+
+    @Test("a directory for sessions that cannot be made is a problem, and nothing is left behind")
+    func unwritable() throws {
+        let program = try Program()
+        defer { program.remove() }
+        #expect(try program.run("doctor", "--offline").output.contains("ok       store"))
+        #expect(program.files(in: "").isEmpty)
+        try Data().write(to: program.home.appendingPathComponent(".local"))
+        let outcome = try program.run("doctor", "--offline")
+        #expect(outcome.status == 1 && outcome.output.contains("problem  store"), "\(outcome)")
     }
 
     @Test(
