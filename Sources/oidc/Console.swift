@@ -56,6 +56,7 @@ struct Console: Sendable {
     /// Explains on a terminal why Ctrl-C has no effect yet.
     func noteFinishing() {
         guard Terminal.isTerminal(.standardError) else { return }
+        TerminalStatusLine.erase(environment: ProcessEnvironment.current)
         note("finishing the request in progress; press Ctrl-C again to stop now (the session may be lost)")
     }
 

@@ -18,6 +18,20 @@ struct SignInEndTests {
         (try? CurlTransport().send(HTTPRequest(.get, url), stage: .authorization)) != nil
     }
 
+    @Test("a sign-in that nobody can see, as stderr is closed and no browser is opened, ends at once")
+    func unseen() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer { program.remove() }
+        for flow in ["auto", "device", "paste"] {
+            let outcome = try program.start(
+                ["-c", "exec \"$0\" login --flow \(flow) --timeout 60 <&- 2>&-", Program.path],
+                executable: "/bin/sh"
+            ).finish()
+            #expect(outcome.status == 2, "\(flow): \(outcome)")
+        }
+    }
+
     @Test(
         "a browser that does not follow the redirect delays nothing, and a late one still gets the page: nothing holds the caller's descriptors"
     )

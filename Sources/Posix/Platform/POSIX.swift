@@ -16,6 +16,9 @@ package enum Platform {
         oidc_ignore_broken_pipes()
     }
 
+    /// Whether stderr was closed when the program started, so nobody can see what it prints.
+    package static var isStandardErrorClosed: Bool { fcntl(2, F_GETFL) & O_ACCMODE == O_RDONLY }
+
     /// The name of this machine; nil if it has none.
     package static var hostName: String? {
         var bytes = [CChar](repeating: 0, count: 256)

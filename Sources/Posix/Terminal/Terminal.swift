@@ -113,6 +113,13 @@ package struct TerminalStatusLine: Sendable {
         current = ""
     }
 
+    /// Erases a line that another value shows, before output that cannot wait for it.
+    package static func erase(environment: Variables) {
+        var line = TerminalStatusLine(environment: environment)
+        line.current = " "
+        line.clear()
+    }
+
     private func write(_ text: String) {
         try? descriptor.writeAll(Array(text.utf8))
     }

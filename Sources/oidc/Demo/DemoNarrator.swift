@@ -67,7 +67,8 @@ final class DemoNarrator {
                 isOpened
                     ? "Your browser opens: sign in as alice there, and allow access."
                     : "No browser is opened: the tour simulates that of alice, who allows access.")
-            try tour.line(isOpened ? url.text : SignInReporter.short(url, columns: 77))
+            let columns = (Terminal.width(.standardOutput) ?? 80) - 3
+            try tour.line(isOpened ? url.text : SignInReporter.short(url, columns: columns))
         }
         let names = Set((FormEncoding.decode(url.query ?? "") ?? []).map(\.name))
         for (name, meaning) in isBrief ? DemoNarrator.ofResource : DemoNarrator.meanings {

@@ -62,6 +62,7 @@ struct SignIn {
         let environment = provider.environment(over: transport)
         let metadata = try provider.metadata(environment, for: needed)
         let flow = try flow(metadata)
+        try refuseUnseen(flow)
         provider.traceFlow(metadata, opensBrowser: opensBrowser)
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
@@ -143,6 +144,15 @@ struct SignIn {
             "a sign-in needs a user, and this is a CI job without a terminal and a browser (CI is set)",
             hint: "use a grant without a user, as in: oidc token --grant client_credentials; or, if somebody "
                 + "reads the log: oidc login --flow device")
+    }
+
+    /// Refuses a sign-in by a URL or a code that nobody can see.
+    private func refuseUnseen(_ flow: Flow) throws(OIDCError) {
+        if case .browser(.some, _, _) = flow { return }
+        guard Platform.isStandardErrorClosed else { return }
+        throw OIDCError.usage(
+            "no browser is opened, and stderr, which would show the URL or the code, is closed",
+            hint: "run it with stderr open")
     }
 
     /// Refuses a sign-in whose session could not be stored, unless its tokens can be used right away.
