@@ -19,6 +19,11 @@ extension ResourceOperand {
     /// Nothing is sent to a host that neither the URL nor the profile names. The time limit of the sign-in
     /// starts here.
     func signInTarget() throws(OIDCError) -> SignInTarget {
+        if let issuer = url.issuerOfMetadata {
+            throw .usage(
+                "\(DisplayText.clean(url.withoutQuery)) is the URL of a provider's metadata",
+                hint: .text("oidc login \(ShellWord.quoted(issuer))"))
+        }
         let operand = forSignIn()
         if let known = try operand.knownProvider({ $0.isIssuer(url) }) { return .provider(known) }
         var evidence = Evidence()
@@ -35,7 +40,11 @@ extension ResourceOperand {
         if let known = try operand.knownProvider({ $0.isResource(url) }) { return .provider(known) }
         if let provider = try operand.publishedProvider() { return .provider(provider) }
         evidence.found = try ResourceResolution(operand, evidence).ownServer(after: notProtected)
-        guard evidence.found != nil else { throw notProtected }
+        guard evidence.found != nil else {
+            var neither = notProtected
+            neither.message += ", and no provider's metadata name the URL as their issuer"
+            throw neither
+        }
         return .resource(operand, evidence)
     }
 
@@ -114,6 +123,21 @@ extension ResourceOwnership {
 }
 
 extension WebURL {
+    /// The issuer whose metadata are at this URL (OpenID Connect Discovery §4, RFC 8414 §3); nil if the URL is not one
+    /// of the well-known places.
+    fileprivate var issuerOfMetadata: String? {
+        if path.hasSuffix("/.well-known/openid-configuration") {
+            return origin + path.dropLast("/.well-known/openid-configuration".utf8.count)
+        }
+        for name in ["oauth-authorization-server", "openid-configuration"] {
+            let start = "/.well-known/\(name)"
+            if path == start || path.hasPrefix("\(start)/") {
+                return origin + path.dropFirst(start.utf8.count)
+            }
+        }
+        return nil
+    }
+
     fileprivate func isSame(exceptLastSlash other: String) -> Bool {
         func trimmed(_ text: String) -> String { text.hasSuffix("/") ? String(text.dropLast()) : text }
         return ExactText.isSame(trimmed(text), trimmed(other))

@@ -92,12 +92,29 @@ struct ProviderByURLTests {
         #expect(outcome.errorOutput.contains("try: oidc login \(world.server.issuer) --client-id ID\n"))
     }
 
+    @Test(
+        "the URL of a provider's metadata leads to its issuer",
+        arguments: [
+            ("/a/.well-known/openid-configuration", "/a"), ("/.well-known/openid-configuration", ""),
+            ("/.well-known/oauth-authorization-server/a", "/a"),
+        ])
+    func metadataURL(path: String, issuer: String) throws {
+        let program = try Program()
+        defer { program.remove() }
+        let outcome = try program.run("login", "https://login.example.com\(path)", "--client-id", "x")
+        #expect(outcome.status == 2, "\(outcome)")
+        #expect(
+            outcome.errorOutput.hasSuffix(
+                "  try: oidc login --client-id x https://login.example.com\(issuer)\n"), "\(outcome)")
+    }
+
     @Test("what is neither a resource nor a provider stays a refusal, and at most the named places are asked")
     func neither() throws {
         let world = try ResourceWorld { $0.metadataPath = "/elsewhere" }
         let outcome = try world.run(["login", world.server.issuer + "/a"])
         #expect(outcome.status == 4 && world.tabs.isEmpty, "\(outcome)")
         #expect(outcome.errorOutput.contains("does not say who protects it"))
+        #expect(outcome.errorOutput.contains(", and no provider's metadata name the URL as their issuer\n"))
         let places = world.server.paths.filter { $0.contains("/openid-") || $0.contains("/oauth-auth") }
         #expect(
             places == [
