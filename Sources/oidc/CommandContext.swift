@@ -11,6 +11,8 @@ struct CommandContext: Sendable {
     var ownsTerminal = true
     /// Whether a sign-in that no profile describes is saved as one.
     var keepsProfile = true
+    /// Whether a configuration file that is named need not exist yet, as the sign-in makes it.
+    var makesConfiguration = false
     /// The start of the command. A failure that another process reports later also applies to this one.
     var startedAt = MonotonicTime.now()
 
@@ -30,6 +32,7 @@ struct CommandContext: Sendable {
         var context = CommandContext(console: console, environment: environment, common: common)
         context.ownsTerminal = ownsTerminal
         context.keepsProfile = keepsProfile
+        context.makesConfiguration = makesConfiguration
         context.startedAt = startedAt
         return context
     }
@@ -43,7 +46,9 @@ struct CommandContext: Sendable {
     }
 
     var settingsLoader: SettingsLoader {
-        SettingsLoader(environment: environment, common: common)
+        var loader = SettingsLoader(environment: environment, common: common)
+        loader.mayBeMissing = makesConfiguration
+        return loader
     }
 
     func settings(profile: String?, _ entries: [SettingLayers.Entry]) -> Settings {

@@ -84,7 +84,8 @@ struct EntranceTests {
                 "--issuer", provider.origin, "--client-id", "demo-confidential", "--set",
                 "client_secret_file=secret",
             ])
-        #expect(other.errorOutput.contains("Saved as profile 127.0.0.1\n"), "\(other)")
+        #expect(
+            other.errorOutput.contains("Saved as profile 127.0.0.1: use it with -p 127.0.0.1,"), "\(other)")
         #expect(try profiles.names == ["a", "b", "127.0.0.1"])
         // A sign-in never changes the default.
         #expect(try program.run("config", "list").output.contains("*  a "))
@@ -192,6 +193,83 @@ struct EntranceTests {
         #expect(try program.run("token").status == 0)
     }
 
+    @Test("without a terminal, a missing secret is asked for by a line that works when it is pasted")
+    func missingSecret() throws {
+        var program = program
+        defer { program.remove() }
+        let directory = URL(fileURLWithPath: Program.path).deletingLastPathComponent().path
+        program.environment["PATH"] = "\(directory):/usr/bin:/bin"
+        // Another client's, which must stay as it is.
+        let taken = program.home.appendingPathComponent(".config/oidc/default.secret")
+        let endpoints = [("authorization_endpoint", "/authorize"), ("token_endpoint", "/token")]
+            .flatMap { ["--set", "\($0)=\(provider.origin)\($1)"] }
+        let words = ["login", "github", "--client-id", "demo-confidential", "--timeout", "1"] + endpoints
+        for isTaken in [false, true] {
+            if isTaken { try Data("other\n".utf8).write(to: taken) }
+            let outcome = try program.start(words).finish()
+            #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
+            #expect(outcome.error?.contains("set OIDC_CLIENT_SECRET, or type or pipe the secret") == true)
+            let lines = outcome.errorOutput.split(separator: "\n")
+            let hint = try #require(lines.last?.dropFirst(7))
+            // It prints the URL to sign in at, and waits.
+            let pasted = try program.start(
+                ["-c", String(hint)], input: .text("demo-secret\n"), ["OIDC_TIMEOUT": "1"],
+                executable: "/bin/sh"
+            ).finish()
+            #expect(pasted.status == 6 && pasted.errorOutput.contains("/authorize?"), "\(hint): \(pasted)")
+            let file =
+                isTaken ? taken.deletingLastPathComponent().appendingPathComponent("default-2.secret") : taken
+            #expect(try String(contentsOf: file, encoding: .utf8) == "demo-secret\n")
+            let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+        }
+        #expect(try String(contentsOf: taken, encoding: .utf8) == "other\n")
+    }
+
+    @Test("a profile whose secret file is missing says how to write it")
+    func missingSecretFile() throws {
+        defer { program.remove() }
+        let file = program.home.appendingPathComponent("a b.secret").path
+        try write(
+            #"{"issuer":"\#(provider.origin)","client_id":"demo-confidential","client_secret_file":"\#(file)"}"#
+        )
+        let outcome = try program.run("login", "--timeout", "5")
+        #expect(
+            outcome.errorOutput.hasSuffix(
+                "  try: if the path is right, type or pipe the secret to: (umask 077 && cat > '\(file)')\n"),
+            "\(outcome)")
+    }
+
+    @Test("a configuration file that is named and does not exist is written by the sign-in")
+    func newFile() throws {
+        defer { program.remove() }
+        let words = ["--config", "new.json", "--client-id", "demo"]
+        let login = try program.signIn(at: provider, [provider.origin] + words)
+        #expect(login.status == 0 && login.errorOutput.hasSuffix("\nSaved as profile default\n"), "\(login)")
+        #expect(try program.run("token", "--config", "new.json").status == 0)
+        // One that is needed must exist.
+        #expect(try program.run("login", "work", "--config", "nosuch.json").status == 2)
+        #expect(
+            !FileManager.default.fileExists(atPath: program.home.appendingPathComponent("nosuch.json").path))
+    }
+
+    @Test("at a terminal, login alone registers a client where the provider allows it")
+    func dialogWithRegistration() throws {
+        defer { program.remove() }
+        provider.with { $0.configuration.user = .approves("alice") }
+        let run = try TerminalRun(program, ["login", "--flow", "device"], ["DISPLAY": ""])
+        for (prompt, answer) in [
+            ("any other issuer): ", provider.origin), ("Client ID (Enter: register one now): ", ""),
+        ] {
+            try #require(run.wait { $0.contains(prompt) ? 0 : nil } != nil, "\(prompt) in \(run.text)")
+            run.type("\(answer)\n")
+        }
+        let (status, text) = run.finish()
+        #expect(status == 0 && text.contains("Saved as profile default"), "\(text)")
+        #expect(provider.requestCount(.registration) == 1)
+        #expect(try program.run("token").status == 0)
+    }
+
     @Test("the URL of a provider is all it takes: two commands to a token, and nothing for the next ones")
     func providerURL() throws {
         defer { program.remove() }
@@ -261,7 +339,7 @@ struct EntranceTests {
         let run = try TerminalRun(program, ["login", "--flow", "device"], ["DISPLAY": ""])
         let host = provider.origin.replacingOccurrences(of: "http://", with: "")
         for (prompt, answer) in [
-            ("any other issuer): ", host), ("Client ID: ", "demo-confidential"),
+            ("any other issuer): ", host), ("Client ID (Enter: register one now): ", "demo-confidential"),
             ("@FILE (hidden; Enter: none): ", "demo-secret"),
         ] {
             try #require(run.wait { $0.contains(prompt) ? 0 : nil } != nil, "\(prompt) in \(run.text)")

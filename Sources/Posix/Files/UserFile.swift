@@ -57,12 +57,15 @@ package struct UserFile: Sendable {
     /// Reads a file that must exist.
     package static func require(_ path: String, limit: Int, named name: String) throws(OIDCError) -> UserFile
     {
-        guard let file = try read(path, limit: limit, named: name) else {
-            var error = unusable(path, name, "there is no such file")
-            error.hint = .checkPath(of: name)
-            throw error
-        }
+        guard let file = try read(path, limit: limit, named: name) else { throw missing(path, named: name) }
         return file
+    }
+
+    /// Returns the error for a file that does not exist.
+    package static func missing(_ path: String, named name: String, hint: Hint? = nil) -> OIDCError {
+        var error = unusable(path, name, "there is no such file")
+        error.hint = hint ?? .checkPath(of: name)
+        return error
     }
 
     /// Reads all of stdin.

@@ -50,7 +50,7 @@ struct ConfigInitCommand: RunnableCommand {
             ProfileSessions.noteSharing(of: profile.name, context)
             return 0
         }
-        let profile = try converse(context, path)
+        guard case .profile(let profile) = try converse(context, path) else { return 0 }
         let settings = profile.settings
         if settings.store == "file", CredentialHelperStore.hasKeychain(context.environment),
             try InitDialog.confirms("Keep the keys of sessions in the keychain?", TerminalQuestion.ask)
@@ -84,20 +84,39 @@ struct ConfigInitCommand: RunnableCommand {
         }
     }
 
-    /// Returns whether the provider gives its clients a secret, and none is given.
-    func lacksSecret(_ context: CommandContext, _ path: String) throws(OIDCError) -> Bool {
+    /// Returns whether the provider gives its clients a secret, and none is given. A file that the new profile would
+    /// have its secret in may hold another client's.
+    func lacksSecret(_ context: CommandContext) throws(OIDCError) -> Bool {
         guard let provider, Preset.named(provider)?.secret == .required else { return false }
         let given = try options.entries() + more
-        let name = common.profile ?? context.settingsLoader.profileName ?? newName
         return !given.contains {
             Setting.clientSecrets.contains($0.setting) || $0.setting == .clientAuth && $0.value == "none"
-        }
-            && (context.environment[Setting.clientSecret.variable] ?? "").isEmpty
-            && !UserFile.isThere(ProfileSecret(of: name, beside: path).file)
+        } && (context.environment[Setting.clientSecret.variable] ?? "").isEmpty
+    }
+
+    /// The error for a secret that is not given, with the lines that write it to a file and use it.
+    func secretMissing(_ preset: Preset, _ context: CommandContext, _ path: String) -> OIDCError {
+        let name = common.profile ?? context.settingsLoader.profileName ?? newName
+        let file = ProfileSecret.unused(of: name, beside: path).file
+        let arguments = ([preset.name] + words).map { ShellWord.quoted($0) }.joined(separator: " ")
+        return .usage(
+            "\(call): \(preset.title) gives its clients a secret: set \(Setting.clientSecret.variable), or type or "
+                + "pipe the secret to this command",
+            hint: .text(
+                "\(ProfileSecret.writingLine(file)) && \(commandLine(arguments)) "
+                    + "--set \(ShellWord.quoted("\(Setting.clientSecretFile.name)=\(file)"))"))
+    }
+
+    /// What the dialog leads to.
+    enum Answer {
+        /// A profile that was written.
+        case profile(NewProfile)
+        /// The URL of a provider that is to register a client at the sign-in.
+        case provider(WebURL)
     }
 
     /// Prompts for the missing values and writes the profile.
-    func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> NewProfile {
+    func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Answer {
         let profiles = try ProfileWriter(path: path).profiles()
         let dialog = InitDialog(
             say: { text in
@@ -110,20 +129,42 @@ struct ConfigInitCommand: RunnableCommand {
             },
             registration: { command throws(OIDCError) in
                 try command.made(context, path, isChecked: false).registration
+            },
+            registers: { command throws(OIDCError) in
+                call == "login" ? try command.registersClients(context, path) : false
             }, home: context.environment["HOME"])
         var command = self
         command.common.profile = common.profile ?? context.settingsLoader.profileName ?? newName
         let secret = try dialog.complete(&command, profiles: profiles, path: path)
+        if command.options.clientID == nil, let url = command.options.issuer.flatMap({ WebURL($0) }),
+            try !command.options.entries().contains(where: { $0.setting == .clientID })
+        {
+            return .provider(url)
+        }
         let profile = try command.made(context, path)
         try profile.write(replacing: command.isForced, secret: secret)
         if call == "login" {
-            let name = DisplayText.clean(profile.name)
-            context.console.note("Saved as profile \(name)")
+            context.console.note(SignInProfile.note(profile.name, context))
         } else {
             try profile.report(withRegistration: false)
         }
         ProfileSessions.noteSharing(of: profile.name, context)
-        return profile
+        return .profile(profile)
+    }
+
+    /// Returns whether the provider registers clients itself, by its metadata. A URL that has none may be a
+    /// resource's, whose server may register them.
+    private func registersClients(_ context: CommandContext, _ path: String) throws(OIDCError) -> Bool {
+        guard let url = options.issuer.flatMap({ WebURL($0) }) else { return false }
+        let provider = ProviderContext(try made(context, path, isChecked: false).settings, context)
+        let documents = ProviderDocuments(
+            environment: try provider.environment(), allowsInsecureHTTP: provider.allowsInsecureHTTP)
+        do throws(OIDCError) {
+            return try documents.metadata(ofTyped: url).registrationEndpoint != nil
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            return error.kind == .refused
+        }
     }
 
     /// Creates the profile from the command line; checks it at the provider if `isChecked`.

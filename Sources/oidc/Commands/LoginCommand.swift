@@ -92,7 +92,8 @@ struct LoginCommand: RunnableCommand {
         "oidc login gitlab --client-id ID, or: oidc login https://login.example.com --client-id ID"
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let context = context.keepingProfile(!isWithoutProfile)
+        var context = context.keepingProfile(!isWithoutProfile)
+        context.makesConfiguration = try namesProvider(context)
         guard let operand else {
             if try isUnconfigured(context) { return try setUp(context) }
             return try run(context, at: nil)
@@ -120,6 +121,13 @@ struct LoginCommand: RunnableCommand {
                 hint: "leave -p out")
         }
         return try run(context.using(profile: name), at: nil)
+    }
+
+    /// Whether the command line says whom to sign in with, without the configuration file.
+    private func namesProvider(_ context: CommandContext) throws(OIDCError) -> Bool {
+        if let operand { return (try? Entrance(operand, profiles: [], context)) != nil }
+        let given = try options.entries().map(\.setting)
+        return [.issuer, .tokenEndpoint, .resource].contains(where: given.contains)
     }
 
     /// Whether neither options, variables nor profiles say whom to sign in with.
@@ -159,14 +167,21 @@ struct LoginCommand: RunnableCommand {
             command.options.clientID = variable.isEmpty ? nil : variable
         }
         let isIncomplete = try command.isIncomplete
-        let lacksSecret = try command.lacksSecret(context, path)
+        let lacksSecret = try command.lacksSecret(context)
         if mayAsk, isIncomplete || lacksSecret {
-            let profile = try command.converse(context, path)
-            if let obstacle = profile.obstacles.first { throw obstacle.orReported }
             var login = self
             (login.operand, login.words) = (nil, [])
             login.options = ProviderOptions()
-            return try login.run(context.using(profile: profile.name), at: nil)
+            switch try command.converse(context, path) {
+            case .profile(let profile):
+                if let obstacle = profile.obstacles.first { throw obstacle.orReported }
+                return try login.run(context.using(profile: profile.name), at: nil)
+            case .provider(let url): return try login.run(context, at: url)
+            }
+        }
+        if let preset, lacksSecret, !isIncomplete {
+            _ = try command.made(context, path, isChecked: false)
+            throw command.secretMissing(preset, context, path)
         }
         let profile = try command.made(context, path)
         if let obstacle = profile.obstacles.first { throw obstacle.orReported }

@@ -1,3 +1,4 @@
+import CommandLineKit
 import OIDCCore
 import Posix
 
@@ -10,6 +11,8 @@ struct InitDialog {
     let ask: (String, Bool) throws(OIDCError) -> String?
     /// The function that returns the lines about what to register, for the words and options so far.
     let registration: (ConfigInitCommand) throws(OIDCError) -> [String]
+    /// The function that returns whether the client ID may be left out, as the provider registers clients itself.
+    let registers: (ConfigInitCommand) throws(OIDCError) -> Bool
     /// The home directory, for `~/` in a file's name.
     let home: String?
 
@@ -20,7 +23,7 @@ struct InitDialog {
     }
 
     /// Prompts for the values missing on the command line. `profiles` are those of the configuration file at
-    /// `path`.
+    /// `path`. Leaves the client ID out if the provider is to register a client.
     func complete(
         _ command: inout ConfigInitCommand, profiles: JSONObject, path: String
     ) throws(OIDCError) -> SecretInput? {
@@ -30,10 +33,13 @@ struct InitDialog {
         try parameters(&command, preset)
         let name = try profile(&command, profiles.names)
         if !given.contains(.clientID) {
+            let mayRegister = preset == nil ? try registers(command) : false
             say(try registration(command).joined(separator: "\n"))
-            command.options.clientID = try required("Client ID: ") {
-                $0.isEmpty ? "a client ID is needed" : nil
+            let id = try required(mayRegister ? "Client ID (Enter: register one now): " : "Client ID: ") {
+                $0.isEmpty && !mayRegister ? "a client ID is needed" : nil
             }
+            guard !id.isEmpty else { return nil }
+            command.options.clientID = id
         }
         let isConfidential = preset.map { $0.secret != .none } ?? true
         let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
@@ -75,9 +81,11 @@ struct InitDialog {
                 return found[0]
             }
             if !found.isEmpty { shown = found }
+            let nearest = Nearest.match(answer, among: Preset.all.map(\.name)) ?? Preset.meant(by: answer)
             say(
                 found.isEmpty
                     ? "  no known provider matches \"\(DisplayText.clean(answer, limit: 40))\""
+                        + (nearest.map { ", did you mean \($0)?" } ?? "")
                     : found.enumerated().map { "  \($0.offset + 1)  \($0.element.name): \($0.element.title)" }
                         .joined(separator: "\n"))
         }
@@ -174,7 +182,7 @@ struct InitDialog {
 
     private func line(_ prompt: String, isHidden: Bool = false) throws(OIDCError) -> String {
         guard let answer = try ask(prompt, isHidden) else {
-            throw OIDCError.usage("config init was not finished; nothing was written")
+            throw OIDCError.usage("the questions were not answered, so nothing was written")
         }
         return answer
     }

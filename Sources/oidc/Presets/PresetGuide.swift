@@ -34,7 +34,7 @@ struct PresetGuide {
         if case .file(let file) = settings.client.secret, !UserFile.isThere(file.path) {
             return [
                 "Secret:       paste it here, then press Enter and Ctrl-D:",
-                "  (umask 077 && cat > \(ShellWord.quoted(file.path)))",
+                "  \(ProfileSecret.writingLine(file.path))",
             ]
         }
         guard settings.client.secret == nil else { return [] }

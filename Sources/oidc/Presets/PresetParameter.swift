@@ -38,6 +38,17 @@ struct PresetParameter: Sendable {
             + DisplayText.quoted(DisplayText.address(value), limit: 80)
     }
 
+    /// Returns the value that was probably meant by one that is not accepted: a host without the scheme, the path or
+    /// the slash at the end.
+    func meant(by value: String) -> String? {
+        var candidates = [value]
+        if value.hasSuffix("/") { candidates.append(String(value.dropLast())) }
+        if let url = WebURL(value) ?? WebURL("https://\(value)") {
+            candidates += [url.hostAndPort, url.host]
+        }
+        return candidates.first { problem($0) == nil }
+    }
+
     /// The rule for a parameter's values. No accepted value can change other parts of the URL.
     enum Check: Sendable {
         /// A host's name with at least one dot, without scheme and port.

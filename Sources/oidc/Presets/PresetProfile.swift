@@ -145,8 +145,7 @@ extension Preset {
                 let parameter = parameters.first(where: { $0.name == key })
             else { continue }
             let value = String(word[word.index(after: equals)...])
-            let isValid = parameter.problem(value) == nil
-            given[key] = given[key] ?? "\(key)=\(isValid ? value : parameter.example)"
+            given[key] = given[key] ?? "\(key)=\(parameter.meant(by: value) ?? parameter.example)"
         }
         let arguments = parameters.compactMap { parameter in
             given[parameter.name]

@@ -20,7 +20,15 @@ struct SecretReader {
     /// Returns a file's text without the line ends that editors add. An empty file is an error.
     func text(_ setting: SettingFile?) throws(OIDCError) -> Redacted<String>? {
         guard let setting else { return nil }
-        let contents = try UserFile.require(setting.path, limit: 1 << 20, named: setting.name)
+        guard let contents = try UserFile.read(setting.path, limit: 1 << 20, named: setting.name) else {
+            throw UserFile.missing(
+                setting.path, named: setting.name,
+                hint: setting.setting == .clientSecretFile
+                    ? .text(
+                        "if the path is right, type or pipe the secret to: "
+                            + ProfileSecret.writingLine(setting.path))
+                    : nil)
+        }
         try check(contents, setting)
         return Redacted(try SecretReader.text(contents.bytes, named: "\(setting.name): \(setting.path)"))
     }

@@ -43,6 +43,24 @@ struct ProfileSecret {
             }
     }
 
+    /// Returns the secret of a profile in a file that does not exist yet: another client's secret is not replaced.
+    static func unused(of profile: String, beside path: String) -> ProfileSecret {
+        var secret = ProfileSecret(of: profile, beside: path)
+        var number = 1
+        while UserFile.isThere(secret.file) {
+            number += 1
+            secret = ProfileSecret(of: "\(profile)-\(number)", beside: path)
+        }
+        return secret
+    }
+
+    /// Returns the shell command that writes a secret, which is typed or piped to it, to a file with mode 0600.
+    static func writingLine(_ file: String) -> String {
+        let directory = FilePath.split(file).directory
+        let making = UserFile.isThere(directory) ? "" : "mkdir -p \(ShellWord.quoted(directory)) && "
+        return "(umask 077 && \(making)cat > \(ShellWord.quoted(file)))"
+    }
+
     /// Removes the file; a missing one is no error.
     func remove() { UserFile.remove(file) }
 

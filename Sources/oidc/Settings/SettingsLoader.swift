@@ -10,6 +10,8 @@ struct SettingsLoader: Sendable {
     /// The value of `--config` or OIDC_CONFIG.
     let configPath: String?
     var profileName: String?
+    /// Whether a file that is named need not exist yet.
+    var mayBeMissing = false
     /// The value of `--config`.
     private let namedByOption: String?
     /// The profile in OIDC_PROFILE, if `-p` overrides it.
@@ -100,7 +102,7 @@ struct SettingsLoader: Sendable {
     func ownFile(mayBeMissing: Bool = false) throws(OIDCError) -> UserFile? {
         guard let path else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
-            guard configPath != nil, !mayBeMissing else { return nil }
+            guard configPath != nil, !mayBeMissing, !self.mayBeMissing else { return nil }
             throw OIDCError(
                 .usage, "there is no configuration file at \(DisplayText.clean(path))",
                 hint: "oidc config init\(configOption)", stage: .settings)

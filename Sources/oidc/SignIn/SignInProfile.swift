@@ -61,7 +61,17 @@ struct SignInProfile {
         }
         guard let name else { return nil }
         let needed = secretVariables.map { " (needs \($0.joined(separator: " and ")) again)" } ?? ""
-        return Saved(name: name, note: "Saved as profile \(DisplayText.clean(name))\(needed)")
+        return Saved(name: name, note: SignInProfile.note(name, provider.context, needed))
+    }
+
+    /// Returns the line about a profile that was written, with the commands that use it if it is not the default.
+    static func note(_ name: String, _ context: CommandContext, _ remark: String = "") -> String {
+        let saved = "Saved as profile \(DisplayText.clean(name))\(remark)"
+        let chosen = try? context.settingsLoader.file()?.profile(named: nil)?.name
+        guard chosen != name else { return saved }
+        let word = ShellWord.quoted(name)
+        return "\(saved): use it with -p \(word), or make it the default: oidc switch \(word)"
+            + context.settingsLoader.configOption
     }
 
     /// Returns whether a profile of the file names this provider and client, or this resource.

@@ -199,7 +199,7 @@ struct ConfigInitTests {
             ),
             (
                 ["-p", "w", "okta", "domain=a.okta.com/b", "--client-id", "x"], "expected a host name",
-                "-p w okta domain=dev-123456.okta.com --client-id x"
+                "-p w okta domain=a.okta.com --client-id x"
             ),
             (["okta", "domian=a.okta.com", "--client-id", "x"], "no parameter \"domian\"", "okta domain="),
             (["github", "x", "--client-id", "x"], "NAME=VALUE", "oidc config init github --client-id x"),

@@ -13,6 +13,8 @@ struct InitDialogTests {
         var answers: [String]
         var shown: [String] = []
         var hidden: [String] = []
+        /// Whether the provider registers clients itself.
+        var isOpen = false
 
         init(_ answers: [String]) { self.answers = answers }
 
@@ -24,7 +26,7 @@ struct InitDialogTests {
                     if isHidden { self.hidden.append(prompt) }
                     return self.answers.isEmpty ? nil : self.answers.removeFirst()
                 },
-                registration: { _ in ["Register: it"] }, home: "/etc")
+                registration: { _ in ["Register: it"] }, registers: { _ in self.isOpen }, home: "/etc")
         }
 
         func run(
@@ -90,6 +92,27 @@ struct InitDialogTests {
         ] {
             #expect(try Script([typed, "cid", ""]).run().command.options.issuer == issuer)
         }
+    }
+
+    @Test("the client ID may be left out only if the provider registers clients itself")
+    func registered() throws {
+        let script = Script(["login.example.com", ""])
+        script.isOpen = true
+        let result = try script.run()
+        #expect(result.command.options.issuer == "https://login.example.com")
+        #expect(result.command.options.clientID == nil && result.secret == nil)
+        #expect(script.shown.last == "Client ID (Enter: register one now): ")
+        let closed = Script(["login.example.com", "", "cid", ""])
+        #expect(try closed.run().command.options.clientID == "cid")
+        #expect(closed.shown.contains("  a client ID is needed"))
+    }
+
+    @Test("a name that is nearly a provider's is answered with it")
+    func nearName() throws {
+        let script = Script(["keycloack", "spotify", "cid"])
+        _ = try script.run()
+        #expect(
+            script.shown.contains { $0.contains("\"keycloack\", did you mean keycloak?") }, "\(script.shown)")
     }
 
     @Test("a typed secret is hidden and kept in a file of its own, not in the profile or the arguments")
@@ -169,7 +192,7 @@ struct InitDialogTests {
 
     @Test("the end of the input ends the dialog with 2")
     func end() {
-        #expect(throws: OIDCError.usage("config init was not finished; nothing was written")) {
+        #expect(throws: OIDCError.usage("the questions were not answered, so nothing was written")) {
             try Script(["okta"]).run()
         }
     }

@@ -44,7 +44,14 @@ struct ResourceStoryTests {
         // A sign-in to another provider is not for the resource.
         let provider = try ProviderServer()
         let other = try world.program.signIn(at: provider, [provider.origin, "--client-id", "demo"])
-        #expect(other.errorOutput.contains("Saved as profile 127.0.0.1-2\n"), "\(other)")
+        #expect(
+            other.errorOutput.hasSuffix(
+                "\nSaved as profile 127.0.0.1-2: use it with -p 127.0.0.1-2, or make it the default: "
+                    + "oidc switch 127.0.0.1-2\n"), "\(other)")
+        expectSuccess(try world.run(["userinfo", "-p", "127.0.0.1-2"]))
+        expectSuccess(try world.run(["switch", "127.0.0.1-2"]))
+        expectSuccess(try world.run(["userinfo"]))
+        expectSuccess(try world.run(["switch", "127.0.0.1"]))
         #expect(!other.errorOutput.contains("resource"))
         expectSuccess(try world.run(["logout"]))
         let after = try world.run(["token"])
