@@ -43,6 +43,13 @@ extension ProxyExchange {
         }
     }
 
+    /// Ends the request although its body was not sent whole, as the server has answered it and takes no more.
+    func endAnsweredEarly() {
+        guard case .answering(let framing) = phase else { return }
+        abandonTransfer()
+        finish(framing, isComplete: true)
+    }
+
     private func finish(_ framing: Framing, isComplete: Bool) {
         var isComplete = isComplete
         if case .length(let missing) = framing, missing > 0 { isComplete = false }

@@ -104,14 +104,27 @@ final class ProxyExchange {
     /// Whether more of the request's body can be sent now.
     var awaitsBody: Bool { transfer?.isSendingPaused ?? false }
 
+    /// Whether the server has sent its whole answer, and takes the rest of the request's body slowly or not at all.
+    var isAnsweredEarly: Bool {
+        guard case .answering = phase, let transfer else { return false }
+        return transfer.isOnlySending && !transfer.isReceivingPaused
+    }
+
+    /// Milliseconds for which the server may take nothing of a body that it has already answered. With HTTP/2,
+    /// libcurl then reads no more, so it never learns that the server would take more.
+    private var patience: Int64 {
+        min(server.configuration.timeout, transfer?.isHTTP2 == true ? 200 : 10_000)
+    }
+
     /// The time limit for the server, or for the caller that sends a body; nil while the token is awaited or
     /// an answer arrives, however slowly.
     var deadline: MonotonicTime? {
         switch phase {
+        case .answering where isAnsweredEarly: return lastActivity.adding(milliseconds: patience)
         case .sending, .discarding:
             let last = awaitsBody ? max(lastActivity, connection.lastActivity) : lastActivity
             return last.adding(milliseconds: server.configuration.timeout)
-        case .answering where awaitsBody && !connection.isBlocked:
+        case .answering where !hasWholeBody && !connection.isBlocked:
             return max(lastActivity, connection.lastActivity)
                 .adding(milliseconds: server.configuration.timeout)
         default: return nil

@@ -106,9 +106,10 @@ final class ProxyMulti {
     /// Returns the next transfer that has ended, with libcurl's code.
     func nextEnded() -> (ProxyTransfer, Int32)? { ended.isEmpty ? nil : ended.removeFirst() }
 
-    private static let onSocket: oidc_curl_socket_function = { _, descriptor, what, context, _ in
+    private static let onSocket: oidc_curl_socket_function = { easy, descriptor, what, context, _ in
         guard let context else { return 0 }
         let multi = Unmanaged<ProxyMulti>.fromOpaque(context).takeUnretainedValue()
+        multi.transfers[easy]?.isOnlySending = what == Int32(OIDC_CURL_POLL_OUT)
         guard what != Int32(OIDC_CURL_POLL_REMOVE) else {
             multi.sockets[descriptor] = nil
             return 0

@@ -100,6 +100,7 @@ extension ProxyServer {
     private func deadline(of connection: ProxyConnection) -> MonotonicTime? {
         if connection.isEnded { return nil }
         if connection.isDraining { return connection.lastActivity.adding(milliseconds: 1_000) }
+        if let exchange = connection.exchange, exchange.isAnsweredEarly { return exchange.deadline }
         if connection.isBlocked {
             return connection.lastActivity.adding(milliseconds: configuration.timeout)
         }
@@ -126,7 +127,9 @@ extension ProxyServer {
         expireHalfClosed(now: now)
         for connection in connections {
             guard let deadline = deadline(of: connection), deadline <= now else { continue }
-            if let exchange = connection.exchange, !connection.isBlocked {
+            if let exchange = connection.exchange, exchange.isAnsweredEarly {
+                exchange.endAnsweredEarly()
+            } else if let exchange = connection.exchange, !connection.isBlocked {
                 exchange.fail(
                     exchange.awaitsBody
                         ? .slowCaller

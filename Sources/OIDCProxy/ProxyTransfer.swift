@@ -48,6 +48,8 @@ final class ProxyTransfer {
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
     /// The CURLPAUSE_… bits.
     private var pauses: Int32 = 0
+    /// Whether libcurl waits only until it can send more of the body, as it has the whole answer.
+    var isOnlySending = false
     private(set) var isSent = false
     private(set) var hasAnswerBytes = false
     /// The number of bytes of the body that libcurl has.
@@ -175,6 +177,12 @@ final class ProxyTransfer {
     /// the caller left.
     func forbidReuse() {
         _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 1)
+    }
+
+    var isHTTP2: Bool {
+        var version = 0
+        return oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_HTTP_VERSION), &version) == 0
+            && version > OIDC_CURL_HTTP_VERSION_1_1
     }
 
     var isReceivingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_RECV) != 0 }

@@ -3,6 +3,7 @@
 @testable import LoopbackHTTP
 @testable import OIDCSignIn
 @testable import Posix
+@testable import oidc
 
 /// The same requests whole and byte by byte.
 @Sendable func fuzzHTTP1(_ bytes: [UInt8]) {

@@ -12,6 +12,8 @@ package final class HTTP2Server: Sendable {
         case data(String, times: Int = 1, ends: Bool = false)
         /// Waits for the end of the request.
         case request
+        /// From now on, takes no more of the connection's bodies: its window is not opened again.
+        case stall
         /// RST_STREAM with a code (RFC 9113 §7).
         case reset(Int)
         /// GOAWAY with the last stream that is handled: this one, or none.
@@ -74,6 +76,7 @@ package final class HTTP2Server: Sendable {
         class Connection:
             def __init__(self, s):
                 self.s, self.window, self.first, self.streams, self.buffer = s, 65535, 65535, {}, b""
+                self.stalls = False
             def read(self, length):
                 while len(self.buffer) < length:
                     more = self.s.recv(65536)
@@ -110,19 +113,20 @@ package final class HTTP2Server: Sendable {
                     say("request")
                     self.streams[stream] = dict(steps=list(steps), window=self.first, body=0, ends=bool(flags & 1), sent=0)
                 elif kind == 0:
-                    self.s.sendall(frame(8, 0, 0, struct.pack(">I", max(1, length))))
+                    if not self.stalls: self.s.sendall(frame(8, 0, 0, struct.pack(">I", max(1, length))))
                     state = self.streams.get(stream)
                     if state:
                         state["body"] += length
                         state["ends"] = bool(flags & 1)
                         if flags & 1: say("body", state["body"])
-                        else: self.s.sendall(frame(8, 0, stream, struct.pack(">I", max(1, length))))
+                        elif not self.stalls: self.s.sendall(frame(8, 0, stream, struct.pack(">I", max(1, length))))
                 for stream in list(self.streams): self.go_on(stream)
             def go_on(self, stream):
                 state = self.streams[stream]
                 while state["steps"]:
                     name, *words = state["steps"][0]
                     if name == "request" and not state["ends"]: return
+                    if name == "stall": self.stalls = True
                     if name == "fields": self.s.sendall(frame(1, 4 | words[1], stream, block(words[0])))
                     if name == "data":
                         text, times, ends = words[0].encode(), words[1], words[2]
@@ -171,6 +175,7 @@ extension HTTP2Server.Step {
         case .fields(let fields, let ends): ["fields", fields.map { [$0.0, $0.1] }, ends ? 1 : 0]
         case .data(let text, let times, let ends): ["data", text, times, ends ? 1 : 0]
         case .request: ["request"]
+        case .stall: ["stall"]
         case .reset(let code): ["reset", code]
         case .goAway(let handlesThis): ["away", handlesThis]
         case .close: ["close"]

@@ -11,10 +11,13 @@ import Testing
 struct ProxyHTTP2Tests {
     typealias Step = HTTP2Server.Step
 
-    private func world(_ server: HTTP2Server, _ path: String = "") throws -> ProxyWorld {
+    private func world(
+        _ server: HTTP2Server, _ change: (inout ProxyServer.Configuration) -> Void = { _ in }
+    ) throws -> ProxyWorld {
         let authorities = try #require(TLSServers.shared).path("ca.pem")
         return try ProxyWorld([server.url]) {
             $0.curl.caFile = CurlConfiguration.CertificateAuthorities(path: authorities)
+            change(&$0)
         }
     }
 
@@ -192,6 +195,33 @@ struct ProxyHTTP2Tests {
         #expect(server.count("request") == 3)
         let bodies = server.events.filter { $0.hasPrefix("body") && $0 != "body 0" }
         #expect(bodies == ["body 2", "body 2"], "\(server.events)")
+    }
+
+    @Test("a body that the server has answered and takes no more of ends with the answer, and leaves nothing behind")
+    func answeredEarly() throws {
+        let early: [Step] = [
+            .fields([(":status", "200"), ("content-length", "5")]), .data("early", ends: true), .stall,
+        ]
+        let server = try HTTP2Server([early, early, early, [.request, ok, .data("hello", ends: true)]])
+        let world = try world(server)
+        let body = String(repeating: "a", count: 300_000)
+        for number in 1...3 {
+            let reply = try world.exchange("POST", "x", ["Content-Length: \(body.utf8.count)"], body: body)
+            #expect(reply.hasSuffix("\r\n\r\nearly"), "\(reply)")
+            // The connection is closed, and not kept for a body that nobody takes.
+            #expect(server.wait(for: "end", times: number), "\(server.events)")
+        }
+        #expect(try world.exchange("POST", "y", ["Content-Length: 2"], body: "{}").contains("hello"))
+    }
+
+    @Test("an answer that does not say where it ends, to a body that is not taken, ends with the time limit")
+    func answeredWithoutEnd() throws {
+        let server = try HTTP2Server([[ok, .data("early"), .stall]])
+        let world = try world(server) { $0.timeout = 500 }
+        let body = String(repeating: "a", count: 300_000)
+        let reply = try world.exchange("POST", "x", ["Content-Length: \(body.utf8.count)"], body: body)
+        #expect(reply.contains("early") && !reply.hasSuffix("0\r\n\r\n"), "\(reply)")
+        #expect(server.wait(for: "end"), "\(server.events)")
     }
 
     @Test("a refused token is replaced, and the request sent again on the same connection")
