@@ -197,7 +197,7 @@ struct ProxyHTTP2Tests {
         #expect(bodies == ["body 2", "body 2"], "\(server.events)")
     }
 
-    @Test("a body that the server has answered and takes no more of ends with the answer, and leaves nothing behind")
+    @Test("a body that the server has answered and takes no more of ends with the answer and leaves nothing")
     func answeredEarly() throws {
         let early: [Step] = [
             .fields([(":status", "200"), ("content-length", "5")]), .data("early", ends: true), .stall,
