@@ -51,8 +51,9 @@ extension ProviderMetadata {
     }
 
     /// Returns the error for another issuer. The hint suggests that issuer only if it differs by one slash, a
-    /// typo; if it is below the path of the expected one (UAA's is `…/uaa/oauth/token`, 2026-11); or if it names
-    /// the tenant in place of an alias or template (Entra ID: `consumers`, a domain).
+    /// typo; if it is below the path of the expected one (UAA's is `…/uaa/oauth/token`, 2026-11); if it names
+    /// the tenant in place of an alias or template (Entra ID: `consumers`, a domain); or if both are this machine, as
+    /// `localhost` and `127.0.0.1`.
     private static func issuerMismatch(expected: String, found: String) -> OIDCError {
         var hint = Hint.advice(.checkIssuerSpelling)
         let isBelow =
@@ -62,7 +63,10 @@ extension ProviderMetadata {
         let isTenant =
             IssuerTemplate(expected)?.tenant(of: found) != nil
             || IssuerTemplate.tenant(of: found, unlike: expected).map(IssuerTemplate.isUUID) == true
-        if isSlash || isTenant {
+        let isSameMachine =
+            WebURL.ofIssuer(expected)?.replacingLoopbackHost == WebURL.ofIssuer(found)?.replacingLoopbackHost
+            && WebURL.ofIssuer(found)?.isLoopback == true
+        if isSlash || isTenant || isSameMachine {
             hint = .useIssuer(found)
         } else if found.includes("{") {
             hint = "name the tenant in the issuer: the one that was found is a template"
@@ -101,5 +105,12 @@ extension ProviderMetadata {
                 prefix + endpoint.rawValue, text, issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
         }
         return endpoints
+    }
+}
+
+extension WebURL {
+    /// A loopback URL with one name of this machine in place of another; nil for other hosts.
+    fileprivate var replacingLoopbackHost: String? {
+        isLoopback ? "\(scheme)://loopback:\(effectivePort)\(pathWithoutLastSlash)" : nil
     }
 }

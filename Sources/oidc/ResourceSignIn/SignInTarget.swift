@@ -75,7 +75,12 @@ extension ResourceOperand {
             environment: environment, allowsInsecureHTTP: settings.provider.allowsInsecureHTTP)
         let metadata: ProviderMetadata
         do throws(OIDCError) { metadata = try documents.metadata(ofTyped: url) } catch {
-            guard error.kind == .refused || error.kind == .usage else { throw error }
+            guard error.kind == .refused || error.kind == .usage else {
+                guard case .useIssuer(let issuer)? = error.hint else { throw error }
+                var misnamed = error
+                misnamed.hint = .text("oidc login \(ShellWord.quoted(DisplayText.clean(issuer)))")
+                throw misnamed
+            }
             return nil
         }
         guard let issuer = metadata.issuer else { return nil }

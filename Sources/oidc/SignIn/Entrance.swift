@@ -54,9 +54,10 @@ enum Entrance {
         let meant =
             ResourceOperand.meantURL(text)
             ?? (text.contains("@") ? ResourceOperand.meantURL("https://\(text)") : nil)
+        if let meant { return .usage(problem, hint: .text("oidc login \(ShellWord.quoted(meant.text))")) }
         return .usage(
-            problem,
-            hint: meant.map { .text("oidc login \(ShellWord.quoted($0.text))") } ?? "oidc help providers")
+            "\(problem) (oidc help providers lists the names)", hint: "oidc login --issuer URL --client-id ID"
+        )
     }
 
     /// Returns the error for a parameter without the provider that it belongs to.

@@ -96,7 +96,7 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("login GitLab", "did you mean gitlab?", "oidc login gitlab"),
         Mistake(
             "login nothinglikeit", "is not a profile, a provider known by name, or a URL",
-            "oidc help providers"),
+            "oidc login --issuer URL --client-id ID"),
         Mistake("login github", "client_id is not given", "oidc login github --client-id ID"),
         Mistake("login github --flow device", "client_id is not given", "oidc login github --client-id ID"),
         Mistake(
@@ -189,7 +189,8 @@ struct Mistake: CustomTestStringConvertible, Sendable {
             "login --port http", "--port takes a whole number from 1 to 65535, not 'http'", "oidc help login"),
         Mistake("login --timeout", "--timeout needs a value", "oidc help login"),
         Mistake(
-            "login me", "\"me\" is not a profile, a provider known by name, or a URL", "oidc help providers"),
+            "login me", "\"me\" is not a profile, a provider known by name, or a URL",
+            "oidc login --issuer URL --client-id ID"),
         Mistake(
             "token mcp.example.com", "\"mcp.example.com\" is not a URL", "oidc token https://mcp.example.com"),
         Mistake(

@@ -108,6 +108,15 @@ struct ProviderByURLTests {
                 "  try: oidc login --client-id x https://login.example.com\(issuer)\n"), "\(outcome)")
     }
 
+    @Test("another name of this machine than the issuer's leads to the issuer")
+    func loopbackName() throws {
+        let world = try ResourceWorld()
+        let typed = world.server.issuer.replacingOccurrences(of: "127.0.0.1", with: "localhost")
+        let outcome = try world.run(["login", typed])
+        #expect(outcome.status == 7, "\(outcome)")
+        #expect(outcome.errorOutput.hasSuffix("  try: oidc login \(world.server.issuer)\n"), "\(outcome)")
+    }
+
     @Test("what is neither a resource nor a provider stays a refusal, and at most the named places are asked")
     func neither() throws {
         let world = try ResourceWorld { $0.metadataPath = "/elsewhere" }
