@@ -130,9 +130,9 @@ struct ResourceResolution {
     }
 
     /// Returns what the origin's own authorization server is for, if the resource has no metadata and demands a
-    /// token (MCP authorization, 2025-03-26); nil if there is none.
+    /// token (MCP authorization, 2025-03-26); nil if there is none. Metadata with a wrong member are metadata.
     func ownServer(after error: OIDCError) throws(OIDCError) -> Found? {
-        guard error.kind == .refused, error.stage == .discovery else { return nil }
+        guard error.kind == .refused, error.stage == .discovery, error.member == nil else { return nil }
         var response = evidence.response
         if response == nil { response = try search.probe() }
         guard let response, response.status == 401 else { return nil }

@@ -14,7 +14,10 @@ struct OwnServerTests {
         let front: BackgroundServer
         var url: String { front.origin + "/mcp" }
 
-        init(status: Int = 401, issuer: @escaping @Sendable (String) -> String = { $0 }) throws {
+        init(
+            status: Int = 401, metadata: String? = nil,
+            issuer: @escaping @Sendable (String) -> String = { $0 }
+        ) throws {
             let world = try ResourceWorld()
             let server = world.server.origin
             self.world = world
@@ -32,6 +35,10 @@ struct OwnServerTests {
                         "registration_endpoint": .string("\(server)/register"),
                         "response_types_supported": ["code"], "code_challenge_methods_supported": ["S256"],
                     ])
+                case "/.well-known/oauth-protected-resource":
+                    let text = metadata?.replacingOccurrences(of: "ORIGIN", with: origin)
+                    return (try? text.map { .value(try JSONValue(parsing: Array($0.utf8))) })
+                        ?? HTTPResponse(status: 404)
                 default: return HTTPResponse(status: 404)
                 }
             }
@@ -72,5 +79,20 @@ struct OwnServerTests {
             #expect(outcome.status == 4 && legacy.world.tabs.isEmpty, "\(outcome)")
             #expect(outcome.errorOutput.contains("does not say who protects it"), "\(outcome.errorOutput)")
         }
+    }
+
+    @Test(
+        "metadata that are there and unusable are not taken for none",
+        arguments: [
+            #"{"resource":"ORIGIN","authorization_servers":["http://as.example"]}"#,
+            #"{"resource":"ORIGIN","authorization_servers":["https://as.example?x"]}"#,
+            #"{"resource":"ORIGIN","authorization_servers":"https://as.example"}"#,
+            #"{"resource":["ORIGIN"],"authorization_servers":["https://as.example"]}"#,
+        ])
+    func unusable(metadata: String) throws {
+        let legacy = try Legacy(metadata: metadata)
+        let outcome = try legacy.world.run(["login", legacy.url])
+        #expect([4, 7].contains(outcome.status) && legacy.world.tabs.isEmpty, "\(outcome)")
+        #expect(!outcome.errorOutput.contains("has no metadata of its own"), "\(outcome.errorOutput)")
     }
 }
