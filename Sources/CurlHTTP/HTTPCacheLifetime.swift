@@ -3,7 +3,7 @@ package import OIDCCore
 /// The freshness lifetime of an answer in a private cache (RFC 9111 §4.2).
 package enum HTTPCacheLifetime {
     /// The lifetime of an answer without freshness information, in seconds.
-    static let unstated: Int64 = 3_600
+    private static let unstated: Int64 = 3_600
     /// The longest lifetime of any answer, in seconds.
     static let longest: Int64 = 86_400
 

@@ -6,7 +6,7 @@ import OIDCCore
 /// repeated: nothing listens there.
 struct RepeatPolicy {
     /// The longest Retry-After that is waited for.
-    static let longestPause = Duration.seconds(5)
+    private static let longestPause = Duration.seconds(5)
 
     let method: HTTPMethod
     /// Whether the server is on this machine.

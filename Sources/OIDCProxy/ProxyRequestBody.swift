@@ -4,7 +4,7 @@ import OIDCCore
 /// The body of a caller's request, read while it is forwarded. A short one is kept, so it can be sent again.
 struct ProxyRequestBody {
     /// The size limit of a kept body, in bytes.
-    static let keepLimit = 65_536
+    private static let keepLimit = 65_536
 
     private enum Source {
         case length(missing: Int)

@@ -15,7 +15,7 @@ struct ProxyResponseHead {
     /// The size limit of all header lines together, including those of interim answers, in bytes.
     static let byteLimit = 256 * 1_024
     /// The limit for the number of interim answers before the final one.
-    static let interimLimit = 32
+    private static let interimLimit = 32
 
     private(set) var status = 0
     private(set) var reason: [UInt8] = []

@@ -85,7 +85,7 @@ package struct SessionDirectory: Sendable {
         return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory) || isSetAside
     }
 
-    static let damagedEnding = ".damaged"
+    private static let damagedEnding = ".damaged"
 
     /// Renames a damaged file, so what is left in it is not lost, until the next logout. It is never read or listed.
     /// Called under the session's lock.
@@ -187,7 +187,9 @@ extension SessionDirectory {
 
     /// Renames a killed writer's leftover to the session's file if it is the successor of the stored content.
     /// Called under the session's lock.
-    func adoptLeftover(_ name: String, if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool) {
+    private func adoptLeftover(
+        _ name: String, if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool
+    ) {
         guard let directory = try? PrivateDirectory.open(path) else { return }
         AtomicFile.adopt(
             name + SessionDirectory.leftoverEnding, as: name + ending, in: directory, if: isSuccessor)

@@ -4,7 +4,7 @@ import Posix
 /// The names that a server lists, page by page. Their number, size and time are limited, as a server may claim
 /// for ever that there are more.
 struct SharedListing {
-    static let pageLimit = 50_000
+    private static let pageLimit = 50_000
     static let byteLimit = 16 << 20
     static let timeLimit = Duration.seconds(30)
     /// How long the sessions that were listed are read.

@@ -64,7 +64,7 @@ extension JWS {
 
     /// The number of keys that are tried for one signature: each takes time, and a key set may contain
     /// thousands.
-    static let candidateLimit = 64
+    private static let candidateLimit = 64
 
     /// Verifies the signature with each candidate in turn, as several keys may share a `kid` or have none.
     /// `ignoresKeyID` makes all keys that fit the algorithm candidates.

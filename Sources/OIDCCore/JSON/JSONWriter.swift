@@ -20,7 +20,7 @@ extension JSONValue {
 }
 
 private struct JSONWriter {
-    let isIndented: Bool
+    private let isIndented: Bool
     /// The number of objects around the value, in a configuration.
     let level: Int?
     var output: [UInt8] = []

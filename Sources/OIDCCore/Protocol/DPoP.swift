@@ -3,7 +3,7 @@ public import OIDCCrypto
 /// Demonstrating Proof of Possession (RFC 9449): the proof that the client holds a token's key.
 package enum DPoP {
     package static let header = "DPoP"
-    static let nonceHeader = "DPoP-Nonce"
+    private static let nonceHeader = "DPoP-Nonce"
     static let tokenType = "dpop+jwt"
     /// The hint if a provider demands a nonce and sends none.
     static let missingNonceHint: Hint =

@@ -15,7 +15,7 @@ package struct ProtectedResourceMetadata: Hashable, Sendable {
     package let dpopSigningAlgorithms: [String]?
 
     /// The most authorization servers that a document may name.
-    static let maximumServerCount = 16
+    private static let maximumServerCount = 16
 
     /// Creates what the metadata of a URL would say, if it had any, about its own origin's authorization server.
     init(url: WebURL, issuer: String) {

@@ -5,7 +5,7 @@ import Posix
 /// The page with the result of a sign-in or sign-out. It has a URL of its own, so neither the browser's
 /// address bar nor its history keeps the code and the state of the callback, and the page can be reloaded.
 extension LoopbackServer {
-    static func resultPath(below callback: String) -> String {
+    private static func resultPath(below callback: String) -> String {
         callback.hasSuffix("/") ? "\(callback)done" : "\(callback)/done"
     }
 

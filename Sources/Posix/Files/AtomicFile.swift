@@ -6,7 +6,7 @@ package enum AtomicFile {
 
     /// The longest wait for another writer of the same file, whose write takes milliseconds. A signal does
     /// not end the wait, as received data must be saved.
-    static let writersWait = Duration.seconds(10)
+    private static let writersWait = Duration.seconds(10)
 
     /// The content that overwrites a file that cannot be removed; `read` returns nil for it.
     private static let removedContent = Array("null\n".utf8)

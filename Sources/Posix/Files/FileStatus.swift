@@ -43,8 +43,8 @@ package struct FileStatus: Hashable, Sendable {
     var size: Int64
     var device: UInt64
     var inode: UInt64
-    var modifiedSeconds: Int64
-    var modifiedNanoseconds: Int64
+    private var modifiedSeconds: Int64
+    private var modifiedNanoseconds: Int64
 
     init(_ raw: stat) {
         switch raw.st_mode & S_IFMT {

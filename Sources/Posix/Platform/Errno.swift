@@ -36,10 +36,10 @@ package struct Errno: Error, Hashable, Sendable, CustomStringConvertible {
     package static let connectionRefused = Errno(ECONNREFUSED)
     package static let addressNotAvailable = Errno(EADDRNOTAVAIL)
     package static let familyNotSupported = Errno(EAFNOSUPPORT)
-    static let tooManyDescriptors = Errno(EMFILE)
-    static let tooManyDescriptorsOfAll = Errno(ENFILE)
+    private static let tooManyDescriptors = Errno(EMFILE)
+    private static let tooManyDescriptorsOfAll = Errno(ENFILE)
     static let noBuffers = Errno(ENOBUFS)
-    static let noMemory = Errno(ENOMEM)
+    private static let noMemory = Errno(ENOMEM)
 
     /// Whether the machine or this process lacks a resource, such as memory or descriptors.
     package var isShortage: Bool { shortageHint != nil }

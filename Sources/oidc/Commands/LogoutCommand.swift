@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSessions
 
 struct LogoutCommand: RunnableCommand {
     static let name = "logout"
@@ -153,5 +154,253 @@ struct LogoutCommand: RunnableCommand {
         var error = failure
         error.hint = "the session is forgotten here; the tokens stay valid at the provider until they expire"
         return error
+    }
+}
+
+/// The removal of sessions from their stores.
+extension LogoutCommand {
+    /// A session removed from the store, and the error if a part of it could not be removed.
+    struct Removal {
+        var content: Result<Session?, OIDCError>
+        var failure: OIDCError?
+
+        var session: Session? { (try? content.get()) ?? nil }
+    }
+
+    func take(
+        _ stored: StoredSession, from store: any SessionStoring, _ provider: ProviderContext
+    ) throws(OIDCError) -> Removal {
+        if let key = stored.session?.key { return try take(key, from: store, provider) }
+        try store.remove(stored)
+        return Removal(content: stored.content.map { $0 })
+    }
+
+    /// Removes the session before the request to the provider, which may fail or take long. Uses the lock if
+    /// possible, because a refresh in progress would store the session again.
+    func take(
+        _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
+    ) throws(OIDCError) -> Removal {
+        var removal: Removal?
+        var isMissing = false
+        do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
+            guard !leavesSession(error) else { throw error }
+        }
+        // For a missing session, nothing is created, not even a lock.
+        if isMissing {
+            return Removal(content: .success(try store.takeLeftovers(of: key) { _ in true }.first))
+        }
+        do {
+            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
+                removal = remove(key, from: store)
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+        }
+        let result = removal ?? remove(key, from: store)
+        guard let failure = result.failure else { return result }
+        if result.session == nil { throw failure }
+        // A session that stays may be used again, so its tokens must not be revoked.
+        guard isEmpty(store, key) else { throw notRemoved(failure) }
+        return result
+    }
+
+    /// Returns the error for a session that could not be removed. The hint is to make its directory writable,
+    /// not to use another one.
+    private func notRemoved(_ failure: OIDCError) -> OIDCError {
+        var error = failure
+        error.message += "; the session stays, and nothing was revoked"
+        if error.hint == .advice(.useWritableDirectory) {
+            error.hint = "make the file or its directory writable, then log out again"
+        }
+        return error
+    }
+
+    /// Whether a session stays because its store cannot be reached. One that cannot be read is removed.
+    private func leavesSession(_ error: OIDCError) -> Bool {
+        error.kind == .interrupted || error.kind == .unreachable && error.code != .oldRecord
+    }
+
+    private func remove(_ key: SessionKey, from store: any SessionStoring) -> Removal {
+        var removal = Removal(content: Result { () throws(OIDCError) in try store.load(key) })
+        if case .failure(let error) = removal.content, leavesSession(error) {
+            removal.failure = error
+            return removal
+        }
+        do { try store.remove(key) } catch { removal.failure = error }
+        return removal
+    }
+
+    /// Returns whether a store has no session for a key; a session that cannot be read counts as one.
+    func isEmpty(_ store: any SessionStoring, _ key: SessionKey) -> Bool {
+        do { return try store.load(key) == nil } catch { return false }
+    }
+}
+
+extension LogoutCommand {
+    /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
+    func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let linked = try linkedProvider(operand, context)
+        let known = try KnownProviders(linked ?? ProviderContext(operand.settings, context))
+        let linkedKey = try linked.map { provider throws(OIDCError) in try SessionAccess(provider).key }
+        let others = try otherSessions(known, operand, linked, except: linkedKey, context)
+        let results = Results(context.console, namesProviders: !others.isEmpty)
+        if let linked, let key = linkedKey {
+            if !others.isEmpty, try isGone(key, linked) {
+                linked.target?.forget(context)
+            } else {
+                try results.collect { () throws(OIDCError) in
+                    results.add(
+                        try end(key, linked, context), of: key, profile: linked.settings.profile)
+                }
+            }
+        }
+        func finish(_ removal: Removal, of key: SessionKey, in store: KnownProviders.Store) throws(OIDCError)
+        {
+            let provider = known.provider(of: key, in: store)
+            results.add(
+                try forget(removal, provider, context), of: key, profile: provider.settings.profile)
+        }
+        for (key, other) in others {
+            try results.collect { () throws(OIDCError) in
+                ResourceRecords(context)?.forget(key)
+                try finish(
+                    try take(
+                        other.session, from: other.store.store, known.provider(of: key, in: other.store)),
+                    of: key, in: other.store)
+            }
+        }
+        var leftovers: [(session: Session, store: KnownProviders.Store)] = []
+        try results.collect { () throws(OIDCError) in
+            leftovers = try operand.takeLeftovers(known, of: linked?.target?.link, orNote: results.add)
+        }
+        for leftover in leftovers {
+            try results.collect { () throws(OIDCError) in
+                try finish(
+                    Removal(content: .success(leftover.session)), of: leftover.session.key,
+                    in: leftover.store)
+            }
+        }
+        try report(results, operand, context)
+        return 0
+    }
+
+    /// Returns the provider of the resource's link; nil if there is none.
+    private func linkedProvider(
+        _ operand: ResourceOperand, _ context: CommandContext
+    ) throws(OIDCError) -> ProviderContext? {
+        do { return try operand.linkedExactly() } catch {
+            // A session may be left from before the URL became part of a larger resource.
+            let known = try KnownProviders(ProviderContext(operand.settings, context))
+            guard error.kind == .usage, try !operand.sessions(known, of: nil).isEmpty else { throw error }
+            return nil
+        }
+    }
+
+    /// Returns the sessions of earlier clients and servers; warns if they cannot be listed.
+    private func otherSessions(
+        _ known: KnownProviders, _ operand: ResourceOperand, _ linked: ProviderContext?,
+        except key: SessionKey?, _ context: CommandContext
+    ) throws(OIDCError) -> [(key: SessionKey, entry: KnownProviders.Entry)] {
+        do {
+            return try operand.sessions(known, of: linked?.target?.link).filter { $0.key != key }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            context.console.warn(error.commandLine)
+            return []
+        }
+    }
+
+    /// Prints the results as one document. Throws the worst failure.
+    private func report(
+        _ results: Results, _ operand: ResourceOperand, _ context: CommandContext
+    ) throws(OIDCError) {
+        var documents = results.documents
+        if documents.isEmpty, results.failure == nil {
+            if ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil {
+                throw operand.notSignedIn
+            }
+            context.console.note("there was no session")
+            documents.append(Outcome.none.json(of: nil, nil))
+        }
+        if context.console.isJSON, var document = documents.first?.object {
+            if documents.count > 1 { document["others"] = .array(Array(documents.dropFirst())) }
+            try context.console.output(.object(document))
+        }
+        if let failure = results.failure { throw failure }
+    }
+
+    private func isGone(_ key: SessionKey, _ provider: ProviderContext) throws(OIDCError) -> Bool {
+        let store = try provider.store()
+        return EarlierSession(provider, key) == nil && isEmpty(store, key)
+    }
+}
+
+extension LogoutCommand {
+    /// Ends every session, also those of other profiles.
+    private func runAll(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let known = try KnownProviders(provider)
+        let results = Results(context.console, namesProviders: true)
+        let sessions = try known.sessions(orNote: results.add)
+        let leftovers = try known.takeLeftovers(orNote: results.add) { _ in true }
+        func finish(_ removal: Removal, in store: KnownProviders.Store) throws(OIDCError) {
+            let key = removal.session?.key
+            if let key { ResourceRecords(context)?.forget(key) }
+            results.add(
+                try forget(removal, key.map { known.provider(of: $0, in: store) } ?? provider, context),
+                of: key, profile: key.flatMap { known.profile(of: $0, in: store) })
+        }
+        for found in sessions {
+            try results.collect { () throws(OIDCError) in
+                try finish(try take(found.session, from: found.store.store, provider), in: found.store)
+            }
+        }
+        for leftover in leftovers {
+            try results.collect { () throws(OIDCError) in
+                try finish(Removal(content: .success(leftover.session)), in: leftover.store)
+            }
+        }
+        if context.console.isJSON { try context.console.output(.array(results.documents)) }
+        if let failure = results.failure { throw failure }
+        return 0
+    }
+
+    /// The results of several logouts. The worst failure becomes the error of the command; the others are
+    /// warnings before it.
+    final class Results {
+        private let console: Console
+        /// Whether the error of an outcome names its provider, which one of several has to.
+        private let namesProviders: Bool
+        private(set) var documents: [JSONValue] = []
+        private(set) var failure: OIDCError?
+
+        init(_ console: Console, namesProviders: Bool) {
+            self.console = console
+            self.namesProviders = namesProviders
+        }
+
+        func add(_ outcome: Outcome, of key: SessionKey?, profile: String?) {
+            documents.append(outcome.json(of: key, profile))
+            guard var failure = outcome.failure else { return }
+            if namesProviders, let key {
+                failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"
+            }
+            add(failure)
+        }
+
+        func add(_ other: OIDCError) {
+            guard let held = failure else { return failure = other }
+            let isWorse = Diagnostics.exitCode(other) > Diagnostics.exitCode(held)
+            console.warn((isWorse ? held : other).commandLine)
+            if isWorse { failure = other }
+        }
+
+        /// Runs one logout and adds its error, so the others still run. An interruption ends the command.
+        func collect(_ logout: () throws(OIDCError) -> Void) throws(OIDCError) {
+            do { try logout() } catch {
+                guard error.kind == .interrupted else { return add(error) }
+                if let failure { console.warn(failure.commandLine) }
+                throw error
+            }
+        }
     }
 }

@@ -6,10 +6,10 @@ struct AWSCredential {
     let secretAccessKey: Redacted<String>
     let sessionToken: Redacted<String>
     /// The expiration as AWS wrote it.
-    let expiration: String
+    private let expiration: String
 
     static let stage = Stage(rawValue: "sts")
-    static let usualEndpoint = "https://sts.amazonaws.com/"
+    private static let usualEndpoint = "https://sts.amazonaws.com/"
 
     /// The role in the settings.
     struct Role {

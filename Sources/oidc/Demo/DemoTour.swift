@@ -113,7 +113,7 @@ struct DemoTour {
 
 /// The tour's steps after the sign-in.
 extension DemoTour {
-    func explainTokens(_ session: Session, _ idToken: IDToken?) throws(OIDCError) {
+    private func explainTokens(_ session: Session, _ idToken: IDToken?) throws(OIDCError) {
         let access = session.tokens.access
         try step(4, "The response: tokens for alice, which are not shown.")
         let lifetime = access.expiresAt.map {

@@ -32,7 +32,7 @@ struct QRLayout: Hashable {
     var size: Int { 17 + 4 * version }
 
     /// The number of bytes of text that fit, in addition to the mode and the length.
-    var byteCapacity: Int { dataLength - (lengthBits == 8 ? 2 : 3) }
+    private var byteCapacity: Int { dataLength - (lengthBits == 8 ? 2 : 3) }
 
     /// Returns the codewords of a text: data and check bytes, interleaved by block.
     func codewords(_ text: [UInt8]) -> [UInt8] {

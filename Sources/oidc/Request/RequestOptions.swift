@@ -24,7 +24,7 @@ struct RequestOptions: OptionGroup {
     }
 
     /// Parses the headers (RFC 9110 §5). Refuses line ends, and headers that this program sets itself.
-    func parsedHeaders() throws(UsageError) -> HTTPHeaders {
+    private func parsedHeaders() throws(UsageError) -> HTTPHeaders {
         var parsed = HTTPHeaders()
         for text in headers {
             guard let colon = text.utf8.firstIndex(of: .colon) else {

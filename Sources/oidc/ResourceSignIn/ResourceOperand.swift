@@ -146,3 +146,209 @@ struct ResourceOperand: Sendable {
         return text.map { GrantType(rawValue: $0) } ?? .authorizationCode
     }
 }
+
+/// The stored link from a URL operand to its session, found without the network.
+extension ResourceOperand {
+    /// Returns the link from the URL to a session; nil if there is none that fits the settings.
+    func link() throws(OIDCError) -> ResourceLink? {
+        guard let records = ResourceRecords(context) else { return nil }
+        let ownership = ownership
+        return try records.links.links(of: url).filter { link in
+            link.covers(url) && fits(link, ownership)
+        }.max { $0.reach.utf8.count < $1.reach.utf8.count }
+    }
+
+    /// Returns whether a link has the requested grant, account, issuer and client.
+    func fits(_ link: ResourceLink, _ ownership: ResourceOwnership) -> Bool {
+        func isNamed(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
+            ownership.text(setting, in: layers).map { $0 == value } ?? true
+        }
+        // For id_jag, the issuer and client of options may be those of the user's own provider.
+        let isForOwnProvider = link.grant == .idJAG && !ownership.isOwned(.options, by: [link.issuer])
+        guard
+            isForOwnProvider
+                || isNamed(.issuer, link.issuer, in: [.options])
+                    && isNamed(.clientID, link.clientID, in: [.options])
+        else { return false }
+        guard
+            link.grant.needsUser || isForOwnProvider || !ownership.isOwned(.variables, by: [link.issuer])
+                || isNamed(.clientID, link.clientID, in: [.options, .variables])
+        else { return false }
+        let isOwned = ownership.isOwned(.profile, by: [link.issuer])
+        let own: Set<SettingLayers.Layer> =
+            isOwned ? [.options, .variables, .profile] : [.options, .variables]
+        let grant = ownership.text(.grant, in: own).map { GrantType(rawValue: $0) } ?? .authorizationCode
+        guard link.grant == grant, ownership.text(.account, in: own) == link.account else { return false }
+        guard let namedProfile, isOwned, ownership.text(.clientID, in: [.profile]) != nil else { return true }
+        return link.profile == namedProfile
+    }
+
+    /// Returns the provider of the URL's link; nil if there is no link. Uses no network.
+    func linked() throws(OIDCError) -> ProviderContext? {
+        guard let link = try link() else { return nil }
+        context.console.trace("resource: \(link.resource), of \(link.issuer) as \(link.clientID)")
+        return try provider(link)
+    }
+
+    /// Returns the provider of a link for exactly this URL; nil if there is none. Throws if only a link for a
+    /// URL above it exists: the user did not name that one.
+    func linkedExactly() throws(OIDCError) -> ProviderContext? {
+        guard let link = try link() else {
+            // A link may cover only a part of its resource, below this URL.
+            let ownership = ownership
+            return try ResourceRecords(context)?.links.links(of: url).first {
+                ResourceIdentifier($0.resource)?.identifies(url) == true && fits($0, ownership)
+            }.map { link throws(OIDCError) in try provider(link) }
+        }
+        guard link.isFor(url) else {
+            let reach = DisplayText.clean(link.reach)
+            throw .usage(
+                "there is no session for exactly \(DisplayText.clean(url.withoutQuery)): it is part of \(reach)",
+                hint: "oidc logout \(ShellWord.quoted(link.reach))")
+        }
+        return try provider(link)
+    }
+
+    /// Returns the provider of a link, with the settings that belong to it.
+    func provider(_ link: ResourceLink) throws(OIDCError) -> ProviderContext {
+        provider(ResourceTarget(operand: self, link: link), nil, try entries(of: link.profile))
+    }
+
+    /// Returns the entries of the settings. If another profile is named, its entries replace those of the
+    /// profile in use.
+    func entries(of profile: String?) throws(OIDCError) -> [SettingLayers.Entry] {
+        guard let profile, profile != settings.profile else { return settings.layers.given }
+        var loader = context.settingsLoader
+        loader.profileName = profile
+        let loaded = try loader.load().layers.given.filter { $0.origin.layer == .profile }
+        let issuer = ResourceOwnership(entries: loaded).issuers.first
+        // A secret in variables is for the provider that the variables, or the profile in use, name.
+        let isNamed = issuer.map { ownership.names(issuer: $0) } ?? false
+        let others = settings.layers.given.filter { entry in
+            switch entry.origin.layer {
+            case .profile: false
+            case .variables:
+                isNamed || entry.setting.owner != .client && !Setting.subjectSources.contains(entry.setting)
+            case .options, .resource: true
+            }
+        }
+        return others + loaded
+    }
+
+    /// Returns the provider of a target, with its own settings and the findings of the search.
+    func provider(
+        _ target: ResourceTarget, _ registered: RegisteredRecord?, _ entries: [SettingLayers.Entry],
+        scope: Scope? = nil
+    ) -> ProviderContext {
+        let link = target.link
+        var target = target
+        target.isIssuerNamed =
+            link.isIssuerNamed || ResourceOwnership(entries: entries).names(issuer: link.issuer)
+        var layers = LinkLayers(link, origin: .resource(url.text), metadataURL: settings.client.metadataURL)
+        layers.addLink(scope: scope)
+        if let registered { layers.add(registered) }
+        layers.setOwn(
+            ResourceOwnership(entries: entries).entries(for: link.issuer), isRegistered: registered != nil)
+        layers.addLinkScope(unless: scope)
+        layers.addSettingsOfLink()
+        // The URL says all that the profile of a resource does.
+        let isOwnProfile =
+            settings.ownResource == nil && ownership.isOwned(.profile, by: [link.issuer])
+        let profile = namedProfile ?? link.profile ?? (isOwnProfile ? settings.profile : nil)
+        return ProviderContext(
+            context.settings(profile: profile, layers.found + layers.own), context, target: target)
+    }
+}
+
+/// The settings of a link's provider: those that the link and the client's registration contain, and those that
+/// were given and belong to this server and client. Each step looks at what the earlier ones have added.
+private struct LinkLayers {
+    let link: ResourceLink
+    let origin: SettingLayers.Origin
+    /// The client metadata document that the settings name.
+    let metadataURL: String?
+    private(set) var found: [SettingLayers.Entry] = []
+    private(set) var own: [SettingLayers.Entry] = []
+
+    init(_ link: ResourceLink, origin: SettingLayers.Origin, metadataURL: String?) {
+        self.link = link
+        self.origin = origin
+        self.metadataURL = metadataURL
+    }
+
+    private mutating func add(_ setting: Setting, _ value: JSONValue?) {
+        guard let value else { return }
+        found.append(SettingLayers.Entry(setting: setting, value: value, origin: origin))
+    }
+
+    mutating func addLink(scope: Scope?) {
+        add(.issuer, .string(link.issuer))
+        add(.clientID, .string(link.clientID))
+        add(.resource, .array([.string(link.resource)]))
+        add(.grant, .string(link.grant.rawValue))
+        add(.account, link.account.map { .string($0) })
+        add(.scope, scope.map { .string($0.text) })
+        if link.bindsTokens { add(.dpop, true) }
+    }
+
+    mutating func add(_ registered: RegisteredRecord) {
+        found += registered.entries(origin: origin)
+    }
+
+    mutating func setOwn(_ entries: [SettingLayers.Entry], isRegistered: Bool) {
+        let isOwnClient = !isRegistered && link.registration == nil && link.clientID != metadataURL
+        own = entries.filter { entry in
+            // A secret is only for the client that it was configured for.
+            if !isOwnClient, entry.setting.owner == .client { return false }
+            // The scope of a profile or variable was for the sign-in; for a token it would request a narrower
+            // one.
+            return entry.setting != .scope || entry.origin.layer == .options
+        }
+    }
+
+    /// Adds the link's scope for a grant without a user, unless a scope is requested or an option names one.
+    mutating func addLinkScope(unless requested: Scope?) {
+        guard requested == nil, !link.grant.needsUser, !own.contains(where: { $0.setting == .scope }) else {
+            return
+        }
+        add(.scope, link.scope.flatMap { $0.isEmpty ? nil : .string($0.text) })
+    }
+
+    /// Adds the settings that the link keeps from its sign-in, which options replace. Its redirect URL also
+    /// replaces that of a profile or variable.
+    mutating func addSettingsOfLink() {
+        func isRedirect(_ entry: SettingLayers.Entry) -> Bool { Setting.redirects.contains(entry.setting) }
+        let given = own.filter { $0.origin.layer == .options }
+        let keepsRedirect =
+            link.profile == nil && !(found + given).contains(where: isRedirect)
+            && Setting.redirects.contains { link.settings[$0.name] != nil }
+        if keepsRedirect { own.removeAll(where: isRedirect) }
+        for member in link.settings.members {
+            guard let setting = Setting.named(member.name),
+                Setting.redirects.contains(setting)
+                    ? keepsRedirect : !given.contains(where: { $0.setting == setting })
+            else { continue }
+            add(setting, member.value)
+        }
+        if link.clientID == metadataURL, !(found + own).contains(where: isRedirect) {
+            found.append(ClientRegistration.documentPorts(origin: origin))
+        }
+    }
+}
+
+extension RegisteredRecord {
+    /// Returns the settings that the registration gave the client, with its secret.
+    func entries(origin: SettingLayers.Origin) -> [SettingLayers.Entry] {
+        var entries = settings.members.compactMap { member in
+            Setting.named(member.name).map {
+                SettingLayers.Entry(setting: $0, value: member.value, origin: origin)
+            }
+        }
+        if let clientSecret {
+            entries.append(
+                SettingLayers.Entry(
+                    setting: .clientSecret, value: .string(clientSecret.revealed), origin: origin))
+        }
+        return entries
+    }
+}

@@ -11,7 +11,7 @@ struct SessionReport {
     var canRefresh: Bool { session.canRefresh && session.ended == nil }
 
     /// When the refresh token ends unless it is used, if the provider said so.
-    var refreshExpiresAt: Instant? {
+    private var refreshExpiresAt: Instant? {
         session.tokens.refreshToken == nil || session.ended != nil
             ? nil : session.refreshEnd(at: session.tokens.access.obtainedAt)
     }

@@ -15,7 +15,7 @@ struct SubjectToken {
     private var secrets: SecretReader { provider.secrets }
 
     /// The path of a pod's service account token.
-    static let kubernetesFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    private static let kubernetesFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
     private var source: SubjectTokenSource? {
         settings.source ?? (settings.file != nil ? .file : settings.variable != nil ? .env : nil)
