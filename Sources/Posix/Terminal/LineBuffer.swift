@@ -5,7 +5,8 @@ struct LineBuffer: Sendable {
     private let limit: Int
     private let edits: Bool
     private var line: [UInt8] = []
-    private var isTooLong = false
+    /// The number of characters that were typed beyond the limit, which are not kept.
+    private var excess = 0
     private var events: [TerminalInput.Event] = []
     private var nextEvent = 0
 
@@ -50,24 +51,31 @@ struct LineBuffer: Sendable {
 
     /// Ends the input; a last line without a line end counts.
     mutating func finish() {
-        if !line.isEmpty || isTooLong { finishLine() }
+        if !line.isEmpty || excess > 0 { finishLine() }
     }
 
     private mutating func append(_ byte: UInt8) {
-        guard line.count < limit else {
-            isTooLong = true
-            return
+        guard excess > 0 || line.count >= limit else { return line.append(byte) }
+        if !UTF8.isContinuation(byte) {
+            excess += 1
+        } else if excess == 0 {
+            // The limit is within this character.
+            eraseKept()
+            excess = 1
         }
-        line.append(byte)
     }
 
     /// Erases the last character, with all its bytes.
     private mutating func erase() {
+        if excess > 0 { excess -= 1 } else { eraseKept() }
+    }
+
+    private mutating func eraseKept() {
         while let last = line.popLast(), UTF8.isContinuation(last) {}
     }
 
     private mutating func finishLine() {
-        if isTooLong {
+        if excess > 0 {
             events.append(.tooLong)
         } else {
             if line.last == .carriageReturn { line.removeLast() }
@@ -78,6 +86,6 @@ struct LineBuffer: Sendable {
 
     private mutating func clear() {
         line = []
-        isTooLong = false
+        excess = 0
     }
 }

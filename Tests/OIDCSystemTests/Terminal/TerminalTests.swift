@@ -35,6 +35,16 @@ struct TerminalTests {
         #expect(lines(["abcde\u{15}", "abcde\n", "f\n"], edits: true, limit: 4) == [.tooLong, .line("f")])
     }
 
+    @Test("on a terminal, erasing what is over the limit makes the line whole again")
+    func erasing() {
+        #expect(lines(["abcdef\u{7F}\u{7F}\n"], edits: true, limit: 4) == [.line("abcd")])
+        #expect(lines(["abcdef\u{7F}\n"], edits: true, limit: 4) == [.tooLong])
+        #expect(lines(["abcdé\u{7F}\u{7F}x\n"], edits: true, limit: 4) == [.line("abcx")])
+        // The limit is within the last character, which counts as one over it.
+        #expect(lines(["abcé\n"], edits: true, limit: 4) == [.tooLong])
+        #expect(lines(["abcé\u{7F}d\n"], edits: true, limit: 4) == [.line("abcd")])
+    }
+
     @Test("on a terminal, keys edit the line")
     func editing() {
         #expect(lines(["ax\u{7F}bé\u{08}c\r"], edits: true) == [.line("abc")])
