@@ -27,12 +27,18 @@ package final class BackgroundServer: Sendable {
         do throws(Errno) {
             let (reading, writing) = try FileDescriptor.pipe()
             stop = writing
-            thread = try BackgroundThread {
-                _ = handover.server.serve(also: [reading.rawValue]) { request in
-                    request.request(to: origin).map(handle) ?? HTTPResponse(status: 400)
+            do throws(Errno) {
+                thread = try BackgroundThread {
+                    _ = handover.server.serve(also: [reading.rawValue]) { request in
+                        request.request(to: origin).map(handle) ?? HTTPResponse(status: 400)
+                    }
+                    handover.server.close()
+                    reading.close()
                 }
-                handover.server.close()
+            } catch {
                 reading.close()
+                writing.close()
+                throw error
             }
         } catch {
             throw OIDCError(.failed, "a server could not be started: \(error)")

@@ -122,16 +122,16 @@ package final class ProxyServer {
         var limits = HTTP1.Limits()
         limits.headerCount = 200
         self.limits = limits
+        listener = try ProxyListener(endpoint)
         do throws(Errno) {
-            let pipe = try FileDescriptor.pipe()
-            try pipe.reading.setNonBlocking()
-            try pipe.writing.setNonBlocking()
-            wake = pipe
+            wake = try FileDescriptor.pipe()
+            try wake.reading.setNonBlocking()
+            try wake.writing.setNonBlocking()
         } catch {
+            listener.close()
             throw OIDCError(.failed, "the proxy cannot be started: \(error)", hint: error.shortageHint)
         }
         sessions = sources.map { [wake] in ProxyTokens($0, wake: wake.writing) }
-        listener = try ProxyListener(endpoint)
         gate = ProxyGate(routes: self.routes, address: listener.address)
         for (session, delivery) in zip(sessions, first) {
             if let delivery { try session.begin(with: delivery) }

@@ -15,9 +15,15 @@ package struct ForegroundChild {
         do throws(Errno) {
             let (reading, writing) = try FileDescriptor.pipe()
             ended = reading
-            thread = try BackgroundThread {
-                oidc_await_exit(child.processID)
+            do throws(Errno) {
+                thread = try BackgroundThread {
+                    oidc_await_exit(child.processID)
+                    writing.close()
+                }
+            } catch {
+                reading.close()
                 writing.close()
+                throw error
             }
         } catch {
             oidc_stop_passing_signals_on()

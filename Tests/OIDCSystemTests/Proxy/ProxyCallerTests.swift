@@ -37,6 +37,21 @@ struct ProxyCallerTests {
         try FileManager.default.removeItem(atPath: path)
     }
 
+    @Test("a proxy that cannot listen leaves no descriptor open")
+    func descriptors() throws {
+        func count() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        }
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server)
+        let before = try count()
+        for _ in 0..<300 {
+            #expect(throws: OIDCError.self) { try ProxyWorld([server.url()], endpoint: .port(world.port)) }
+        }
+        // Other tests open some meanwhile.
+        #expect(try count() < before + 300)
+    }
+
     @Test("the proxy ends after the idle time, but not while a request runs")
     func idle() throws {
         let server = try ScriptedServer { peer in
