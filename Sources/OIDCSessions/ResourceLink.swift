@@ -172,13 +172,17 @@ package struct ResourceLinks: Sendable {
     /// A link for exactly that URL is removed. If a link for a URL above it would be preferred, that link
     /// stays, and the new one is limited to `url`.
     package func keep(_ link: ResourceLink, leadingFrom url: WebURL) throws(OIDCError) {
-        var link = link
-        if try links(of: url).contains(where: { link.isHidden(by: $0, for: url) && !$0.isFor(url) }) {
-            link.prefix = url.withoutQuery
-        }
-        try keep(link)
-        for other in try links(of: url) where link.isHidden(by: other, for: url) && other.isFor(url) {
-            try remove(other)
+        try change(url) { links in
+            var link = link
+            if links.contains(where: { link.isHidden(by: $0, for: url) && !$0.isFor(url) }) {
+                link.prefix = url.withoutQuery
+            }
+            let others = links.filter { other in
+                !link.replaces(other) && !(link.isHidden(by: other, for: url) && other.isFor(url))
+            }
+            guard links != [link] + others else { return false }
+            links = [link] + others
+            return true
         }
     }
 

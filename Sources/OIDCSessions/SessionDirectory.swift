@@ -76,13 +76,16 @@ package struct SessionDirectory: Sendable {
         guard let directory = try PrivateDirectory.open(path) else { return false }
         try? directory.file.remove(name + SessionDirectory.damagedEnding)
         var isSetAside = false
-        if let bytes = try? existing(name, in: directory), try isDamaged(bytes) {
-            setAside(name)
-            isSetAside = true
+        let isRemoved = try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory) {
+            () throws(OIDCError) in
+            if let bytes = try? existing(name, in: directory), try isDamaged(bytes) {
+                setAside(name)
+                isSetAside = true
+            }
+            leave(nil, name, replacing: nil)
+            try? directory.file.remove(name + SessionDirectory.reservedEnding)
         }
-        leave(nil, name, replacing: nil)
-        try? directory.file.remove(name + SessionDirectory.reservedEnding)
-        return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory) || isSetAside
+        return isRemoved || isSetAside
     }
 
     private static let damagedEnding = ".damaged"

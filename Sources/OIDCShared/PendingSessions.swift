@@ -25,7 +25,10 @@ struct PendingSessions: Sendable {
 
     /// Removes a file unless another process has written it again.
     func remove(_ name: String, ifStill bytes: [UInt8]) {
-        if content(name) == bytes { remove(name) }
+        _ = try? directory.remove(name) { current throws(OIDCError) in
+            guard current == bytes else { throw OIDCError(.failed, "written again") }
+            return false
+        }
     }
 }
 

@@ -95,12 +95,18 @@ package enum AtomicFile {
     }
 
     /// Removes a file and its temporary file, under the writers' lock if possible; if the directory is not
-    /// writable, overwrites them. Returns false if the file does not exist.
+    /// writable, overwrites them. Returns false if the file does not exist. `check` is called under that lock; if it
+    /// throws, both files stay.
     package static func remove(
-        _ name: String, temporary: String, in directory: PrivateDirectory
+        _ name: String, temporary: String, in directory: PrivateDirectory,
+        checking check: () throws(OIDCError) -> Void = {}
     ) throws(OIDCError) -> Bool {
         let wait = LockWait(limit: writersWait, isCancelled: { false })
         let lock = try? FileLock.acquire(temporary, in: directory, wait, noun: "file")
+        do throws(OIDCError) { try check() } catch {
+            if let lock { removeIfEmpty(lock.file, temporary, in: directory) }
+            throw error
+        }
         defer {
             if let lock {
                 do throws(Errno) { try directory.file.remove(temporary) } catch { try? lock.file.makeEmpty() }
