@@ -2,7 +2,7 @@ package import OIDCCore
 package import Posix
 
 /// A client that registered itself at a server (RFC 7591), as it is stored for sign-ins.
-package struct RegisteredRecord: Hashable, Sendable {
+package struct RegisteredRecord: StoredRecord {
     package var clientID: String
     package var clientSecret: Redacted<String>?
     /// The time at which the secret expires; nil if it does not.
@@ -72,17 +72,15 @@ package struct RegisteredRecord: Hashable, Sendable {
 
 /// The clients that registered themselves, in one file for each issuer and list of redirect URLs.
 package struct Registrations: Sendable {
-    private static let formatVersion: Int64 = 1
-    /// The number of clients that a file keeps: the newest one and those of earlier sessions.
-    private static let limit = 16
+    private let list: RecordList<RegisteredRecord>
 
-    private let directory: SessionDirectory
-
-    /// Creates access to the files in `registrations` below a state directory.
+    /// Creates access to the files in `registrations` below a state directory. A file keeps the newest client and those
+    /// of earlier sessions.
     package init(state path: String) {
-        directory = SessionDirectory(
-            path: "\(FilePath.trimmed(path))/registrations", ending: ".json",
-            noun: "registration file")
+        list = RecordList(
+            directory: SessionDirectory(
+                path: "\(FilePath.trimmed(path))/registrations", ending: ".json", noun: "registration file"),
+            ownerMember: "issuer", recordsMember: "clients", limit: 16)
     }
 
     /// Returns the name of the file for an issuer and the redirect URLs to register there.
@@ -94,13 +92,12 @@ package struct Registrations: Sendable {
 
     /// Returns the clients of a file, newest first.
     package func clients(_ name: String, issuer: String) throws(OIDCError) -> [RegisteredRecord] {
-        guard let bytes = try directory.read(name) else { return [] }
-        return Registrations.clients(bytes, issuer: issuer)
+        try list.records(name, of: issuer)
     }
 
     /// Returns the client with an ID, from any file; nil if there is none.
     package func client(_ clientID: String, issuer: String) throws(OIDCError) -> RegisteredRecord? {
-        for name in try directory.names() {
+        for name in try list.directory.names() {
             guard let found = try? clients(name, issuer: issuer) else { continue }
             if let client = found.first(where: { $0.clientID == clientID }) { return client }
         }
@@ -109,7 +106,7 @@ package struct Registrations: Sendable {
 
     /// Adds a client, or replaces the one with the same ID.
     package func keep(_ client: RegisteredRecord, as name: String, issuer: String) throws(OIDCError) {
-        try change(name, issuer) { clients in
+        try list.change(name, of: issuer) { clients in
             clients.removeAll { $0.clientID == client.clientID }
             clients.insert(client, at: 0)
             return true
@@ -118,7 +115,7 @@ package struct Registrations: Sendable {
 
     /// Removes a client.
     package func remove(_ clientID: String, from name: String, issuer: String) throws(OIDCError) {
-        try change(name, issuer) { clients in
+        try list.change(name, of: issuer) { clients in
             clients.removeAll { $0.clientID == clientID }
             return true
         }
@@ -126,7 +123,7 @@ package struct Registrations: Sendable {
 
     /// Records that the server no longer knows a client, so the next sign-in registers another one.
     package func retire(_ clientID: String, in name: String, issuer: String) throws(OIDCError) {
-        try change(name, issuer) { clients in
+        try list.change(name, of: issuer) { clients in
             guard let index = clients.firstIndex(where: { $0.clientID == clientID && !$0.isRetired }) else {
                 return false
             }
@@ -139,29 +136,6 @@ package struct Registrations: Sendable {
     package func withLock<Value>(
         _ name: String, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try directory.withLock(name, for: .tokens, wait, body)
-    }
-
-    private func change(
-        _ name: String, _ issuer: String, _ body: (inout [RegisteredRecord]) -> Bool
-    ) throws(OIDCError) {
-        try directory.replace(name) { existing in
-            var clients = existing.map { Registrations.clients($0, issuer: issuer) } ?? []
-            guard body(&clients) else { return nil }
-            let document: JSONValue = [
-                "version": JSONValue(Registrations.formatVersion), "issuer": .string(issuer),
-                "clients": .array(clients.prefix(Registrations.limit).map(\.json)),
-            ]
-            return document.bytes
-        }
-    }
-
-    /// Parses a file's clients. A file of another issuer has none, as a secret is sent only to the server
-    /// that issued it.
-    private static func clients(_ bytes: [UInt8], issuer: String) -> [RegisteredRecord] {
-        guard let json = try? JSONValue(parsing: bytes), let found = json["issuer"]?.string,
-            ExactText.isSame(found, issuer), let version = json["version"]?.integer, version <= formatVersion
-        else { return [] }
-        return (json["clients"]?.array ?? []).compactMap { RegisteredRecord($0) }
+        try list.directory.withLock(name, for: .tokens, wait, body)
     }
 }

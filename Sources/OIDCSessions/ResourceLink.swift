@@ -3,7 +3,7 @@ import Posix
 
 /// A stored link from a resource to its authorization server and client. It finds the session for a URL
 /// without network access.
-package struct ResourceLink: Hashable, Sendable {
+package struct ResourceLink: StoredRecord {
     /// The resource's identifier, spelled as in its metadata.
     package var resource: String
     /// The URL of the resource's metadata.
@@ -112,48 +112,36 @@ package struct ResourceLink: Hashable, Sendable {
 
 /// The links of all resources, in one file for each origin.
 package struct ResourceLinks: Sendable {
-    private static let formatVersion: Int64 = 1
-    /// The maximum number of links of an origin; the oldest are dropped first.
-    private static let limit = 256
-
-    private let directory: SessionDirectory
+    private let list: RecordList<ResourceLink>
 
     /// Creates access to the files in `resources` below a state directory.
     package init(state path: String) {
-        directory = SessionDirectory(
-            path: "\(FilePath.trimmed(path))/resources", ending: ".json", noun: "resource file")
+        list = RecordList(
+            directory: SessionDirectory(
+                path: "\(FilePath.trimmed(path))/resources", ending: ".json", noun: "resource file"),
+            ownerMember: "origin", recordsMember: "resources", limit: 256)
     }
 
     /// Returns the links of a URL's origin. A damaged file counts as empty: the next sign-in writes it again.
     package func links(of url: WebURL) throws(OIDCError) -> [ResourceLink] {
-        guard let bytes = try directory.read(ResourceLinks.name(url)) else { return [] }
-        return ResourceLinks.links(bytes, of: url)
+        ResourceLinks.links(try list.records(ResourceLinks.name(url), of: url.origin), of: url)
     }
 
     /// Returns the path of the file of a URL's origin if it is damaged; nil if it is valid or does not exist.
     package func damagedFile(of url: WebURL) -> String? {
-        let name = ResourceLinks.name(url)
-        guard let bytes = try? directory.read(name), !ResourceLinks.isReadable(bytes, of: url) else {
-            return nil
-        }
-        return directory.location(name)
+        list.damagedFile(ResourceLinks.name(url), of: url.origin)
     }
 
     /// Returns every link, even those without a session.
     package func all() throws(OIDCError) -> [ResourceLink] {
-        var links: [ResourceLink] = []
-        for name in try directory.names() {
-            guard let bytes = try? directory.read(name), let json = try? JSONValue(parsing: bytes),
-                let origin = json["origin"]?.string.flatMap({ WebURL($0) })
-            else { continue }
-            links += ResourceLinks.links(bytes, of: origin)
+        try list.all().flatMap { origin, links in
+            WebURL(origin).map { ResourceLinks.links(links, of: $0) } ?? []
         }
-        return links
     }
 
     /// Checks that the links of a URL's origin could be saved.
     package func probe(_ url: WebURL) throws(OIDCError) {
-        try directory.reserve(ResourceLinks.name(url)) { _ throws(OIDCError) in }
+        try list.directory.reserve(ResourceLinks.name(url)) { _ throws(OIDCError) in }
     }
 
     /// Saves a link, and removes the one that it replaces.
@@ -197,30 +185,15 @@ package struct ResourceLinks: Sendable {
     }
 
     private func change(_ url: WebURL, _ body: (inout [ResourceLink]) -> Bool) throws(OIDCError) {
-        try directory.replace(ResourceLinks.name(url)) { existing in
-            var links = existing.map { ResourceLinks.links($0, of: url) } ?? []
-            guard body(&links) else { return nil }
-            let document: JSONValue = [
-                "version": JSONValue(ResourceLinks.formatVersion), "origin": .string(url.origin),
-                "resources": .array(links.prefix(ResourceLinks.limit).map(\.json)),
-            ]
-            return document.bytes
+        try list.change(ResourceLinks.name(url), of: url.origin) { links in
+            links = ResourceLinks.links(links, of: url)
+            return body(&links)
         }
     }
 
-    /// Parses a file's links. A link of another origin is ignored, as a token would be sent there.
-    private static func links(_ bytes: [UInt8], of url: WebURL) -> [ResourceLink] {
-        guard isReadable(bytes, of: url), let json = try? JSONValue(parsing: bytes) else { return [] }
-        return (json["resources"]?.array ?? []).compactMap { ResourceLink($0) }.filter {
-            WebURL($0.resource)?.origin == url.origin
-        }
-    }
-
-    private static func isReadable(_ bytes: [UInt8], of url: WebURL) -> Bool {
-        guard let json = try? JSONValue(parsing: bytes), let version = json["version"]?.integer else {
-            return false
-        }
-        return json["origin"]?.string == url.origin && version <= formatVersion
+    /// Leaves out links of another origin than their file's, as a token would be sent there.
+    private static func links(_ links: [ResourceLink], of url: WebURL) -> [ResourceLink] {
+        links.filter { WebURL($0.resource)?.origin == url.origin }
     }
 
     private static func name(_ url: WebURL) -> String {
