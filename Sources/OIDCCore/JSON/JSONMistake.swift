@@ -12,9 +12,9 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A common mistake in handwritten JSON, with its line and column.
-struct JSONMistake {
+package struct JSONMistake {
     /// The tokens that the grammar allows at the offset.
-    enum Expected {
+    package enum Expected {
         case value, name, colon, comma, quote, escape, end
         /// Any token, as the file has ended.
         case more

@@ -17,12 +17,12 @@ extension JSONValue {
 }
 
 /// A recursive-descent parser over bytes, of bounded depth.
-struct JSONParser {
-    static let maximumDepth = 64
-    let bytes: UnsafeBufferPointer<UInt8>
-    var index = 0
+package struct JSONParser {
+    package static let maximumDepth = 64
+    package let bytes: UnsafeBufferPointer<UInt8>
+    package var index = 0
 
-    init(bytes: UnsafeBufferPointer<UInt8>) {
+    package init(bytes: UnsafeBufferPointer<UInt8>) {
         self.bytes = bytes
     }
 
@@ -34,17 +34,17 @@ struct JSONParser {
     }
 
     /// Skips a byte order mark (RFC 8259 §8.1).
-    mutating func skipMark() {
+    package mutating func skipMark() {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { index = 3 }
     }
 
     /// Checks that nothing follows the value.
-    mutating func end() throws(JSONError) {
+    package mutating func end() throws(JSONError) {
         skipBlanks()
         guard index == bytes.count else { throw error("unexpected text after the value", expecting: .end) }
     }
 
-    func error(_ reason: String, expecting expected: JSONMistake.Expected? = nil) -> JSONError {
+    package func error(_ reason: String, expecting expected: JSONMistake.Expected? = nil) -> JSONError {
         index >= bytes.count
             ? error("the text is incomplete", at: index, expecting: .more)
             : error(reason, at: index, expecting: expected)
@@ -57,9 +57,9 @@ struct JSONParser {
         return JSONError(reason: reason, offset: offset, inFile: mistake.description(or: reason))
     }
 
-    var current: UInt8? { index < bytes.count ? bytes[index] : nil }
+    package var current: UInt8? { index < bytes.count ? bytes[index] : nil }
 
-    mutating func skipBlanks() {
+    package mutating func skipBlanks() {
         while index < bytes.count {
             switch bytes[index] {
             case .space, .tab, .lineFeed, .carriageReturn: index += 1
@@ -68,7 +68,7 @@ struct JSONParser {
         }
     }
 
-    mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+    package mutating func value(depth: Int) throws(JSONError) -> JSONValue {
         guard depth < JSONParser.maximumDepth else { throw error("nested too deeply") }
         skipBlanks()
         switch current {
@@ -119,7 +119,7 @@ struct JSONParser {
         }
     }
 
-    mutating func name() throws(JSONError) -> String {
+    package mutating func name() throws(JSONError) -> String {
         skipBlanks()
         guard current == .quote else {
             throw error("a member's name must be a string", expecting: .name)
@@ -127,7 +127,7 @@ struct JSONParser {
         return try string()
     }
 
-    mutating func colon() throws(JSONError) {
+    package mutating func colon() throws(JSONError) {
         skipBlanks()
         guard current == .colon else {
             throw error("missing \":\" after a member's name", expecting: .colon)
@@ -158,7 +158,7 @@ struct JSONParser {
         }
     }
 
-    mutating func continues(until end: UInt8) throws(JSONError) -> Bool {
+    package mutating func continues(until end: UInt8) throws(JSONError) -> Bool {
         skipBlanks()
         let character = current
         guard character == .comma || character == end else {

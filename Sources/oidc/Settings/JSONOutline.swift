@@ -1,21 +1,23 @@
+import OIDCCore
+
 /// The names of an object's members and the ranges of their values, for parsing only a few of the values.
-package struct JSONOutline {
-    package struct Member {
-        package let name: String
-        package let value: Range<Int>
+struct JSONOutline {
+    struct Member {
+        let name: String
+        let value: Range<Int>
     }
 
     /// The members of the document.
-    package let members: [Member]
+    let members: [Member]
     /// The members of the expanded object; nil if there is none.
-    package let inner: [Member]?
+    let inner: [Member]?
     /// Whether a skipped value may contain a member with one of the sought names.
-    package let mayHoldName: Bool
+    let mayHoldName: Bool
 
     /// Parses the outline of a document and of the object in its member `name`, and looks for the names in
     /// `sought` inside skipped values. Inside skipped objects and arrays, only strings and brackets are
     /// checked.
-    package init(of bytes: [UInt8], expanding name: String, seeking sought: [String]) throws(JSONError) {
+    init(of bytes: [UInt8], expanding name: String, seeking sought: [String]) throws(JSONError) {
         var outcome: Result<JSONOutline, JSONError> = .success(
             JSONOutline(members: [], inner: nil, mayHoldName: false))
         bytes.withUnsafeBufferPointer { buffer in

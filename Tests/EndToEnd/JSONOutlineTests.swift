@@ -1,6 +1,8 @@
 import OIDCCore
 import Testing
 
+@testable import oidc
+
 @Suite("JSON, reading a few members of many")
 struct JSONOutlineTests {
     private func outline(_ text: String) throws(JSONError) -> JSONOutline {
