@@ -58,7 +58,7 @@ let package = Package(
         .target(
             name: "OIDCShared",
             dependencies: [
-                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "OIDCSessions", "CLibcurl", "CPlatform",
+                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "OIDCSessions", "CPlatform",
             ], swiftSettings: strict),
         .target(
             name: "OIDCProxy",

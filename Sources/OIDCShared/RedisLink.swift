@@ -167,7 +167,7 @@ final class RedisLink: Sendable {
             if let socket = url.socket { return try open(socket: socket, until: end) }
             guard let host else { throw .broken("no server is named") }
             return url.isSecure
-                ? RedisConnection(try CurlWire.connect(host, configuration, until: end))
+                ? RedisConnection(try CurlWire.connect(host.text, configuration, until: end))
                 : RedisConnection(try SocketWire.connect(host, until: end))
         } catch {
             // Reported as broken, not as slow, as there may be time for the next server.

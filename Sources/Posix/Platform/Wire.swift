@@ -1,15 +1,14 @@
-import OIDCCore
-import Posix
+package import OIDCCore
 
 /// A connection to a server, for bytes in both directions.
-protocol Wire: Sendable {
+package protocol Wire: Sendable {
     func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault)
     /// Receives the next bytes, at least one.
     func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8]
 }
 
 /// The reason why a connection cannot be used.
-enum WireFault: Error {
+package enum WireFault: Error {
     /// The connection could not be made, or broke; the reason is fit for a message.
     case broken(String)
     case slow
@@ -19,9 +18,9 @@ enum WireFault: Error {
 }
 
 /// The wait for a connection.
-enum WireWait {
+package enum WireWait {
     /// Waits until a descriptor is ready; throws after a signal or at the deadline.
-    static func wait(
+    package static func wait(
         for descriptor: Int32, _ direction: Poll.Direction, until deadline: MonotonicTime
     ) throws(WireFault) {
         while true {

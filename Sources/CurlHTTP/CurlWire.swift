@@ -1,12 +1,11 @@
 import CLibcurl
-import CurlHTTP
-import OIDCCore
-import Posix
+package import OIDCCore
+package import Posix
 
 /// A TLS connection through libcurl, which verifies the server as it does for https.
 ///
 /// Unchecked, because only one thread at a time uses a connection.
-final class CurlWire: Wire, @unchecked Sendable {
+package final class CurlWire: Wire, @unchecked Sendable {
     private let library: UnsafePointer<oidc_curl_library>
     private let easy: OpaquePointer
     private let socket: Int32
@@ -29,11 +28,12 @@ final class CurlWire: Wire, @unchecked Sendable {
         errorText.deallocate()
     }
 
-    static func connect(
-        _ host: SharedStoreURL.Host, _ configuration: CurlConfiguration, until deadline: MonotonicTime
+    /// Connects to `host`, a name or an address with a port.
+    package static func connect(
+        _ host: String, _ configuration: CurlConfiguration, until deadline: MonotonicTime
     ) throws(WireFault) -> CurlWire {
-        guard let url = WebURL("https://\(host.text)") else {
-            throw .broken("cannot resolve host \(host.name)")
+        guard let url = WebURL("https://\(host)") else {
+            throw .broken("cannot resolve host \(host)")
         }
         do throws(OIDCError) {
             try configuration.caFile?.check()
@@ -78,7 +78,7 @@ final class CurlWire: Wire, @unchecked Sendable {
         }
     }
 
-    func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
+    package func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
         var rest = bytes[...]
         while !rest.isEmpty {
             var count = 0
@@ -92,7 +92,7 @@ final class CurlWire: Wire, @unchecked Sendable {
         }
     }
 
-    func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
+    package func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
         while true {
             if Interruption.pending != nil { throw .interrupted }
             guard MonotonicTime.now() < deadline else { throw .slow }
