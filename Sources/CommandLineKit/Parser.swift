@@ -106,7 +106,7 @@ extension Program {
                 let full = (route.path.dropFirst() + [option]).joined(separator: " ")
                 let others = otherNames()
                 fault.hint = others[full] ?? others[option]
-                if fault.hint != nil { fault.misspelling = nil }
+                if let hint = fault.hint { fault.misspelling = misspelling(option, meant: hint, at: route) }
             }
             throw fault.hinting(route.hint)
         }
@@ -127,7 +127,13 @@ extension Program {
         let path = Array(route.path.dropFirst())
         for count in [2, 1] {
             let name = (path + words.prefix(count)).joined(separator: " ")
-            if let meant = otherNames()[name] { return UsageError(message, hint: meant) }
+            if let meant = otherNames()[name] {
+                return UsageError(
+                    message, hint: meant,
+                    misspelling: isHelp
+                        ? nil
+                        : misspelling(words.prefix(count).joined(separator: " "), meant: meant, at: route))
+            }
         }
         if let topic = Nearest.match(word, among: topics) {
             return UsageError(
@@ -150,7 +156,17 @@ extension Program {
         var meant = route
         meant.path.append(nearest)
         return UsageError(
-            "\(message), did you mean \(meant.call)?", hint: isHelp ? meant.hint : meant.call)
+            "\(message), did you mean \(meant.call)?", hint: isHelp ? meant.hint : meant.call,
+            misspelling: isHelp ? nil : UsageError.Misspelling(typed: word, meant: nearest))
+    }
+
+    /// Returns what was typed for the rest of a hint, which is a call of the command that was read so far; nil for
+    /// another hint.
+    private func misspelling(_ typed: String, meant hint: String, at route: Route) -> UsageError.Misspelling?
+    {
+        let call = route.call + " "
+        guard hint.hasPrefix(call) else { return nil }
+        return UsageError.Misspelling(typed: typed, meant: String(hint.dropFirst(call.count)))
     }
 
     /// Answers `oidc help COMMAND [SUBCOMMAND]`, `oidc help TOPIC` and `oidc help SETTING`.

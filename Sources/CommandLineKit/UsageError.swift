@@ -12,17 +12,23 @@ package struct UsageError: Error, Equatable {
         self.misspelling = misspelling
     }
 
-    /// An option or a value that is not known, and the known one that is similar.
+    /// An option, a value or the words of a command that are not known, and the known ones that are similar.
     package struct Misspelling: Equatable, Sendable {
         package let typed: String
         let meant: String
 
-        /// Returns the command line with the word replaced; nil if it is not a word of its own.
+        /// Returns the command line with what was typed replaced; nil if it is not whole words.
         package func corrected(_ words: [String]) -> [String]? {
+            let parts = typed.split(separator: " ").map(String.init)
+            if parts.count > 1, words.starts(with: parts) {
+                return meant.split(separator: " ").map(String.init) + words.dropFirst(parts.count)
+            }
             for (index, word) in words.enumerated() {
                 var words = words
                 if word == typed {
-                    words[index] = meant
+                    words.replaceSubrange(
+                        index...index,
+                        with: typed.contains(" ") ? [meant] : meant.split(separator: " ").map(String.init))
                 } else if word.hasPrefix("\(typed)=") {
                     words[index] = meant + word.dropFirst(typed.count)
                 } else if word.hasPrefix("--"), word.hasSuffix("=\(typed)") {

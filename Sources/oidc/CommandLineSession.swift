@@ -98,7 +98,7 @@ struct CommandLineSession: Sendable {
         // A command that signs in requests the scope that its hint names, or else all scopes of the profile.
         let signsIn = ["login", "authorize-url"].contains(hint.call) || hint.names("login")
         let repeatsScope = !signsIn || hint.call == command
-        add("--issuer", "issuer", options.issuer.map { [$0] } ?? [])
+        if hint.operand != options.issuer { add("--issuer", "issuer", options.issuer.map { [$0] } ?? []) }
         add("--client-id", "client_id", options.clientID.map { [$0] } ?? [])
         if repeatsScope { add("--scope", "scope", options.scope) }
         add("--account", "account", options.account.map { [$0] } ?? [])

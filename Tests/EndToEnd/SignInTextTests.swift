@@ -317,6 +317,6 @@ struct TerminalLocaleTests {
         #expect(!asked.contains("prompt"))
         let byDefault = SignInReporter.silence(
             hint, page: nil, prompt: "consent", login: "oidc login --prompt off")
-        #expect(byDefault.hasSuffix("; or it does not accept prompt=consent: oidc login --prompt off."))
+        #expect(byDefault.hasSuffix("; or it does not accept prompt=consent: oidc login --prompt off"))
     }
 }

@@ -164,7 +164,8 @@ struct StoreChecks {
             try SessionAccess(provider).checkAvailable(session)
             if !report.canRefresh, session.tokens.access.expiresAt != nil {
                 return Finding(
-                    "session", .warning, "no refresh token: the token is valid \(report.validity)",
+                    "session", .warning,
+                    "\(report.endedText ?? "no refresh token"): the token is valid \(report.validity)",
                     hint: provider.settings.scopedLoginLine)
             }
             return Finding("session", .ok, "the token is valid \(report.validity)")

@@ -77,8 +77,10 @@ extension Settings {
             if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
         }
         let others: [Setting] =
-            [.metadataURL, .refreshEndpoint, .tokenType, .resourceParameter, .nonce, .clientMetadataURL]
-            + Setting.redirects
+            [
+                .metadataURL, .refreshEndpoint, .tokenType, .resourceParameter, .nonce, .clientMetadataURL,
+                .clientAuth, .clientSecretFile, .clientSecretCommand, .privateKeyFile,
+            ] + Setting.redirects
         for setting in others {
             if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
         }

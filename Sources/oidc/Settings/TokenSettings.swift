@@ -56,8 +56,15 @@ struct ClientSettings: Sendable {
     }
 
     func requiredID() throws(OIDCError) -> String {
-        guard let id else { throw Setting.clientID.missing(option: "--client-id ID") }
-        return id
+        if let id { return id }
+        var error = Setting.clientID.missing(option: "--client-id ID")
+        // A sign-in to the provider's URL registers a client, or else says how to name one.
+        if let issuer = layers.entry(.issuer), issuer.origin.layer == .options, let url = issuer.value.string,
+            layers.choice(.grant).map({ (grant: GrantType) in grant.needsUser }) ?? true
+        {
+            error.hint = .text("oidc login \(ShellWord.quoted(url))")
+        }
+        throw error
     }
 }
 

@@ -244,7 +244,8 @@ final class SignInReporter {
     /// `prompt=consent` with an error page (status 500) if the user is not signed in there (2026-11).
     static func silence(_ hint: Hint, page: String?, prompt: String?, login: String) -> String {
         let page = page.map { " (\($0))" } ?? ""
-        let prompt = prompt.map { "; or it does not accept prompt=\($0): \(login)" } ?? ""
-        return "No answer yet: \(hint.commandLine)\(page)\(prompt)."
+        let start = "No answer yet: \(hint.commandLine)\(page)"
+        // A period after the command would be pasted with it.
+        return prompt.map { "\(start); or it does not accept prompt=\($0): \(login)" } ?? "\(start)."
     }
 }

@@ -99,7 +99,7 @@ struct SessionReport {
 
     /// When and why the session ended, as in `ended 02:51: Session not active`, or since when its token is not
     /// refreshed; nil if it can be.
-    private var endedText: String? {
+    var endedText: String? {
         guard let end = session.ended else { return nil }
         let time = TimeWords.clock(end.at, now: now) ?? TimeWords.relative(end.at, to: now)
         return "\(isUsable ? "not refreshed since" : "ended") \(time): \(DisplayText.clean(end.reason))"

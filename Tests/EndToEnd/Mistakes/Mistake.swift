@@ -57,6 +57,17 @@ struct Mistake: CustomTestStringConvertible, Sendable {
         Mistake("exit-codes", "unknown command 'exit-codes'", "oidc help exit-codes"),
         Mistake("nonsense", "unknown command 'nonsense'", "oidc --help"),
         Mistake("logn", "unknown command 'logn', did you mean oidc login?", "oidc login"),
+        Mistake(
+            "logn https://i.example --client-id x", "did you mean oidc login?",
+            "oidc login https://i.example --client-id x"),
+        Mistake("swich work", "did you mean oidc switch?", "oidc switch work"),
+        Mistake(
+            "auth login https://i.example", "unknown command 'auth'", "oidc login https://i.example"),
+        Mistake(
+            "login https://i.example --device", "unknown option '--device'",
+            "oidc login https://i.example --flow device"),
+        Mistake(
+            "login --issuer https://i.example", "client_id is not set", "oidc login https://i.example"),
         Mistake("auth login", "unknown command 'auth'", "oidc login"),
         Mistake("whoami", "unknown command 'whoami'", "oidc status"),
         Mistake("version", "unknown command 'version'", "oidc --version"),
