@@ -13,6 +13,8 @@ struct CommandContext: Sendable {
     var keepsProfile = true
     /// Whether a configuration file that is named need not exist yet, as the sign-in makes it.
     var makesConfiguration = false
+    /// Whether the profile that is named does not exist yet, as the sign-in makes it.
+    var makesProfile = false
     /// The start of the command. A failure that another process reports later also applies to this one.
     var startedAt = MonotonicTime.now()
 
@@ -48,6 +50,7 @@ struct CommandContext: Sendable {
     var settingsLoader: SettingsLoader {
         var loader = SettingsLoader(environment: environment, common: common)
         loader.mayBeMissing = makesConfiguration
+        loader.isProfileNew = makesProfile
         return loader
     }
 

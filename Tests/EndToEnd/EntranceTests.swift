@@ -309,6 +309,30 @@ struct EntranceTests {
         #expect(try program.run("token", "--refresh").status == 0)
     }
 
+    @Test("-p names the profile that a sign-in by URL or options makes, beside those that describe it")
+    func newName() throws {
+        defer { program.remove() }
+        for (name, words) in [
+            ("work", [provider.origin, "--client-id", "demo"]), ("other", options),
+            ("new", [provider.origin]),
+        ] {
+            let login = try program.signIn(at: provider, ["-p", name] + words)
+            #expect(login.status == 0 && login.errorOutput.contains("Saved as profile \(name)"), "\(login)")
+            #expect(try profiles[name]?["issuer"]?.string == provider.origin)
+            #expect(try program.run("token", "-p", name).status == 0)
+            let again = try program.signIn(at: provider, ["-p", name])
+            #expect(again.status == 0 && !again.errorOutput.contains("Saved"), "\(again)")
+        }
+        #expect(try profiles.names == ["work", "other", "new"])
+        #expect(try profiles["new"]?["client_id"] != "demo")
+        #expect(try program.run("token").status == 0)
+        // Nothing says whom it is for, or it is not to be saved.
+        for words in [["-p", "nosuch"], ["-p", "nosuch", provider.origin, "--no-profile"]] {
+            let outcome = try program.start(["login"] + words).finish()
+            #expect(outcome.status == 2 && outcome.errorOutput.contains("no profile"), "\(outcome)")
+        }
+    }
+
     @Test("the name of a profile signs in with it, before a provider's name")
     func profile() throws {
         defer { program.remove() }

@@ -94,11 +94,12 @@ struct LoginCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         var context = context.keepingProfile(!isWithoutProfile)
         context.makesConfiguration = try namesProvider(context)
+        let profiles = try context.settingsLoader.file()?.profiles.map(\.name) ?? []
         guard let operand else {
+            context.makesProfile = try isProfileNew(context, beside: profiles)
             if try isUnconfigured(context) { return try setUp(context) }
             return try run(context, at: nil)
         }
-        let profiles = try context.settingsLoader.file()?.profiles.map(\.name) ?? []
         let entrance = try Entrance(operand, profiles: profiles, context)
         if case .preset(let preset) = entrance {
             let own = try PresetProfiles(preset: preset, context: context)
@@ -114,7 +115,10 @@ struct LoginCommand: RunnableCommand {
                     + "\(DisplayText.quoted(DisplayText.address(operand), limit: 80))",
                 hint: "parameters are for a provider known by name: oidc help providers")
         }
-        guard case .profile(let name) = entrance else { return try run(context, at: entrance.url) }
+        guard case .profile(let name) = entrance else {
+            context.makesProfile = try isProfileNew(context, beside: profiles)
+            return try run(context, at: entrance.url)
+        }
         if let other = common.profile, other != name {
             throw .usage(
                 "the profile is named twice: \(DisplayText.quoted(name)) and -p",
@@ -128,6 +132,17 @@ struct LoginCommand: RunnableCommand {
         if let operand { return (try? Entrance(operand, profiles: [], context)) != nil }
         let given = try options.entries().map(\.setting)
         return [.issuer, .tokenEndpoint, .resource].contains(where: given.contains)
+    }
+
+    /// Whether the profile that is named does not exist, and the command line says whom it is for. The sign-in makes
+    /// it then.
+    private func isProfileNew(_ context: CommandContext, beside profiles: [String]) throws(OIDCError) -> Bool
+    {
+        guard !isWithoutProfile, let name = context.settingsLoader.profileName, !profiles.contains(name),
+            try namesProvider(context)
+        else { return false }
+        try ProfileWriter.checkName(name)
+        return true
     }
 
     /// Whether neither options, variables nor profiles say whom to sign in with.

@@ -262,7 +262,7 @@ extension LogoutCommand {
         }
         for (key, other) in others {
             try results.collect { () throws(OIDCError) in
-                ResourceRecords(context)?.forget(key)
+                ResourceRecords(context)?.forget(key, context)
                 try finish(
                     try take(
                         other.session, from: other.store.store, known.provider(of: key, in: other.store)),
@@ -344,7 +344,7 @@ extension LogoutCommand {
         let leftovers = try known.takeLeftovers(orNote: results.add) { _ in true }
         func finish(_ removal: Removal, in store: KnownProviders.Store) throws(OIDCError) {
             let key = removal.session?.key
-            if let key { ResourceRecords(context)?.forget(key) }
+            if let key { ResourceRecords(context)?.forget(key, context) }
             results.add(
                 try forget(removal, key.map { known.provider(of: $0, in: store) } ?? provider, context),
                 of: key, profile: key.flatMap { known.profile(of: $0, in: store) })

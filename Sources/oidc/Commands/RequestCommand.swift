@@ -80,10 +80,13 @@ struct RequestCommand: RunnableCommand {
         // A fragment is not sent, and no resource has one.
         guard let url = WebURL(String(url.prefix { $0 != "#" })) else { throw .usage("expected a URL") }
         let provider: ProviderContext
+        var isOfResource = false
         switch try context.target(options) {
         case .provider(let found): provider = found
         // The URL names its resource itself.
-        case .resource(let resource): provider = ProviderContext(resource.settings, context)
+        case .resource(let resource):
+            provider = ProviderContext(resource.settings, context)
+            isOfResource = true
         }
         let isForResource = options.resource.isEmpty && allowedOrigins.isEmpty
         let operand = isForResource ? ResourceOperand(url, provider.settings, context) : nil
@@ -92,7 +95,7 @@ struct RequestCommand: RunnableCommand {
         let request = ResourceRequest(call: call, mayLogIn: mayLogIn, operand: operand)
         if let access = try operand?.existingAccess() { return try request.run(access) }
         let isForAssertion = provider.settings.token.grant == .idJAG
-        if let operand, !provider.namesProvider || isForAssertion {
+        if let operand, isOfResource || !provider.namesProvider || isForAssertion {
             return try request.runWithoutSession(operand)
         }
         let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)

@@ -40,7 +40,7 @@ struct StatusCommand: RunnableCommand {
             return try showOne(provider, context)
         }
         let provider = try context.provider(options)
-        if !isAll, let own = provider.settings.ownResource {
+        if !isAll, let own = context.ownResource(provider.settings) {
             let operand = ResourceOperand(own, provider.settings, context)
             guard let linked = try operand.linked() else { throw operand.notSignedIn }
             return try showOne(linked, context)

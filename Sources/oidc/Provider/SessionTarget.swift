@@ -30,8 +30,8 @@ extension CommandContext {
     ///
     /// | settings | session |
     /// | --- | --- |
+    /// | a profile that a sign-in to a resource wrote | that of the resource |
     /// | name a provider | that of the provider |
-    /// | a profile that names only a resource | that of the resource |
     /// | no profile in use, one profile is signed in | that of the profile |
     /// | no profile in use, several are signed in | an error that names them |
     /// | no profile in use, one session is stored | that session |
@@ -40,15 +40,41 @@ extension CommandContext {
         _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
     ) throws(OIDCError) -> SessionTarget {
         let provider = try provider(options, and: more)
-        guard !provider.namesProvider else { return .provider(provider) }
-        if let url = provider.settings.ownResource {
+        if let url = ownResource(provider.settings) {
             return .resource(ResourceOperand(url, provider.settings, self))
         }
+        guard !provider.namesProvider else { return .provider(provider) }
         guard provider.settings.profile == nil else { return .provider(provider) }
         if let name = try signedInProfile() {
             return try using(profile: name).target(options, and: more)
         }
         return onlySession(provider) ?? .provider(provider)
+    }
+
+    /// Returns the resource of a profile that a sign-in to it wrote; nil for any other. One with the user's own
+    /// client names the provider too, as that of a provider with `resource` does, but a link leads to it.
+    func ownResource(_ settings: Settings) -> WebURL? {
+        if let url = settings.ownResource { return url }
+        let layers = settings.layers
+        let named: [Setting] = [.resource, .issuer, .clientID]
+        guard let profile = settings.profile, settings.token.resources.count == 1,
+            named.allSatisfy({ layers.entry($0)?.origin.layer == .profile }),
+            let url = settings.token.resources.first.flatMap({ WebURL($0) }),
+            let links = try? ResourceRecords(self)?.links.links(of: url)
+        else { return nil }
+        let isLinked = links.contains { link in
+            link.profile == profile && link.resource == settings.token.resources.first
+                && link.issuer == settings.provider.issuer && link.clientID == settings.client.id
+        }
+        return isLinked ? url : nil
+    }
+
+    /// Returns whether a link makes a profile that of its resource.
+    func isOfProfile(_ link: ResourceLink) -> Bool {
+        guard let name = link.profile, let file = try? settingsLoader.file(),
+            let settings = try? file.settings(of: name, home: nil)
+        else { return false }
+        return settings.token.resources == [link.resource]
     }
 
     /// Returns the only profile that is signed in; nil if none is. Throws if several are.

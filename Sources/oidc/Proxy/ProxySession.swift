@@ -47,11 +47,11 @@ struct ProxySession {
         var own: Int?
         for route in routes {
             let operand = ResourceOperand(route.url, provider.settings, provider.context)
-            let namesNoOther =
-                provider.settings.token.resources.isEmpty || provider.settings.ownResource != nil
+            let isOfResource = provider.context.ownResource(provider.settings) != nil
+            let namesNoOther = provider.settings.token.resources.isEmpty || isOfResource
             let isResource =
                 namesNoOther
-                ? try operand.existingAccess() != nil || !provider.namesProvider : false
+                ? try operand.existingAccess() != nil || isOfResource || !provider.namesProvider : false
             guard isResource || own == nil else {
                 indices.append(own ?? 0)
                 continue

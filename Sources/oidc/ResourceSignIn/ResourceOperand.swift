@@ -252,9 +252,14 @@ extension ResourceOperand {
         layers.addLinkScope(unless: scope)
         layers.addSettingsOfLink()
         // The URL says all that the profile of a resource does.
+        let isOfResource = entries.contains { entry in
+            entry.setting == .resource && entry.value == [.string(link.resource)]
+                && link.profile.map { entry.origin == .profile($0) } == true
+        }
         let isOwnProfile =
             settings.ownResource == nil && ownership.isOwned(.profile, by: [link.issuer])
-        let profile = namedProfile ?? link.profile ?? (isOwnProfile ? settings.profile : nil)
+        let usual = isOfResource ? nil : link.profile ?? (isOwnProfile ? settings.profile : nil)
+        let profile = namedProfile ?? usual
         return ProviderContext(
             context.settings(profile: profile, layers.found + layers.own), context, target: target)
     }
@@ -297,7 +302,13 @@ private struct LinkLayers {
 
     mutating func setOwn(_ entries: [SettingLayers.Entry], isRegistered: Bool) {
         let isOwnClient = !isRegistered && link.registration == nil && link.clientID != metadataURL
+        let clientID = entries.first { $0.setting == .clientID && $0.origin.layer == .profile }?.value.string
         own = entries.filter { entry in
+            if clientID != nil, clientID != link.clientID, entry.origin.layer == .profile,
+                Setting.redirects.contains(entry.setting)
+            {
+                return false
+            }
             // A secret is only for the client that it was configured for.
             if !isOwnClient, entry.setting.owner == .client { return false }
             // The scope of a profile or variable was for the sign-in; for a token it would request a narrower

@@ -119,6 +119,12 @@ struct ResourceResolution {
             client.registered, entries, scope: requested.scope.isEmpty ? nil : requested.scope)
     }
 
+    /// Returns the metadata of the server of a sign-in, which may know no client yet.
+    func server() throws(OIDCError) -> ProviderMetadata {
+        var found = try find()
+        return try server(of: &found, .authorizationCode)
+    }
+
     func trace(_ text: @autoclosure () -> String) { context.console.trace(text()) }
 
     func find() throws(OIDCError) -> Found {
@@ -246,7 +252,14 @@ struct ResourceResolution {
             return (scope, false)
         }
         let own = ResourceOwnership(entries: ownership.entries(for: server.issuer ?? ""))
-        let caller = own.text(.scope, in: [.options, .variables, .profile]).map { Scope($0) }
+        // A profile's scope may be for another resource.
+        let resources = own.entries.first { $0.setting == .resource && $0.origin.layer == .profile }?.value
+            .array
+        let isForOther = resources.map { !$0.contains(.string(found.metadata.resource)) } ?? false
+        let caller = own.text(
+            .scope, in: isForOther ? [.options, .variables] : [.options, .variables, .profile]
+        )
+        .map { Scope($0) }
         let remembered = found.challenge.scope == nil ? rememberedScope(of: found) : nil
         let choice = try ScopeChoice(
             caller: caller,

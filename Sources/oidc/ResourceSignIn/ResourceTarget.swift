@@ -69,8 +69,10 @@ struct ResourceTarget: Sendable {
         }
     }
 
-    /// Removes the link. A link that stays does no harm: its session no longer exists.
+    /// Removes the link. A link that stays does no harm: its session no longer exists. That of a resource's profile
+    /// stays for the next sign-in with it.
     func forget(_ context: CommandContext) {
+        guard !context.isOfProfile(link) else { return }
         try? ResourceRecords(context)?.links.remove(link)
     }
 
@@ -117,6 +119,18 @@ struct ResourceRecords {
             hint: .text(line))
     }
 
+    /// Stores that a profile configures the client of a link.
+    func setProfile(_ name: String, of target: ResourceLink) {
+        for var link in (try? links.all()) ?? []
+        where link.resource == target.resource && link.issuer == target.issuer
+            && link.clientID == target.clientID && link.grant == target.grant
+            && link.account == target.account
+        {
+            link.profile = name
+            try? links.keep(link)
+        }
+    }
+
     /// Renames the profile in the links of its sign-ins; nil if the profile was removed.
     func rename(profile: String, to name: String?) {
         for var link in (try? links.all()) ?? [] where link.profile == profile {
@@ -125,13 +139,13 @@ struct ResourceRecords {
         }
     }
 
-    /// Removes the links that lead to a session.
-    func forget(_ key: SessionKey) {
+    /// Removes the links that lead to a session, except those of resources' profiles.
+    func forget(_ key: SessionKey, _ context: CommandContext) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
             for link in known
             where link.resource == resource && link.issuer == key.provider && link.clientID == key.clientID
-                && link.grant == key.grant && link.account == key.account
+                && link.grant == key.grant && link.account == key.account && !context.isOfProfile(link)
             {
                 try? links.remove(link)
             }

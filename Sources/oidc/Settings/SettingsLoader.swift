@@ -12,6 +12,8 @@ struct SettingsLoader: Sendable {
     var profileName: String?
     /// Whether a file that is named need not exist yet.
     var mayBeMissing = false
+    /// Whether the profile of that name does not exist yet, so no profile is in use.
+    var isProfileNew = false
     /// The value of `--config`.
     private let namedByOption: String?
     /// The profile in OIDC_PROFILE, if `-p` overrides it.
@@ -41,6 +43,7 @@ struct SettingsLoader: Sendable {
 
     func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
         let path = path ?? ""
+        if isProfileNew { return try settings(options, nil, in: path, option: configOption) }
         guard let contents = try ownFile() else { return try load(options, from: nil, in: path) }
         if let profile = ConfigurationFile.selected(profileName, in: contents) {
             return try settings(options, profile, in: path, option: configOption)

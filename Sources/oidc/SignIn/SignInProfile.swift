@@ -36,11 +36,23 @@ struct SignInProfile {
     private var isNamed: Bool {
         if let target = provider.target {
             // A client that a profile configures, and a profile that was named, describe the sign-in.
-            return target.link.profile == nil && target.operand.namedProfile == nil && key.grant.needsUser
+            let isNamed = target.operand.namedProfile != nil && newName == nil
+            return target.link.profile == nil && !isNamed && key.grant.needsUser
         }
         return [Setting.issuer, .tokenEndpoint, .clientID].contains {
             layers.entry($0)?.origin.layer == .options
         }
+    }
+
+    /// The name of the profile that the sign-in is to make.
+    private var newName: String? {
+        provider.context.makesProfile ? provider.context.settingsLoader.profileName : nil
+    }
+
+    /// Whether the resource's client is the user's own, and not one that was registered or described for it.
+    private func isOwnClient(_ target: ResourceTarget) -> Bool {
+        target.link.registration == nil
+            && target.link.clientID != target.operand.settings.client.metadataURL
     }
 
     private func written() -> Saved? {
@@ -48,7 +60,8 @@ struct SignInProfile {
         let name: String?
         do throws(OIDCError) {
             name = try ProfileWriter(path: path).add { profiles throws(OIDCError) in
-                guard !profiles.members.contains(where: { describes($0.value) }) else { return nil }
+                let isDescribed = profiles.members.contains { describes($0.value) }
+                guard newName != nil || !isDescribed else { return nil }
                 let name = self.name(beside: profiles.names)
                 return (name, try entries(for: name, at: path, beside: profiles))
             }
@@ -60,6 +73,9 @@ struct SignInProfile {
             return nil
         }
         guard let name else { return nil }
+        if let target = provider.target, isOwnClient(target) {
+            ResourceRecords(provider.context)?.setProfile(name, of: target.link)
+        }
         let needed = secretVariables.map { " (needs \($0.joined(separator: " and ")) again)" } ?? ""
         return Saved(name: name, note: SignInProfile.note(name, provider.context, needed))
     }
@@ -77,10 +93,14 @@ struct SignInProfile {
     /// Returns whether a profile of the file names this provider and client, or this resource.
     private func describes(_ profile: JSONValue) -> Bool {
         if let resource = provider.target?.link.resource {
-            guard profile[Setting.issuer.name] == nil else { return false }
             let named = profile[Setting.resource.name]
             let own = named?.string.map { [$0] } ?? named?.array?.compactMap(\.string) ?? []
-            return own == [resource] && profile[Setting.account.name]?.string == key.account
+            guard own == [resource], profile[Setting.account.name]?.string == key.account else {
+                return false
+            }
+            guard provider.target.map(isOwnClient) == true else {
+                return profile[Setting.issuer.name] == nil && profile[Setting.clientID.name] == nil
+            }
         }
         let named = profile[Setting.issuer.name]?.string ?? profile[Setting.tokenEndpoint.name]?.string
         guard let named, profile[Setting.clientID.name]?.string == key.clientID else { return false }
@@ -94,6 +114,7 @@ struct SignInProfile {
     /// Returns the profile's name: `default` for the first profile of a provider, else the name of the preset or the
     /// host, with a number if it is taken. A host's name that is also a preset's would hide the preset.
     private func name(beside names: [String]) -> String {
+        if let newName, !names.contains(newName) { return newName }
         if let given, !names.contains(given) { return given }
         if names.isEmpty, provider.target == nil { return "default" }
         let preset = provider.target == nil ? Preset.matching(settings)?.preset.name : nil
@@ -133,10 +154,23 @@ struct SignInProfile {
 
     private var entries: [SettingLayers.Entry] {
         if let target = provider.target {
+            let given = target.operand.settings.layers
+            func isGiven(_ setting: Setting) -> Bool {
+                given.entry(setting).map { [.options, .variables].contains($0.origin.layer) } ?? false
+            }
+            if isOwnClient(target) {
+                // The next sign-in finds the rest again.
+                let found: [Setting] = [.issuer, .clientID, .resource, .account]
+                return layers.entries.filter {
+                    $0.isRemembered && $0.setting != .scope
+                        && ($0.origin.layer != .resource || found.contains($0.setting))
+                } + [given.entry(.scope)].compactMap { isGiven(.scope) ? $0 : nil }
+            }
             // The resource's metadata names the issuer, and the client is kept beside the session.
             let account = key.account.map { SettingLayers.Entry.remembered(.account, .string($0)) }
             return [.remembered(.resource, .array([.string(target.link.resource)]))]
                 + (account.map { [$0] } ?? []) + layers.entries.filter { $0.isRemembered && isOfStore($0) }
+                + [given.entry(.clientMetadataURL)].compactMap { isGiven(.clientMetadataURL) ? $0 : nil }
         }
         return layers.entries.filter { $0.isRemembered }
     }
@@ -145,13 +179,18 @@ struct SignInProfile {
         [.store, .storeKeyFile, .storeKeyCommand].contains(entry.setting)
     }
 
-    /// The variables with secrets that the next command needs again, because secrets are not written.
+    /// The variables with secrets that the next command needs, because secrets are not written.
     private var secretVariables: [String]? {
+        if let target = provider.target, !isOwnClient(target) { return nil }
         let names: [String] = layers.entries.compactMap { entry in
-            guard case .variable(let name) = entry.origin, entry.holdsSecret else { return nil }
-            return name
+            guard entry.holdsSecret else { return nil }
+            return switch entry.origin {
+            case .option: entry.setting.variable
+            case .variable(let name): name
+            case .profile, .resource: nil
+            }
         }
-        return names.isEmpty || provider.target != nil ? nil : names
+        return names.isEmpty ? nil : names
     }
 }
 

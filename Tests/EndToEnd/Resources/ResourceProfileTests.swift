@@ -1,0 +1,87 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite(
+    "the profile of a sign-in to a resource", .serialized, .waitingLong,
+    .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
+struct ResourceProfileTests {
+    private func profile(of world: ResourceWorld, _ name: String = "127.0.0.1") throws -> JSONObject? {
+        let path = world.program.home.appendingPathComponent(".config/oidc/config.json")
+        return try JSONValue(parsing: Array(Data(contentsOf: path)))["profiles"]?[name]?.object
+    }
+
+    @Test("a client that options name is saved, so the commands after it need no options")
+    func publicClient() throws {
+        let world = try ResourceWorld {
+            $0.registers = false
+            $0.issuesRefreshTokens = true
+        } resource: {
+            $0.challengeScope = "read"
+        }
+        let login = try world.run(["login", world.url, "--client-id", "c1"])
+        #expect(
+            login.status == 0 && login.errorOutput.hasSuffix("\nSaved as profile 127.0.0.1\n"), "\(login)")
+        let saved = try #require(try profile(of: world))
+        #expect(saved["client_id"] == "c1" && saved["issuer"] == .string(world.server.issuer), "\(saved)")
+        #expect(saved["resource"] == [.string(world.url)], "\(saved)")
+        let token = try world.run(["token"])
+        expectSuccess(token)
+        #expect(try world.run(["token", world.url]).output == token.output)
+        expectSuccess(try world.run(["token", "--refresh"]))
+        expectSuccess(try world.run(["token", "--refresh", "-p", "127.0.0.1", world.url]))
+        expectSuccess(try world.run(["logout"]))
+        let again = try world.run(["login"])
+        #expect(again.status == 0 && !again.errorOutput.contains("Saved"), "\(again)")
+        let asked = world.server.authorizations
+        #expect(
+            asked.map { $0["client_id"] } == ["c1", "c1"]
+                && asked.map { $0["resource"] } == [world.url, world.url])
+        #expect(asked.first?["scope"] == asked.last?["scope"])
+        #expect(try !world.run(["login", world.url]).errorOutput.contains("Saved"))
+        #expect(try !world.run(["login", world.url, "--client-id", "c1"]).errorOutput.contains("Saved"))
+    }
+
+    @Test("the file of a secret is saved by name; the line says that a secret in a variable is needed again")
+    func confidentialClient() throws {
+        var configuration = DemoConfiguration()
+        configuration.user = .approves("alice")
+        let provider = try ProviderServer(configuration)
+        let words = [
+            "login", "\(provider.origin)/mcp", "--client-id", "demo-confidential", "--issuer",
+            provider.origin,
+        ]
+        let world = try ResourceWorld()
+        try Data("demo-secret\n".utf8).write(to: world.program.home.appendingPathComponent("secret"))
+        let login = try world.run(words + ["--set", "client_secret_file=secret"])
+        #expect(
+            login.status == 0 && login.errorOutput.hasSuffix("\nSaved as profile 127.0.0.1\n"), "\(login)")
+        let saved = try #require(try profile(of: world))
+        #expect(saved["client_secret_file"]?.string?.hasSuffix("/secret") == true, "\(saved)")
+        #expect(saved["grant"] == nil && saved["scope"] == nil, "\(saved)")
+        expectSuccess(try world.run(["token", "--refresh"]))
+        expectSuccess(try world.run(["token", "--refresh", "\(provider.origin)/mcp"]))
+        expectSuccess(try world.run(["request", "\(provider.origin)/mcp"]))
+        expectSuccess(try world.run(["login"]))
+        expectSuccess(try world.run(["token", "--refresh"]))
+        expectSuccess(try world.run(["logout"]))
+        expectSuccess(try world.run(["login"]))
+        let other = try ResourceWorld(["OIDC_CLIENT_SECRET": "demo-secret"])
+        let byVariable = try other.run(words)
+        #expect(
+            byVariable.errorOutput.hasSuffix(
+                "\nSaved as profile 127.0.0.1 (needs OIDC_CLIENT_SECRET again)\n"), "\(byVariable)")
+        #expect(try profile(of: other)?.names.contains("client_secret") == false)
+        expectSuccess(try other.run(["token", "--refresh"]))
+    }
+
+    @Test("a client that was registered for the resource is not saved")
+    func registeredClient() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let saved = try #require(try profile(of: world))
+        #expect(saved.names == ["resource"] && saved["resource"] == [.string(world.url)], "\(saved)")
+    }
+}
