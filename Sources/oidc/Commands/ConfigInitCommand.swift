@@ -111,13 +111,14 @@ struct ConfigInitCommand: RunnableCommand {
     enum Answer {
         /// A profile that was written.
         case profile(NewProfile)
-        /// The URL of a provider that is to register a client at the sign-in.
-        case provider(WebURL)
+        /// A URL to sign in at, with a client ID, or with the client that the server registers.
+        case url(WebURL, clientID: String?)
     }
 
     /// Prompts for the missing values and writes the profile.
     func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Answer {
         let profiles = try ProfileWriter(path: path).profiles()
+        var finding = InitDialog.Finding()
         let dialog = InitDialog(
             say: { text in
                 StandardError.write(
@@ -130,16 +131,17 @@ struct ConfigInitCommand: RunnableCommand {
             registration: { command throws(OIDCError) in
                 try command.made(context, path, isChecked: false).registration
             },
-            registers: { command throws(OIDCError) in
-                call == "login" ? try command.registersClients(context, path) : false
+            finding: { command throws(OIDCError) in
+                if call == "login" { finding = try command.finding(context, path) }
+                return finding
             }, home: context.environment["HOME"])
         var command = self
         command.common.profile = common.profile ?? context.settingsLoader.profileName ?? newName
         let secret = try dialog.complete(&command, profiles: profiles, path: path)
-        if command.options.clientID == nil, let url = command.options.issuer.flatMap({ WebURL($0) }),
-            try !command.options.entries().contains(where: { $0.setting == .clientID })
-        {
-            return .provider(url)
+        if let url = command.options.issuer.flatMap({ WebURL($0) }) {
+            let given = try command.options.entries()
+            let hasClient = given.contains { $0.setting == .clientID }
+            if finding.isResource || !hasClient { return .url(url, clientID: command.options.clientID) }
         }
         let profile = try command.made(context, path)
         try profile.write(replacing: command.isForced, secret: secret)
@@ -152,19 +154,25 @@ struct ConfigInitCommand: RunnableCommand {
         return .profile(profile)
     }
 
-    /// Returns whether the provider registers clients itself, by its metadata. A URL that has none may be a
-    /// resource's, whose server may register them.
-    private func registersClients(_ context: CommandContext, _ path: String) throws(OIDCError) -> Bool {
-        guard let url = options.issuer.flatMap({ WebURL($0) }) else { return false }
-        let provider = ProviderContext(try made(context, path, isChecked: false).settings, context)
+    /// Finds out whether the URL is a provider or a resource, and whether clients are registered there, by the
+    /// metadata. Throws if it is neither.
+    private func finding(_ context: CommandContext, _ path: String) throws(OIDCError) -> InitDialog.Finding {
+        guard let url = options.issuer.flatMap({ WebURL($0) }) else { return InitDialog.Finding() }
+        let settings = try made(context, path, isChecked: false).settings
+        guard settings.provider.metadataURL == nil else { return InitDialog.Finding() }
+        let provider = ProviderContext(settings, context)
         let documents = ProviderDocuments(
             environment: try provider.environment(), allowsInsecureHTTP: provider.allowsInsecureHTTP)
         do throws(OIDCError) {
-            return try documents.metadata(ofTyped: url).registrationEndpoint != nil
+            let metadata = try documents.metadata(ofTyped: url)
+            return InitDialog.Finding(registers: metadata.registrationEndpoint != nil)
         } catch {
-            guard error.kind != .interrupted else { throw error }
-            return error.kind == .refused
+            guard error.kind == .refused else { throw error }
         }
+        let entries = settings.layers.given.filter { $0.setting != .issuer }
+        let operand = ResourceOperand(url, context.settings(profile: nil, entries), context)
+        let server = try ResourceResolution(operand, ResourceOperand.Evidence()).server()
+        return InitDialog.Finding(isResource: true, registers: server.registrationEndpoint != nil)
     }
 
     /// Creates the profile from the command line; checks it at the provider if `isChecked`.

@@ -191,7 +191,10 @@ struct LoginCommand: RunnableCommand {
             case .profile(let profile):
                 if let obstacle = profile.obstacles.first { throw obstacle.orReported }
                 return try login.run(context.using(profile: profile.name), at: nil)
-            case .provider(let url): return try login.run(context, at: url)
+            case .url(let url, let clientID):
+                login.options = options
+                login.options.clientID = clientID
+                return try login.run(context, at: url)
             }
         }
         if let preset, lacksSecret, !isIncomplete {

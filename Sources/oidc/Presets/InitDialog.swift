@@ -11,10 +11,18 @@ struct InitDialog {
     let ask: (String, Bool) throws(OIDCError) -> String?
     /// The function that returns the lines about what to register, for the words and options so far.
     let registration: (ConfigInitCommand) throws(OIDCError) -> [String]
-    /// The function that returns whether the client ID may be left out, as the provider registers clients itself.
-    let registers: (ConfigInitCommand) throws(OIDCError) -> Bool
+    /// The function that finds out what the typed URL is.
+    let finding: (ConfigInitCommand) throws(OIDCError) -> Finding
     /// The home directory, for `~/` in a file's name.
     let home: String?
+
+    /// What a typed URL is.
+    struct Finding {
+        /// Whether it is a resource, which names its server itself.
+        var isResource = false
+        /// Whether the client ID may be left out, as the server registers clients itself.
+        var registers = false
+    }
 
     /// A typed secret, and the file to keep it in.
     struct SecretInput {
@@ -23,7 +31,8 @@ struct InitDialog {
     }
 
     /// Prompts for the values missing on the command line. `profiles` are those of the configuration file at
-    /// `path`. Leaves the client ID out if the provider is to register a client.
+    /// `path`. Leaves the client ID out if the provider is to register a client. Takes no secret for a resource:
+    /// only the resource names the server that it would go to.
     func complete(
         _ command: inout ConfigInitCommand, profiles: JSONObject, path: String
     ) throws(OIDCError) -> SecretInput? {
@@ -32,8 +41,9 @@ struct InitDialog {
         let preset = try preset(&command, given)
         try parameters(&command, preset)
         let name = try profile(&command, profiles.names)
+        let finding = preset == nil ? try finding(command) : Finding()
         if !given.contains(.clientID) {
-            let mayRegister = preset == nil ? try registers(command) : false
+            let mayRegister = finding.registers
             say(try registration(command).joined(separator: "\n"))
             let id = try required(mayRegister ? "Client ID (Enter: register one now): " : "Client ID: ") {
                 $0.isEmpty && !mayRegister ? "a client ID is needed" : nil
@@ -41,6 +51,7 @@ struct InitDialog {
             guard !id.isEmpty else { return nil }
             command.options.clientID = id
         }
+        guard !finding.isResource else { return nil }
         let isConfidential = preset.map { $0.secret != .none } ?? true
         let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
         guard isConfidential, !given.contains(where: secrets.contains) else { return nil }

@@ -26,7 +26,8 @@ struct InitDialogTests {
                     if isHidden { self.hidden.append(prompt) }
                     return self.answers.isEmpty ? nil : self.answers.removeFirst()
                 },
-                registration: { _ in ["Register: it"] }, registers: { _ in self.isOpen }, home: "/etc")
+                registration: { _ in ["Register: it"] },
+                finding: { _ in InitDialog.Finding(registers: self.isOpen) }, home: "/etc")
         }
 
         func run(

@@ -84,4 +84,32 @@ struct ResourceProfileTests {
         let saved = try #require(try profile(of: world))
         #expect(saved.names == ["resource"] && saved["resource"] == [.string(world.url)], "\(saved)")
     }
+
+    @Test("at a terminal, login alone signs in to a resource as login URL does")
+    func dialog() throws {
+        for (registers, answer) in [(false, "c1"), (true, "c1"), (true, "")] {
+            let world = try ResourceWorld { $0.registers = registers }
+            let run = try TerminalRun(world.program, ["login"])
+            let prompt = registers ? "Client ID (Enter: register one now): " : "Client ID: "
+            for (prompt, answer) in [("any other issuer): ", world.url), (prompt, answer)] {
+                try #require(run.wait { $0.contains(prompt) ? 0 : nil } != nil, "\(prompt) in \(run.text)")
+                run.type("\(answer)\n")
+            }
+            let (status, text) = run.finish()
+            #expect(status == 0 && text.contains("Saved as profile 127.0.0.1"), "\(text)")
+            #expect(world.server.registrations.count == (answer.isEmpty ? 1 : 0))
+            #expect(try profile(of: world)?["client_id"] == (answer.isEmpty ? nil : "c1"))
+            expectSuccess(try world.run(["token"]))
+        }
+    }
+
+    @Test("at a terminal, login alone asks for no client of a URL that is neither a provider nor a resource")
+    func nothing() throws {
+        let world = try ResourceWorld()
+        let run = try TerminalRun(world.program, ["login"])
+        try #require(run.wait { $0.contains("any other issuer): ") ? 0 : nil } != nil)
+        run.type("\(world.server.origin)/nothing\n")
+        let (status, text) = run.finish()
+        #expect(status == 4 && !text.contains("Client ID"), "\(text)")
+    }
 }
