@@ -135,8 +135,8 @@ package struct JSONParser {
         index += 1
     }
 
-    /// Returns whether a name is new. Names are compared by code point (RFC 8259 §8.3). Small objects are searched, large ones use a set, so none takes
-    /// quadratic time.
+    /// Returns whether a name is new. Names are compared by code point (RFC 8259 §8.3). Small objects are searched,
+    /// large ones use a set, so none takes quadratic time.
     private func isNewName(
         _ name: String, among members: [JSONObject.Member], _ earlier: inout Set<[UInt8]>
     ) -> Bool {
