@@ -109,6 +109,7 @@ struct CommandLineSession: Sendable {
         }
         for assignment in options.assignments {
             let name = String(assignment.prefix { $0 != "=" })
+            if case .secret? = Setting.named(name)?.kind { continue }
             // What a helper does with a token is no matter for another command.
             guard hint.call == command || !Setting.tools.contains(where: { $0.name == name }) else {
                 continue

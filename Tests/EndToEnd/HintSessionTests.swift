@@ -44,6 +44,12 @@ struct HintSessionTests {
         }
     }
 
+    @Test("a secret that was given as an option is in no hint")
+    func secret() {
+        let words = ["logn", "--issuer", "https://i.example", "--set", "client_secret=hunter2"]
+        #expect(completed("oidc login", words) == "oidc login --issuer https://i.example")
+    }
+
     @Test("every hint of the library names the session in each of its commands")
     func library() {
         let hints: [Hint] =

@@ -79,7 +79,7 @@ extension Settings {
         let others: [Setting] =
             [
                 .metadataURL, .refreshEndpoint, .tokenType, .resourceParameter, .nonce, .clientMetadataURL,
-                .clientAuth, .clientSecretFile, .clientSecretCommand, .privateKeyFile,
+                .clientAuth, .clientSecretFile, .privateKeyFile,
             ] + Setting.redirects
         for setting in others {
             if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
