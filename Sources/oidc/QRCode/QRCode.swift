@@ -1,13 +1,13 @@
 /// A QR code (ISO/IEC 18004) for a terminal: byte mode, versions 1 to 13, which fit 80 columns with the quiet
 /// zone.
-package struct QRCode: Hashable, Sendable {
+struct QRCode: Hashable, Sendable {
     /// The number of modules per side.
-    package let size: Int
+    let size: Int
     private let dark: [Bool]
 
     /// Encodes a string in the smallest version that can hold it, with the better of two correction levels if
     /// that still fits; nil for more than 425 bytes.
-    package init?(_ text: String) {
+    init?(_ text: String) {
         guard let layout = QRLayout.smallest(for: text.utf8.count) else { return nil }
         let matrix = QRMatrix.best(layout, codewords: layout.codewords(Array(text.utf8)))
         size = matrix.size
@@ -15,7 +15,7 @@ package struct QRCode: Hashable, Sendable {
     }
 
     /// Returns whether a module is dark; outside the code, all are light.
-    package func isDark(column: Int, row: Int) -> Bool {
+    func isDark(column: Int, row: Int) -> Bool {
         guard (0..<size).contains(column), (0..<size).contains(row) else { return false }
         return dark[row * size + column]
     }
@@ -24,14 +24,14 @@ package struct QRCode: Hashable, Sendable {
     private static let quietZone = 4
 
     /// The number of columns of the code in a terminal, with its border.
-    package var columns: Int { size + 2 * QRCode.quietZone }
+    var columns: Int { size + 2 * QRCode.quietZone }
 
     /// The number of rows of the code in a terminal, with its border.
-    package var rows: Int { (columns + 1) / 2 }
+    var rows: Int { (columns + 1) / 2 }
 
     /// Returns the code in half blocks: with color, black on white; without color, drawn for a dark terminal.
     /// On a light terminal, it is then inverted, which most readers accept.
-    package func text(usesColor: Bool) -> String {
+    func text(usesColor: Bool) -> String {
         let (start, end) = (-QRCode.quietZone, size + QRCode.quietZone)
         let columns = start..<end
         let rows = stride(from: start, to: end, by: 2)

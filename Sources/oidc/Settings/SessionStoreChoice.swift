@@ -1,8 +1,8 @@
-package import OIDCCore
-package import OIDCShared
+import OIDCCore
+import OIDCShared
 
 /// The setting `store`.
-package enum SessionStoreChoice: Hashable, Sendable {
+enum SessionStoreChoice: Hashable, Sendable {
     case file
     case none
     /// The system's keychain.
@@ -12,7 +12,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
     /// A server that several machines share.
     case shared(SharedStoreURL)
 
-    package init(setting: String) throws(OIDCError) {
+    init(setting: String) throws(OIDCError) {
         if setting == "file" {
             self = .file
         } else if setting == "none" {
@@ -32,7 +32,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
     }
 
     /// Whether sessions are encrypted files with their keys in a keychain.
-    package var seals: Bool {
+    var seals: Bool {
         switch self {
         case .keychain, .helper: true
         case .file, .none, .shared: false
@@ -40,7 +40,7 @@ package enum SessionStoreChoice: Hashable, Sendable {
     }
 
     /// The setting, without a password.
-    package var setting: String {
+    var setting: String {
         switch self {
         case .file: "file"
         case .none: "none"
@@ -51,14 +51,14 @@ package enum SessionStoreChoice: Hashable, Sendable {
     }
 
     /// Returns the setting without its password, to show it; nil for a URL that cannot be parsed.
-    package static func redacted(_ setting: String) -> String? {
+    static func redacted(_ setting: String) -> String? {
         guard SharedStoreURL.isSharedStore(setting) else { return setting }
         return (try? SharedStoreURL(setting))?.redacted
     }
 
     /// Returns whether the setting contains a password. A URL that cannot be parsed does if it contains an
     /// `@`.
-    package static func holdsPassword(_ setting: String) -> Bool {
+    static func holdsPassword(_ setting: String) -> Bool {
         guard SharedStoreURL.isSharedStore(setting) else { return false }
         return (try? SharedStoreURL(setting)).map { $0.password != nil } ?? setting.contains("@")
     }
