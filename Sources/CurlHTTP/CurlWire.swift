@@ -1,5 +1,5 @@
 import CLibcurl
-package import OIDCCore
+import OIDCCore
 package import Posix
 
 /// A TLS connection through libcurl, which verifies the server as it does for https.
