@@ -79,7 +79,9 @@ package final class CurlChannel: @unchecked Sendable {
 
     private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
         exchange.touch()
-        guard library.pointee.multi_add_handle(multi, easy) == 0 else { return result(.code(2), exchange) }
+        guard library.pointee.multi_add_handle(multi, easy) == 0 else {
+            return result(.code(.failedInit), exchange)
+        }
         var postponement = CurlPostponement(limits)
         defer { postponement.end() }
         var ending = limit(exchange, limits)
@@ -89,7 +91,7 @@ package final class CurlChannel: @unchecked Sendable {
             let isPerformed = library.pointee.multi_perform(multi, &running) == 0
             postponement.settle(isSent: isSent(exchange))
             guard isPerformed else {
-                ending = .code(2)
+                ending = .code(.failedInit)
                 break
             }
             postponement.reportSignal()
@@ -99,7 +101,7 @@ package final class CurlChannel: @unchecked Sendable {
                 if !Interruption.isPostponed, limits.configuration.isCancelled() { ending = .cancelled }
             }
         }
-        let result = result(ending ?? .code(2), exchange)
+        let result = result(ending ?? .code(.failedInit), exchange)
         close(ending)
         return result
     }
@@ -112,7 +114,7 @@ package final class CurlChannel: @unchecked Sendable {
         var left: Int32 = 0
         while let message = library.pointee.multi_info_read(multi, &left) {
             guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
-            return .code(message.pointee.data.result)
+            return .code(CurlCode(message.pointee.data.result))
         }
         return nil
     }

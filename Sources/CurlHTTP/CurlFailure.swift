@@ -34,31 +34,28 @@ package struct CurlFailure {
     /// Whether this machine or process has no descriptor or memory left for a connection.
     private var isShort: Bool { !result.isSent && Errno(result.systemError).isShortage }
 
-    private func judged(_ code: Int32) -> OIDCError {
+    private func judged(_ code: CurlCode) -> OIDCError {
         switch code {
-        case 5:
+        case .unresolvedProxy:
             error(.unreachable, "cannot resolve the proxy for \(host)", hint: "check \(proxyVariables)")
-        case 6:
+        case .unresolvedHost:
             error(
                 .unreachable, "cannot resolve host \(request.url.host)",
                 hint: "check the name, and this machine's network and DNS")
-        case 7: connectFailure
-        case 28: timeOut
-        case 1, 8, 61: notHTTP(code)
-        // libcurl reports a header line beyond its limit as lack of memory.
-        case 27 where result.isSent, 100 where result.isSent:
+        case .noConnection: connectFailure
+        case .timedOut: timeOut
+        case .unsupportedProtocol, .strangeReply, .undecodableContent: notHTTP(code)
+        case .outOfMemory where result.isSent, .headerTooLarge where result.isSent:
             error(.refused, "the header of the answer is too large")
-        case 27: error(.failed, "libcurl has no memory for a request")
-        case 35, 58, 59, 51, 60, 66, 77, 82, 83, 90, 91, 98:
-            CurlTLSFailure(failure: self, code: code).error
-        // libcurl tries to repeat an unanswered request: 42 means that we refused, 65 that it could not
-        // rewind the body, 16 that it received a GOAWAY.
-        case 16, 52, 65,
-            42 where result.isSent:
+        case .outOfMemory: error(.failed, "libcurl has no memory for a request")
+        case _ where code.isTLSFailure: CurlTLSFailure(failure: self, code: code).error
+        // libcurl tries to repeat an unanswered request, which we refuse or the body does not allow.
+        case .http2, .noAnswer, .bodyNotRewound,
+            .abortedByCallback where result.isSent:
             broken("\(host) closed the connection without answering")
-        case 92: broken("\(host) ended the request without answering")
-        case 18: incomplete
-        case 55, 56, 97: brokenConnection
+        case .http2Stream: broken("\(host) ended the request without answering")
+        case .partialAnswer: incomplete
+        case .sendFailed, .receiveFailed, .proxyHandshake: brokenConnection
         default: error(.unreachable, "the request to \(host) failed: \(Self.meaning(of: code))")
         }
     }
@@ -68,8 +65,10 @@ package struct CurlFailure {
     }
 
     /// Returns libcurl's fixed text for a code; its text for a transfer may quote the proxy's password.
-    package static func meaning(of code: Int32) -> String {
-        guard let words = oidc_curl()?.pointee.easy_strerror(code) else { return "libcurl error \(code)" }
+    package static func meaning(of code: CurlCode) -> String {
+        guard let words = oidc_curl()?.pointee.easy_strerror(code.number) else {
+            return "libcurl error \(code.number)"
+        }
         return DisplayText.clean(String(cString: words))
     }
 
@@ -88,7 +87,9 @@ package struct CurlFailure {
                 .unreachable, "cannot use the proxy for \(host): its URL is not supported",
                 hint: "check \(proxyVariables)")
         }
-        let reason = result.systemError != 0 ? Errno(result.systemError).description : Self.meaning(of: 7)
+        let reason =
+            result.systemError != 0
+            ? Errno(result.systemError).description : Self.meaning(of: .noConnection)
         if isAboutProxy {
             return error(
                 .unreachable, "cannot connect to the proxy for \(host): \(reason)",
@@ -134,15 +135,16 @@ package struct CurlFailure {
             hint: "try again later, or check this machine's network and its proxy settings")
     }
 
-    private func notHTTP(_ code: Int32) -> OIDCError {
-        code == 61
+    private func notHTTP(_ code: CurlCode) -> OIDCError {
+        code == .undecodableContent
             ? error(.refused, "the answer of \(host) cannot be decompressed")
             : error(.refused, "\(host) does not answer with HTTP", hint: "check the host and the port")
     }
 
     private var brokenConnection: OIDCError {
         if !result.isSent, result.proxyStatus >= 300 { return proxyRefusal(status: result.proxyStatus) }
-        if let refusal = CurlTLSFailure(failure: self, code: 56).alertAfterHandshake { return refusal }
+        let tls = CurlTLSFailure(failure: self, code: .receiveFailed)
+        if let refusal = tls.alertAfterHandshake { return refusal }
         let reason = result.systemError != 0 ? ": \(Errno(result.systemError))" : ""
         return broken("the connection to \(host) broke\(reason)")
     }

@@ -5,8 +5,7 @@ import Posix
 /// The raw result of a transfer.
 package struct CurlResult {
     package enum Ending {
-        /// A CURLcode.
-        case code(Int32)
+        case code(CurlCode)
         case cancelled
         /// The overall deadline has passed.
         case deadline
@@ -49,7 +48,7 @@ package struct CurlResult {
     }
 
     package var isSuccess: Bool {
-        if case .code(0) = ending { true } else { false }
+        if case .code(.ok) = ending { true } else { false }
     }
 
     /// Whether the transfer ended or reached its own time limit; false if a signal or the overall deadline

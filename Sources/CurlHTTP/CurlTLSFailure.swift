@@ -4,9 +4,9 @@ package import OIDCCore
 /// from other failed handshakes, so those are recognized by the texts of OpenSSL and GnuTLS.
 package struct CurlTLSFailure {
     let failure: CurlFailure
-    let code: Int32
+    let code: CurlCode
 
-    package init(failure: CurlFailure, code: Int32) {
+    package init(failure: CurlFailure, code: CurlCode) {
         self.failure = failure
         self.code = code
     }
@@ -18,9 +18,9 @@ package struct CurlTLSFailure {
 
     var error: OIDCError {
         switch code {
-        case 77: authoritiesProblem
-        case 58: ownCertificateProblem
-        case 51, 60, 83, 90, 91: untrustedCertificate
+        case .unusableAuthorities: authoritiesProblem
+        case .ownCertificate: ownCertificateProblem
+        case _ where code.isCertificateRefusal: untrustedCertificate
         default: handshakeFailure
         }
     }

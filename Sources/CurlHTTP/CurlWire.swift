@@ -51,13 +51,15 @@ package final class CurlWire: Wire, @unchecked Sendable {
         errorText[0] = 0
         let setup = CurlSetup(library: library, configuration: configuration, stage: .store)
         let isSet = setup.setConnectOnly(easy, to: url, errorText, until: deadline)
-        let code = isSet ? withoutBrokenPipeSignal { library.pointee.easy_perform(easy) } : 48
+        let code: CurlCode =
+            isSet
+            ? CurlCode(withoutBrokenPipeSignal { library.pointee.easy_perform(easy) }) : .unknownOption
         var socket: Int32 = -1
         let request = HTTPRequest(.get, url, usesClientCertificate: true)
         let failure = { @Sendable (result: CurlResult) in
             CurlFailure(result: result, request: request, stage: .store, configuration: configuration)
         }
-        if code == 0, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 {
+        if code == .ok, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 {
             return CurlWire(library, easy, socket, errorText, failure)
         }
         defer {
@@ -65,9 +67,9 @@ package final class CurlWire: Wire, @unchecked Sendable {
             errorText.deallocate()
         }
         switch code {
-        case 28: throw .slow
+        case .timedOut: throw .slow
         // The host was not resolved, or the connection was refused: another server may answer.
-        case 6, 7: throw .broken(CurlFailure.meaning(of: code))
+        case .unresolvedHost, .noConnection: throw .broken(CurlFailure.meaning(of: code))
         default:
             var verification = 0
             _ = oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_SSL_VERIFYRESULT), &verification)
@@ -84,10 +86,10 @@ package final class CurlWire: Wire, @unchecked Sendable {
             var count = 0
             let code = rest.withUnsafeBytes { buffer in
                 withoutBrokenPipeSignal {
-                    library.pointee.easy_send(easy, buffer.baseAddress, buffer.count, &count)
+                    CurlCode(library.pointee.easy_send(easy, buffer.baseAddress, buffer.count, &count))
                 }
             }
-            if code == CurlWire.again { try wait(.writing, until: deadline) } else { try check(code) }
+            if code == .again { try wait(.writing, until: deadline) } else { try check(code) }
             rest = rest.dropFirst(count)
         }
     }
@@ -97,12 +99,12 @@ package final class CurlWire: Wire, @unchecked Sendable {
             if Interruption.pending != nil { throw .interrupted }
             guard MonotonicTime.now() < deadline else { throw .slow }
             var count = 0
-            var code: Int32 = 0
+            var code = CurlCode.ok
             let bytes = [UInt8](unsafeUninitializedCapacity: 65_536) { buffer, filled in
-                code = library.pointee.easy_recv(easy, buffer.baseAddress, buffer.count, &count)
-                filled = code == 0 ? count : 0
+                code = CurlCode(library.pointee.easy_recv(easy, buffer.baseAddress, buffer.count, &count))
+                filled = code == .ok ? count : 0
             }
-            if code == CurlWire.again {
+            if code == .again {
                 try wait(.reading, until: deadline)
                 continue
             }
@@ -112,11 +114,8 @@ package final class CurlWire: Wire, @unchecked Sendable {
         }
     }
 
-    /// CURLE_AGAIN: nothing can be sent or received now.
-    private static let again: Int32 = 81
-
-    private func check(_ code: Int32) throws(WireFault) {
-        guard code != 0 else { return }
+    private func check(_ code: CurlCode) throws(WireFault) {
+        guard code != .ok else { return }
         // With TLS 1.3, a server refuses a client certificate after the handshake.
         var result = CurlResult(ending: .code(code))
         result.text = String(cString: errorText)

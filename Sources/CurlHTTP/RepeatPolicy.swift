@@ -18,11 +18,12 @@ struct RepeatPolicy {
     func pause(after result: CurlResult, tries: Int) -> Duration? {
         guard case .code(let code) = result.ending else { return nil }
         if result.isSent {
-            let isBroken = [52, 55, 56].contains(code) && !result.hasAnswerBytes
+            let isBroken = [.noAnswer, .sendFailed, .receiveFailed].contains(code) && !result.hasAnswerBytes
             return method == .get && isBroken && tries == 1 ? backOff(tries) : nil
         }
-        guard !isLoopback || code != 7 else { return nil }
-        return [5, 6, 7].contains(code) && tries <= limit ? backOff(tries) : nil
+        guard !isLoopback || code != .noConnection else { return nil }
+        let isUnconnected = [.unresolvedProxy, .unresolvedHost, .noConnection].contains(code)
+        return isUnconnected && tries <= limit ? backOff(tries) : nil
     }
 
     func pause(after response: HTTPResponse, tries: Int) -> Duration? {

@@ -210,23 +210,23 @@ final class ProxyExchange {
 /// The end of transfers and requests.
 extension ProxyExchange {
     /// Handles the end of the transfer.
-    func transferEnded(_ ended: ProxyTransfer, _ code: Int32, now: MonotonicTime) {
+    func transferEnded(_ ended: ProxyTransfer, _ code: CurlCode, now: MonotonicTime) {
         guard ended === transfer else { return }
         transfer = nil
         guard !connection.isEnded else { return cancel() }
         switch phase {
         case .discarding(let next, _): again(next, now: now)
-        case .answering(let framing): finish(framing, isComplete: code == 0)
+        case .answering(let framing): finish(framing, isComplete: code == .ok)
         case .sending where mayRepeat && problem == nil && body.canRepeat && ended.isRepeatable(after: code):
             mayRepeat = false
             send()
         case .sending, .waitingForToken:
             var problem = problem ?? server.problem(ended.failure(server.configuration.curl))
-            if code == 0, self.problem == nil {
+            if code == .ok, self.problem == nil {
                 problem = ProxyProblem(
                     502, "refused", "\(host) closed the connection within the header of its answer")
             }
-            if code == 28, problem.status == 502 { problem.status = 504 }
+            if code == .timedOut, problem.status == 502 { problem.status = 504 }
             fail(problem)
         case .done: break
         }

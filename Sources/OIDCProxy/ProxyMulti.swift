@@ -12,7 +12,7 @@ final class ProxyMulti {
     /// The time at which libcurl must be called even without an event.
     private(set) var timer: MonotonicTime?
     private var transfers: [OpaquePointer: ProxyTransfer] = [:]
-    private var ended: [(ProxyTransfer, Int32)] = []
+    private var ended: [(ProxyTransfer, CurlCode)] = []
     private let idle = IdleConnections()
 
     /// libcurl's `CURLPIPE_NOTHING`.
@@ -91,7 +91,7 @@ final class ProxyMulti {
         _ = library.pointee.multi_socket_action(multi, socket, events, &running)
         while let message = library.pointee.multi_info_read(multi, &left) {
             guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
-            let code = message.pointee.data.result
+            let code = CurlCode(message.pointee.data.result)
             guard let transfer = transfers[message.pointee.easy] else { continue }
             transfer.noteEnd(code)
             // Another transfer may have taken the connection within the same call.
@@ -104,7 +104,7 @@ final class ProxyMulti {
     }
 
     /// Returns the next transfer that has ended, with libcurl's code.
-    func nextEnded() -> (ProxyTransfer, Int32)? { ended.isEmpty ? nil : ended.removeFirst() }
+    func nextEnded() -> (ProxyTransfer, CurlCode)? { ended.isEmpty ? nil : ended.removeFirst() }
 
     private static let onSocket: oidc_curl_socket_function = { easy, descriptor, what, context, _ in
         guard let context else { return 0 }

@@ -54,7 +54,7 @@ final class ProxyTransfer {
     private(set) var hasAnswerBytes = false
     /// The number of bytes of the body that libcurl has.
     private var bodyBytes = 0
-    private var result = CurlResult(ending: .code(2))
+    private var result = CurlResult(ending: .code(.failedInit))
     private let isRepeatable: Bool
 
     init(
@@ -188,7 +188,7 @@ final class ProxyTransfer {
     var isReceivingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_RECV) != 0 }
     var isSendingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_SEND) != 0 }
 
-    func noteEnd(_ code: Int32) {
+    func noteEnd(_ code: CurlCode) {
         result = CurlResult(
             .code(code), of: easy, errorText: errorText, isSent: isSent, hasAnswerBytes: hasAnswerBytes)
     }
@@ -196,8 +196,8 @@ final class ProxyTransfer {
     /// Returns whether the request can be repeated because the connection ended before an answer. libcurl
     /// itself does not repeat it after a GOAWAY (before 8.0), or if it has a body, which libcurl cannot
     /// rewind.
-    func isRepeatable(after code: Int32) -> Bool {
-        isRepeatable && !hasAnswerBytes && (code == 16 || code == 65)
+    func isRepeatable(after code: CurlCode) -> Bool {
+        isRepeatable && !hasAnswerBytes && (code == .http2 || code == .bodyNotRewound)
     }
 
     /// Returns the error of a transfer that has ended.

@@ -47,14 +47,16 @@ struct CurlPolicyTests {
     @Test("a POST is repeated only if no connection was made, and only once")
     func postRepeats() {
         let policy = RepeatPolicy(method: .post)
-        #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 1) != nil)
-        #expect(policy.pause(after: CurlResult(ending: .code(6)), tries: 1) != nil)
-        #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 2) == nil)
-        for code: Int32 in [18, 28, 35, 52, 55, 56, 92] {
+        #expect(policy.pause(after: CurlResult(ending: .code(.noConnection)), tries: 1) != nil)
+        #expect(policy.pause(after: CurlResult(ending: .code(.unresolvedHost)), tries: 1) != nil)
+        #expect(policy.pause(after: CurlResult(ending: .code(.noConnection)), tries: 2) == nil)
+        for code: CurlCode in [
+            .partialAnswer, .timedOut, .handshakeFailed, .noAnswer, .sendFailed, .receiveFailed, .http2Stream,
+        ] {
             #expect(policy.pause(after: CurlResult(ending: .code(code)), tries: 1) == nil)
             #expect(policy.pause(after: CurlResult(ending: .code(code), isSent: true), tries: 1) == nil)
         }
-        #expect(policy.pause(after: CurlResult(ending: .code(7), isSent: true), tries: 1) == nil)
+        #expect(policy.pause(after: CurlResult(ending: .code(.noConnection), isSent: true), tries: 1) == nil)
         #expect(policy.pause(after: CurlResult(ending: .timeOut), tries: 1) == nil)
         #expect(policy.pause(after: HTTPResponse(status: 503), tries: 1) == nil)
     }
@@ -62,9 +64,9 @@ struct CurlPolicyTests {
     @Test("a GET is repeated twice")
     func getRepeats() {
         let policy = RepeatPolicy(method: .get)
-        #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 2) != nil)
-        #expect(policy.pause(after: CurlResult(ending: .code(7)), tries: 3) == nil)
-        for code: Int32 in [52, 55, 56] {
+        #expect(policy.pause(after: CurlResult(ending: .code(.noConnection)), tries: 2) != nil)
+        #expect(policy.pause(after: CurlResult(ending: .code(.noConnection)), tries: 3) == nil)
+        for code: CurlCode in [.noAnswer, .sendFailed, .receiveFailed] {
             #expect(policy.pause(after: CurlResult(ending: .code(code), isSent: true), tries: 1) != nil)
             #expect(policy.pause(after: CurlResult(ending: .code(code), isSent: true), tries: 2) == nil)
             #expect(policy.pause(after: CurlResult(ending: .code(code)), tries: 1) == nil)

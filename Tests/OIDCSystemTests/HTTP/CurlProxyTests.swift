@@ -212,8 +212,9 @@ struct CurlProxyTests {
     }
 
     @Test(
-        "libcurl's own message is not shown if it might quote a URL", arguments: [60, 35, 3, 4])
-    func quotedURL(code: Int32) throws {
+        "libcurl's own message is not shown if it might quote a URL",
+        arguments: [.untrustedCertificate, .handshakeFailed, CurlCode(3), CurlCode(4)])
+    func quotedURL(code: CurlCode) throws {
         let url = try #require(WebURL("https://idp.invalid/"))
         let failure = CurlFailure(
             result: CurlResult(ending: .code(code), text: "htp://user:s3cret@proxy"), request: .json(url),

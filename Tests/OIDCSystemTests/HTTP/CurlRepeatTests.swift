@@ -142,10 +142,12 @@ struct CurlRepeatTests {
     @Test(
         "a failed connection is tried three times for a GET, twice for a POST; one that this machine refuses, once",
         arguments: [
-            ("GET", 5, false, 2), ("GET", 6, false, 2), ("GET", 7, false, 2), ("POST", 7, false, 1),
-            ("GET", 7, true, 0), ("POST", 7, true, 0), ("GET", 6, true, 2),
-        ] as [(String, Int32, Bool, Int)])
-    func connectPolicy(method: String, code: Int32, isLoopback: Bool, count: Int) {
+            ("GET", .unresolvedProxy, false, 2), ("GET", .unresolvedHost, false, 2),
+            ("GET", .noConnection, false, 2), ("POST", .noConnection, false, 1),
+            ("GET", .noConnection, true, 0), ("POST", .noConnection, true, 0),
+            ("GET", .unresolvedHost, true, 2),
+        ] as [(String, CurlCode, Bool, Int)])
+    func connectPolicy(method: String, code: CurlCode, isLoopback: Bool, count: Int) {
         let policy = RepeatPolicy(method: HTTPMethod(method), isLoopback: isLoopback)
         let result = CurlResult(ending: .code(code))
         #expect((1...3).prefix { policy.pause(after: result, tries: $0) != nil }.count == count)
