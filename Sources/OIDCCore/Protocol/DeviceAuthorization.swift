@@ -118,15 +118,14 @@ public struct DeviceAuthorization: Sendable {
         let userCode = DisplayText.clean(try answer.requiredString("user_code"), limit: 64)
         guard !userCode.allSatisfy({ $0 == " " }) else {
             throw .protocolViolation(
-                answer.stage, "user_code", expected: "a code that can be read", found: "none")
+                .deviceAuthorization, "user_code", expected: "a code that can be read", found: "none")
         }
-        let name = answer["verification_uri"] == nil ? "verification_url" : "verification_uri"
-        guard let text = try answer.string(name) else { throw answer.missing("verification_uri") }
-        guard let verificationURI = WebURL(text) else {
-            throw .protocolViolation(answer.stage, name, expected: "an http(s) URL", found: text)
-        }
+        let names = ["verification_uri", "verification_url"]
+        let name = names.first { answer[$0] != nil } ?? names[0]
+        let verificationURI = try answer.required(name, answer.url)
         guard verificationURI.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
-            throw .protocolViolation(answer.stage, name, expected: "an https URL", found: text)
+            throw .protocolViolation(
+                .deviceAuthorization, name, expected: "an https URL", found: verificationURI.text)
         }
         deviceCode = Redacted(code)
         self.userCode = userCode

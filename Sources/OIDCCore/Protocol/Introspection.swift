@@ -17,8 +17,7 @@ package struct Introspection: Hashable, Sendable {
                 throw refusal(response, to: request, of: client)
             }
             let answer = try JSONAnswer(response, stage: .introspection)
-            guard let isActive = try answer.bool("active") else { throw answer.missing("active") }
-            return Introspection(isActive: isActive, claims: answer.members)
+            return Introspection(isActive: try answer.required("active", answer.bool), claims: answer.members)
         }
     }
 

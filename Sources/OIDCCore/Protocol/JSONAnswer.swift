@@ -1,12 +1,15 @@
-/// The JSON object in an endpoint's answer, with typed access to its members. A member that is null counts as
-/// absent, as several providers send null for a missing value.
-struct JSONAnswer {
-    let stage: Stage
-    var members: JSONObject
+/// The members of an endpoint's answer. One that is null counts as absent, as several providers send null for a
+/// missing value.
+typealias JSONAnswer = JSONReader<OIDCError>
 
+extension JSONAnswer {
     init(_ members: JSONObject, stage: Stage) {
-        self.members = members
-        self.stage = stage
+        self.init(members, readsNullAsAbsent: true) { name, expected, flaw in
+            if case .missing = flaw {
+                return OIDCError(.refused, "\(stage.title): \(name) is missing from the answer", stage: stage)
+            }
+            return .protocolViolation(stage, name, expected: expected, found: flaw.found)
+        }
     }
 
     /// Parses JSON of any content type, as some providers send it as text.
@@ -18,12 +21,12 @@ struct JSONAnswer {
             throw OIDCError(
                 .refused,
                 "\(stage.title): expected a JSON object, found \(response.summary(error.description))",
-                hint: stage == .discovery ? JSONAnswer.discoveryHint : nil, stage: stage)
+                hint: stage == .discovery ? .advice(.checkIssuerMetadata) : nil, stage: stage)
         }
         guard let members = value.object else {
             throw OIDCError(
                 .refused, "\(stage.title): expected a JSON object, found \(value.typeName)",
-                hint: stage == .discovery ? JSONAnswer.discoveryHint : nil, stage: stage)
+                hint: stage == .discovery ? .advice(.checkIssuerMetadata) : nil, stage: stage)
         }
         self.init(members, stage: stage)
     }
@@ -48,46 +51,6 @@ struct JSONAnswer {
         self.init(JSONObject(unique: members), stage: stage)
     }
 
-    private static let discoveryHint = Hint.advice(.checkIssuerMetadata)
-
-    subscript(name: String) -> JSONValue? {
-        guard let value = members[name], value != .null else { return nil }
-        return value
-    }
-
-    func string(_ name: String) throws(OIDCError) -> String? {
-        guard let value = self[name] else { return nil }
-        guard let text = value.string else { throw wrongType(name, "a string", value) }
-        return text
-    }
-
-    func requiredString(_ name: String) throws(OIDCError) -> String {
-        guard let text = try string(name) else { throw missing(name) }
-        guard !text.isEmpty else {
-            throw .protocolViolation(stage, name, expected: "a string", found: "an empty one")
-        }
-        return text
-    }
-
-    func bool(_ name: String) throws(OIDCError) -> Bool? {
-        guard let value = self[name] else { return nil }
-        guard let flag = value.bool else { throw wrongType(name, "true or false", value) }
-        return flag
-    }
-
-    func strings(_ name: String) throws(OIDCError) -> [String]? {
-        guard let value = self[name] else { return nil }
-        guard let items = value.array else { throw wrongType(name, "an array of strings", value) }
-        var strings: [String] = []
-        for item in items {
-            guard let text = item.string else {
-                throw wrongType(name, "an array of strings", item, prefix: "an array with ")
-            }
-            strings.append(text)
-        }
-        return strings
-    }
-
     /// Returns seconds from a number, or from a string with one. Anything else (negative, beyond 68 years,
     /// another type) is nil, which means an unknown time, never an unlimited one.
     func seconds(_ name: String) -> Int64? {
@@ -100,16 +63,6 @@ struct JSONAnswer {
             }
         guard let seconds, (0...Int64(Int32.max)).contains(seconds) else { return nil }
         return seconds
-    }
-
-    func missing(_ name: String) -> OIDCError {
-        OIDCError(.refused, "\(stage.title): \(name) is missing from the answer", stage: stage)
-    }
-
-    private func wrongType(
-        _ name: String, _ expected: String, _ found: JSONValue, prefix: String = ""
-    ) -> OIDCError {
-        .protocolViolation(stage, name, expected: expected, found: prefix + found.typeName)
     }
 }
 

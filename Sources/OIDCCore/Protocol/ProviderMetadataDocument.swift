@@ -31,11 +31,7 @@ extension ProviderMetadata {
         let owner = url?.isLoopback == true && source?.isLoopback == false ? source : url
         endpoints = try ProviderMetadata.endpoints(
             answer, issuer: owner, allowsInsecureHTTP: allowsInsecureHTTP)
-        if let aliases = answer["mtls_endpoint_aliases"] {
-            guard let aliases = aliases.object else {
-                throw .protocolViolation(
-                    .discovery, "mtls_endpoint_aliases", expected: "an object", found: aliases.typeName)
-            }
+        if let aliases = try answer.object("mtls_endpoint_aliases") {
             mtlsEndpointAliases = try ProviderMetadata.endpoints(
                 JSONAnswer(aliases, stage: .discovery), within: "mtls_endpoint_aliases.",
                 issuer: owner, allowsInsecureHTTP: allowsInsecureHTTP)

@@ -160,13 +160,13 @@ package struct RegisteredClient: Sendable {
         clientID = try answer.requiredString("client_id")
         guard clientID.utf8.count <= RegisteredClient.clientIDLimit else {
             throw .protocolViolation(
-                answer.stage, "client_id",
+                .registration, "client_id",
                 expected: "at most \(RegisteredClient.clientIDLimit) characters",
                 found: "\(clientID.utf8.count)")
         }
         guard clientID.utf8.allSatisfy({ ASCII.isPrintable($0) }) else {
             throw .protocolViolation(
-                answer.stage, "client_id", expected: "ASCII characters", found: clientID)
+                .registration, "client_id", expected: "ASCII characters", found: clientID)
         }
         tokenEndpointAuthMethod = try answer.string("token_endpoint_auth_method")
         let secret = try answer.string("client_secret").map { Redacted($0) }

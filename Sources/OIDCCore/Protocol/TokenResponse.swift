@@ -90,16 +90,14 @@ enum TokenResponse {
     private static func type(
         _ answer: JSONAnswer, request: TokenRequest, isBound: Bool, assuming assumed: TokenType?
     ) throws(OIDCError) -> TokenType {
-        let named = answer["token_type"]?.string.flatMap { $0.isEmpty ? nil : TokenType($0) }
+        let member = Result { () throws(OIDCError) in TokenType(try answer.requiredString("token_type")) }
+        let named = try? member.get()
         if !isBound, let assumed, named != .dpop, named != .bearer, !isNotApplicable(named, request) {
             return assumed
         }
-        guard let type = named else {
-            var error: OIDCError
-            do throws(OIDCError) {
-                _ = try answer.requiredString("token_type")
-                error = answer.missing("token_type")
-            } catch let broken { error = broken }
+        let type: TokenType
+        do throws(OIDCError) { type = try member.get() } catch {
+            var error = error
             if !isBound { error.hint = .set(.tokenType, to: TokenType.bearer.name) }
             throw error
         }
