@@ -43,25 +43,27 @@ package struct JSONWebKey: Hashable, Sendable {
     /// Parses one key of a set; private and unknown members and certificates are ignored.
     package init(_ json: JSONValue) throws(Unusable) {
         guard let members = json.object else { throw Unusable(reason: "it is not an object") }
-        let reader = MemberReader(members: members)
-        keyID = try reader.text("kid")
-        algorithm = try reader.text("alg")
-        use = try reader.text("use")
-        operations = try reader.texts("key_ops")
+        let reader = JSONReader(key: members)
+        keyID = try reader.string("kid")
+        algorithm = try reader.string("alg")
+        use = try reader.string("use")
+        operations = try reader.strings("key_ops")
         issuer = members["issuer"]?.string
-        switch try reader.text("kty") {
+        switch try reader.string("kty") {
         case "RSA":
-            material = .asymmetric(.rsa(modulus: try reader.bytes("n"), exponent: try reader.bytes("e")))
+            material = .asymmetric(
+                .rsa(modulus: try reader.requiredBytes("n"), exponent: try reader.requiredBytes("e")))
         case "EC":
-            let name = try reader.text("crv") ?? ""
+            let name = try reader.string("crv") ?? ""
             guard let curve = EllipticCurve(rawValue: name) else { throw Unusable.curve(name) }
-            material = .asymmetric(.elliptic(curve, x: try reader.bytes("x"), y: try reader.bytes("y")))
+            material = .asymmetric(
+                .elliptic(curve, x: try reader.requiredBytes("x"), y: try reader.requiredBytes("y")))
         case "OKP":
-            let name = try reader.text("crv") ?? ""
+            let name = try reader.string("crv") ?? ""
             guard name == "Ed25519" else { throw Unusable.curve(name) }
-            material = .asymmetric(.ed25519(try reader.bytes("x")))
+            material = .asymmetric(.ed25519(try reader.requiredBytes("x")))
         case "oct":
-            material = .symmetric(Redacted(try reader.bytes("k")))
+            material = .symmetric(Redacted(try reader.requiredBytes("k")))
         case let type:
             throw Unusable(reason: "kty \(DisplayText.quoted(type ?? "", limit: 60)) is not supported")
         }
@@ -113,30 +115,18 @@ extension JSONWebKey.Unusable {
     }
 }
 
-private struct MemberReader {
-    let members: JSONObject
-
-    func text(_ name: String) throws(JSONWebKey.Unusable) -> String? {
-        guard let value = members[name] else { return nil }
-        guard let text = value.string else {
-            throw JSONWebKey.Unusable(reason: "\(name): expected a string, found \(value.typeName)")
+extension JSONReader<JSONWebKey.Unusable> {
+    fileprivate init(key members: JSONObject) {
+        self.init(members) { name, expected, flaw in
+            let reason =
+                switch flaw {
+                case .missing, .empty: "\(name) is missing"
+                case .form: "\(name) is not \(expected)"
+                case .type(let value) where expected == "a string":
+                    "\(name): expected a string, found \(value.typeName)"
+                case .type, .element: "\(name): expected \(expected)"
+                }
+            return JSONWebKey.Unusable(reason: reason)
         }
-        return text
-    }
-
-    func texts(_ name: String) throws(JSONWebKey.Unusable) -> [String]? {
-        guard let value = members[name] else { return nil }
-        guard let texts = value.strings else {
-            throw JSONWebKey.Unusable(reason: "\(name): expected an array of strings")
-        }
-        return texts
-    }
-
-    func bytes(_ name: String) throws(JSONWebKey.Unusable) -> [UInt8] {
-        guard let text = try text(name) else { throw JSONWebKey.Unusable(reason: "\(name) is missing") }
-        guard let bytes = Base64URL.decode(text), !bytes.isEmpty else {
-            throw JSONWebKey.Unusable(reason: "\(name) is not base64url")
-        }
-        return bytes
     }
 }

@@ -51,15 +51,11 @@ public struct JWKSet: Hashable, Sendable {
         guard let members = json.object else {
             throw Malformed(reason: "expected an object, found \(json.typeName)")
         }
-        var entries: [JSONValue] = [json]
-        if let value = members["keys"] {
-            guard let list = value.array else {
-                throw Malformed(reason: "keys: expected an array, found \(value.typeName)")
-            }
-            entries = list
-        } else if members["kty"] == nil {
-            throw Malformed(reason: "keys: expected an array, found none")
+        let reader = JSONReader(members) { name, expected, flaw in
+            Malformed(reason: "\(name): expected \(expected), found \(flaw.found)")
         }
+        let isKey = members["keys"] == nil && members["kty"] != nil
+        let entries = isKey ? [json] : try reader.required("keys", expected: "an array", reader.array)
         var keys: [JSONWebKey] = []
         var skipped: [Skipped] = []
         for entry in entries {

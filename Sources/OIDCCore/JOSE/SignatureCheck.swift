@@ -32,10 +32,8 @@ extension JWS {
     /// Returns `alg` if it is allowed and known (RFC 8725 §3.1) and there is no `crit`, as no critical
     /// extension is supported (RFC 7515 §4.1.11). If `allowed` is nil, all known ones are; `none` never is.
     func acceptedAlgorithm(allowed: [String]? = nil) throws(HeaderRefusal) -> SignatureAlgorithm {
-        guard let name = algorithmName else {
-            let found = header["alg"]?.typeName ?? "none"
-            throw HeaderRefusal("alg", expected: "a string", found: found)
-        }
+        let reader = JSONReader(header) { HeaderRefusal($0, expected: $1, found: $2.found) }
+        let name = try reader.required("alg", expected: "a string", reader.string)
         guard ASCII.lowercased(name) != "none" else {
             throw HeaderRefusal("alg", expected: "a signature algorithm", found: quoted(name))
         }
@@ -56,9 +54,7 @@ extension JWS {
             let names = critical.array?.compactMap(\.string).joined(separator: ", ") ?? critical.typeName
             throw HeaderRefusal("crit", expected: "no critical extension", found: quoted(names))
         }
-        if let keyID = header["kid"], keyID.string == nil {
-            throw HeaderRefusal("kid", expected: "a string", found: keyID.typeName)
-        }
+        _ = try reader.string("kid")
         return algorithm
     }
 
