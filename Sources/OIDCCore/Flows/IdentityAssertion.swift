@@ -109,12 +109,10 @@ package struct IdentityAssertion: Sendable {
             throw .untrusted(.token, "alg", expected: "a signed assertion", found: "none")
         }
         if let issuer { try match("iss", claims["iss"], [issuer], isRequired: true) }
-        let reader = TokenClaims(members: claims, stage: .token)
-        guard let expiry = try reader.time("exp") else {
-            throw reader.refusal("exp", expected: "a time (RFC 7523 §3)", found: "none")
-        }
+        let times = TokenClaims(members: claims, stage: .token)
+        let expiry = try times.reader.required("exp", expected: "a time (RFC 7523 §3)", times.time)
         guard now < expiry.adding(IdentityAssertion.leeway) else {
-            throw reader.refusal("exp", expected: "a time after \(now)", found: "\(expiry)")
+            throw times.refusal("exp", expected: "a time after \(now)", found: "\(expiry)")
         }
         try match("aud", claims["aud"], [audience], isRequired: true)
         try match("client_id", claims["client_id"], [clientID], isRequired: false)

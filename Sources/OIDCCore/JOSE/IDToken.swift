@@ -39,13 +39,14 @@ public struct IDToken: Hashable, Sendable {
     init(_ compact: String, _ claims: TokenClaims) throws(OIDCError) {
         self.compact = compact
         self.claims = claims.members
-        issuer = try claims.required("iss", try claims.string("iss"), expected: "the issuer")
-        audience = try claims.required("aud", try claims.audience(), expected: "the client")
-        expiresAt = try claims.required("exp", try claims.time("exp"), expected: "seconds since 1970")
-        issuedAt = try claims.required("iat", try claims.time("iat"), expected: "seconds since 1970")
+        let reader = claims.reader
+        issuer = try reader.required("iss", expected: "the issuer", claims.string)
+        audience = try reader.required("aud", expected: "the client", claims.texts)
+        expiresAt = try reader.required("exp", expected: "seconds since 1970", claims.time)
+        issuedAt = try reader.required("iat", expected: "seconds since 1970", claims.time)
         authenticatedAt = (claims.members["auth_time"]?.number?.wholePart).map(
             Instant.init(secondsSinceEpoch:))
-        subject = try claims.required("sub", try claims.string("sub"), expected: "a string")
+        subject = try reader.required("sub", expected: "a string", claims.string)
         guard !subject.isEmpty, subject.utf8.count <= 255 else {
             throw claims.refusal(
                 "sub", expected: "1 to 255 characters", found: "\(subject.utf8.count)")

@@ -1,7 +1,17 @@
 /// A token's claims, read by type; errors name the claim, the expected and the found value.
 struct TokenClaims {
-    let members: JSONObject
+    let reader: JSONReader<OIDCError>
     let stage: Stage
+
+    var members: JSONObject { reader.members }
+
+    init(members: JSONObject, stage: Stage) {
+        self.stage = stage
+        reader = JSONReader(members) { name, expected, flaw in
+            let found = if case .type(let value) = flaw { TokenClaims.text(value) } else { flaw.found }
+            return .untrusted(stage, name, expected: expected, found: found)
+        }
+    }
 
     func refusal(_ name: String, expected: String, found: String, hint: Hint? = nil) -> OIDCError {
         .untrusted(stage, name, expected: expected, found: found, hint: hint)
@@ -24,40 +34,31 @@ struct TokenClaims {
 
     /// Describes a claim's value in a few words.
     func found(_ name: String, as format: (String) -> String = { $0 }) -> String {
-        switch members[name] {
-        case nil: "none"
+        members[name].map { TokenClaims.text($0, as: format) } ?? "none"
+    }
+
+    private static func text(_ value: JSONValue, as format: (String) -> String = { $0 }) -> String {
+        switch value {
         case .string(let text): DisplayText.quoted(format(text), limit: 120)
         case .number(let number): DisplayText.clean(number.text, limit: 40)
         case .array(let items):
             DisplayText.clean(
                 "[" + items.map { $0.string.map(format) ?? $0.typeName }.joined(separator: ", ") + "]")
-        case let value?: value.typeName
+        default: value.typeName
         }
     }
 
-    func string(_ name: String) throws(OIDCError) -> String? {
-        guard let value = members[name] else { return nil }
-        guard let text = value.string else { throw refusal(name, expected: "a string", found: found(name)) }
-        return text
-    }
+    func string(_ name: String) throws(OIDCError) -> String? { try reader.string(name) }
 
     /// Reads a NumericDate (RFC 7519 §2), rounded down to whole seconds.
     func time(_ name: String) throws(OIDCError) -> Instant? {
-        guard let value = members[name] else { return nil }
-        guard let seconds = value.number?.wholePart else {
-            throw refusal(name, expected: "seconds since 1970", found: found(name))
-        }
-        return Instant(secondsSinceEpoch: seconds)
+        try reader.value(name, "seconds since 1970") { $0.number?.wholePart }
+            .map(Instant.init(secondsSinceEpoch:))
     }
 
-    /// Reads `aud`, a string or an array of strings (RFC 7519 §4.1.3).
-    func audience() throws(OIDCError) -> [String]? {
-        guard let value = members["aud"] else { return nil }
-        if let text = value.string { return [text] }
-        guard let texts = value.strings else {
-            throw refusal("aud", expected: "a string or an array of strings", found: found("aud"))
-        }
-        return texts
+    /// Reads a string or an array of strings, as `aud` is (RFC 7519 §4.1.3).
+    func texts(_ name: String) throws(OIDCError) -> [String]? {
+        try reader.value(name, "a string or an array of strings") { $0.string.map { [$0] } ?? $0.strings }
     }
 
     /// Checks `iss`. If the expected issuer is a template, the token's own `tid` completes it.
@@ -77,7 +78,7 @@ struct TokenClaims {
     }
 
     func checkAudience(_ clientID: String) throws(OIDCError) -> [String] {
-        guard let audience = try audience(), audience.contains(where: { ExactText.isSame($0, clientID) })
+        guard let audience = try texts("aud"), audience.contains(where: { ExactText.isSame($0, clientID) })
         else { throw mismatch("aud", expected: clientID) }
         return audience
     }
@@ -95,10 +96,5 @@ struct TokenClaims {
                     hint: .advice(.checkClock))
             }
         }
-    }
-
-    func required<Value>(_ name: String, _ value: Value?, expected: String) throws(OIDCError) -> Value {
-        guard let value else { throw refusal(name, expected: expected, found: "none") }
-        return value
     }
 }
