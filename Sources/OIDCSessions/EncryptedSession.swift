@@ -21,19 +21,11 @@ struct EncryptedSession: Hashable, Sendable {
     }
 
     init(stored bytes: [UInt8]) throws(Session.Damage) {
-        let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.inFile) }
-        guard let version = json["version"]?.integer else { throw .member("version") }
-        guard version <= EncryptedSession.formatVersion else { throw .newerVersion(version) }
-        func text(_ name: String) throws(Session.Damage) -> String {
-            guard let text = json[name]?.string else { throw .member(name) }
-            return text
-        }
-        key = try text("key")
-        helper = try text("helper")
-        entry = try text("entry")
-        guard let sealed = Base64URL.decode(try text("sealed")) else { throw .member("sealed") }
-        self.sealed = sealed
+        let stored = try JSONReader(stored: bytes, version: EncryptedSession.formatVersion)
+        key = try stored.required("key", stored.string)
+        helper = try stored.required("helper", stored.string)
+        entry = try stored.required("entry", stored.string)
+        sealed = try stored.required("sealed", stored.bytes)
     }
 
     var json: JSONValue {

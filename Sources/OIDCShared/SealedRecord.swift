@@ -34,22 +34,16 @@ struct SealedRecord: Sendable {
     }
 
     init(stored bytes: [UInt8]) throws(Session.Damage) {
-        let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.inFile) }
-        guard let format = json["format"]?.integer else { throw .member("format") }
-        guard format <= SealedRecord.formatVersion else { throw .newerVersion(format) }
-        func text(_ name: String) throws(Session.Damage) -> String {
-            guard let text = json[name]?.string else { throw .member(name) }
-            return text
+        let stored = try JSONReader(stored: bytes, version: SealedRecord.formatVersion, named: "format")
+        key = try stored.required("key", stored.string)
+        keyID = try stored.required("key_id", stored.string)
+        guard let content = try stored.text("content", "a kind of content", Content.init(rawValue:)) else {
+            throw .member("content")
         }
-        key = try text("key")
-        keyID = try text("key_id")
-        guard let content = Content(rawValue: try text("content")) else { throw .member("content") }
         self.content = content
-        guard let version = json["version"]?.integer, version > 0 else { throw .member("version") }
-        self.version = version
-        guard let sealed = Base64URL.decode(try text("sealed")) else { throw .member("sealed") }
-        self.sealed = sealed
+        version = try stored.required("version", stored.integer)
+        guard version > 0 else { throw .member("version") }
+        sealed = try stored.required("sealed", stored.bytes)
     }
 
     var bytes: [UInt8] {

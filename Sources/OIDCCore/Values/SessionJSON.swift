@@ -51,83 +51,75 @@ extension Session {
 
     /// Parses the stored form of the session with `key`; returns nil if it is a session of another key.
     public init?(stored bytes: [UInt8], for key: SessionKey) throws(Damage) {
-        let json = try Session.parse(bytes)
-        guard let text = json["key"]?.string, ExactText.isSame(text, key.text) else { return nil }
-        try self.init(json, key: key)
+        let reader = try Session.reader(bytes)
+        guard let text = reader["key"]?.string, ExactText.isSame(text, key.text) else { return nil }
+        try self.init(reader, key: key)
     }
 
     /// Parses the stored form, with the key that it contains.
     public init(stored bytes: [UInt8]) throws(Damage) {
-        let json = try Session.parse(bytes)
-        guard let text = json["key"]?.string, let key = SessionKey(text: text),
+        let reader = try Session.reader(bytes)
+        guard let text = reader["key"]?.string, let key = SessionKey(text: text),
             ExactText.isSame(key.text, text)
         else { throw Damage.member("key") }
-        try self.init(json, key: key)
+        try self.init(reader, key: key)
     }
 
-    private static func parse(_ bytes: [UInt8]) throws(Damage) -> JSONValue {
-        let json: JSONValue
-        do { json = try JSONValue(parsing: bytes) } catch { throw Damage.notJSON(error.inFile) }
-        guard let version = json["version"]?.integer else { throw Damage.member("version") }
-        guard version <= formatVersion else { throw Damage.newerVersion(version) }
-        return json
+    private static func reader(_ bytes: [UInt8]) throws(Damage) -> JSONReader<Damage> {
+        try JSONReader(stored: bytes, version: formatVersion)
     }
 
-    private init(_ json: JSONValue, key: SessionKey) throws(Damage) {
-        func text(_ name: String) throws(Damage) -> String? {
-            guard let value = json[name] else { return nil }
-            guard let text = value.string else { throw Damage.member(name) }
-            return text
-        }
-        func flag(_ name: String) throws(Damage) -> Bool? {
-            guard let value = json[name] else { return nil }
-            guard let flag = value.bool else { throw Damage.member(name) }
-            return flag
-        }
-        func url(_ name: String) throws(Damage) -> WebURL? {
-            guard let text = try text(name) else { return nil }
-            guard let url = WebURL(text) else { throw Damage.member(name) }
-            return url
-        }
-        guard let createdAt = json["created_at"]?.integer else { throw Damage.member("created_at") }
-        guard let token = try url("token_endpoint") else { throw Damage.member("token_endpoint") }
-        guard var access = json["access"].flatMap(AccessToken.init(json:)) else {
+    private init(_ stored: JSONReader<Damage>, key: SessionKey) throws(Damage) {
+        let createdAt = try stored.required("created_at", stored.integer)
+        let token = try stored.required("token_endpoint", stored.url)
+        guard var access = stored["access"].flatMap(AccessToken.init(json:)) else {
             throw Damage.member("access")
         }
-        let requestedScope = try text("requested_scope").map { Scope($0) }
+        let requestedScope = try stored.string("requested_scope").map { Scope($0) }
         // Version 0.1.0 stored scopes unchanged, even if they were separated by commas.
         if let requestedScope { access.scope = access.scope?.separated(as: requestedScope) }
-        guard let requestedResources = (json["requested_resource"] ?? []).strings else {
-            throw Damage.member("requested_resource")
-        }
-        guard let extra = (json["extra"] ?? .object(JSONObject())).object else {
-            throw Damage.member("extra")
-        }
-        let derived = (json["derived"] ?? []).array?.map(DerivedToken.init(json:))
-        guard let derived, !derived.contains(where: { $0 == nil }) else { throw Damage.member("derived") }
+        let requestedResources = try stored.strings("requested_resource") ?? []
+        let extra = try stored.object("extra") ?? JSONObject()
+        let derived = try stored.array("derived")?.map(DerivedToken.init(json:)) ?? []
+        guard !derived.contains(where: { $0 == nil }) else { throw Damage.member("derived") }
         self.init(
             key: key,
             endpoints: Endpoints(
-                issuer: try text("issuer"), token: token, refresh: try url("refresh_endpoint"),
-                userInfo: try url("userinfo_endpoint"), keys: try url("jwks_uri"),
-                revocation: try url("revocation_endpoint"),
-                introspection: try url("introspection_endpoint"), endSession: try url("end_session_endpoint")),
-            clientAuthentication: try text("client_auth"),
+                issuer: try stored.string("issuer"), token: token,
+                refresh: try stored.url("refresh_endpoint"),
+                userInfo: try stored.url("userinfo_endpoint"), keys: try stored.url("jwks_uri"),
+                revocation: try stored.url("revocation_endpoint"),
+                introspection: try stored.url("introspection_endpoint"),
+                endSession: try stored.url("end_session_endpoint")),
+            clientAuthentication: try stored.string("client_auth"),
             createdAt: Instant(secondsSinceEpoch: createdAt),
             requestedScope: requestedScope,
-            requestedResources: requestedResources, sendsResources: try flag("sends_resource"),
+            requestedResources: requestedResources, sendsResources: try stored.bool("sends_resource"),
             tokens: TokenSet(
-                access: access, refreshToken: try text("refresh_token").map { Redacted($0) },
-                idToken: try text("id_token").map { Redacted($0) },
-                issuedTokenType: try text("issued_token_type"), extra: extra),
-            subject: try text("subject"), displayName: try text("display_name"),
-            dpopKey: try text("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
-        nonce = try text("nonce")
-        ended = json["ended"].flatMap(End.init(json:))
-        bindsOpaqueTokens = try flag("certificate_bound") ?? false
+                access: access, refreshToken: try stored.string("refresh_token").map { Redacted($0) },
+                idToken: try stored.string("id_token").map { Redacted($0) },
+                issuedTokenType: try stored.string("issued_token_type"), extra: extra),
+            subject: try stored.string("subject"), displayName: try stored.string("display_name"),
+            dpopKey: try stored.string("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
+        nonce = try stored.string("nonce")
+        ended = stored["ended"].flatMap(End.init(json:))
+        bindsOpaqueTokens = try stored.bool("certificate_bound") ?? false
         // One that cannot be read is obtained again.
-        kept = json["kept"]?.array?.compactMap { KeptCredential($0) } ?? []
-        unknownMembers = JSONObject(of: json, except: Session.knownMembers)
+        kept = stored["kept"]?.array?.compactMap { KeptCredential($0) } ?? []
+        unknownMembers = JSONObject(of: .object(stored.members), except: Session.knownMembers)
+    }
+}
+
+extension JSONReader<Session.Damage> {
+    /// Reads a stored object, unless its version is newer than `version`.
+    package init(
+        stored bytes: [UInt8], version: Int64, named member: String = "version"
+    ) throws(Session.Damage) {
+        let json: JSONValue
+        do { json = try JSONValue(parsing: bytes) } catch { throw .notJSON(error.inFile) }
+        self.init(json.object ?? JSONObject()) { name, _, _ in .member(name) }
+        let found = try required(member, integer)
+        guard found <= version else { throw .newerVersion(found) }
     }
 }
 
