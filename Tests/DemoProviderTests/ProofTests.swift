@@ -123,7 +123,7 @@ struct ProofTests {
             $0.requiresDPoPNonceAtResource = true
         }
         let first = try prover.redeem()
-        #expect(DPoP.isNonceDemand(tokenEndpointResponse: first))
+        #expect(DPoP.nonce(demandedBy: first) != nil)
         prover.nonce = DPoP.nonce(in: first)
         let token = try prover.redeem().json().text("access_token")
         let second = try prover.get("/api/hello", token)

@@ -31,7 +31,7 @@ private let exchange = TokenExchange(subjectToken: Redacted(secret))
         let isExchange = request.grantType == .tokenExchange
         if let bound { requireSound(bound, isExchange ? [.dpop, .notApplicable] : [.dpop]) }
     }
-    require(!DPoP.isNonceDemand(tokenEndpointResponse: answer) || !answer.isSuccess, "a demand in a success")
+    require(DPoP.nonce(demandedBy: answer) == nil || !answer.isSuccess, "a demand in a success")
     if let nonce = DPoP.nonce(in: answer) { require(isVisibleASCII(nonce), "a nonce that is none") }
 }
 

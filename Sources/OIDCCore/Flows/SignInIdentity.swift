@@ -52,12 +52,12 @@ extension SignInFlow {
             subject: session.subject, issuer: session.endpoints.issuer, clientID: tokenEndpoint.client.id,
             leeway: leeway
         ) { () throws(OIDCError) in try UserInfo.Signing(metadata) { tokenEndpoint.client } }
-        var nonce: String?
-        for _ in 0..<2 {
+        var retry = RetryRule()
+        while true {
             let proof = try tokenEndpoint.dpop.map { key throws(OIDCError) in
                 try key.proof(
                     method: .get, url: endpoint, accessToken: session.tokens.access.token.revealed,
-                    nonce: nonce, now: environment.now(), random: environment.random)
+                    nonce: retry.nonce, now: environment.now(), random: environment.random)
             }
             let call = try UserInfo.call(
                 endpoint: endpoint, accessToken: session.tokens.access, proof: proof,
@@ -66,9 +66,8 @@ extension SignInFlow {
             switch try environment.transport.perform(call) {
             case .claims(let claims): return claims
             case .unauthorized(_, let error): throw error
-            case .nonceDemanded(let demanded): nonce = demanded
+            case .nonceDemanded(let nonce): try retry.prove(nonce: nonce, or: UserInfo.nonceNotTaken)
             }
         }
-        throw UserInfo.nonceNotTaken
     }
 }

@@ -23,12 +23,12 @@ package enum DPoP {
         return value
     }
 
-    /// Returns whether an authorization server demands a proof with its nonce (§8).
-    package static func isNonceDemand(tokenEndpointResponse response: HTTPResponse) -> Bool {
-        guard response.status == 400 || response.status == 401, nonce(in: response) != nil,
-            let json = try? JSONValue(parsing: response.body)
-        else { return false }
-        return json["error"]?.string == "use_dpop_nonce"
+    /// Returns the nonce with which an authorization server demands a proof (§8); nil if it demands none.
+    package static func nonce(demandedBy response: HTTPResponse) -> String? {
+        guard response.status == 400 || response.status == 401, let nonce = nonce(in: response),
+            let json = try? JSONValue(parsing: response.body), json["error"]?.string == "use_dpop_nonce"
+        else { return nil }
+        return nonce
     }
 
     /// Returns whether a resource demands a proof with its nonce (§9). The scheme's case does not matter.

@@ -58,17 +58,17 @@ public struct DeviceAuthorization: Sendable {
         _ request: Request, from endpoint: WebURL, client: Client, dpop: DPoPKey? = nil,
         allowsInsecureHTTP: Bool = false, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> DeviceAuthorization {
-        var nonce: String?
-        for _ in 0..<2 {
+        var retry = RetryRule()
+        while true {
             let call = try call(
-                request, at: endpoint, client: client, dpop: dpop, dpopNonce: nonce,
+                request, at: endpoint, client: client, dpop: dpop, dpopNonce: retry.nonce,
                 allowsInsecureHTTP: allowsInsecureHTTP, now: environment.now(), random: environment.random)
             switch try environment.transport.perform(call) {
             case .issued(let authorization): return authorization
-            case .nonceDemanded(let demanded): nonce = demanded
+            case .nonceDemanded(let nonce):
+                try retry.prove(nonce: nonce, or: DPoP.anotherNonce(.deviceAuthorization))
             }
         }
-        throw DPoP.anotherNonce(.deviceAuthorization)
     }
 
     /// Returns the request for a code, with the function that reads its answer. `dpop` is the key that the
@@ -86,11 +86,7 @@ public struct DeviceAuthorization: Sendable {
         return EndpointCall(
             message, stage: .deviceAuthorization, withholding: { client.secrets(in: message) }
         ) { response throws(OIDCError) in
-            if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
-                let nonce = DPoP.nonce(in: response)
-            {
-                return .nonceDemanded(nonce)
-            }
+            if isBound, let nonce = DPoP.nonce(demandedBy: response) { return .nonceDemanded(nonce) }
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 let sendsOpenID = request.scope.contains("openid")
                 var error = client.failure(

@@ -21,17 +21,18 @@ package struct PushedAuthorization: Hashable, Sendable {
         _ pending: PendingAuthorization, to endpoint: WebURL, client: Client, dpop: DPoPKey?,
         _ environment: ProviderEnvironment
     ) throws(OIDCError) -> PushedAuthorization {
-        var nonce: String?
-        for _ in 0..<2 {
+        var retry = RetryRule()
+        while true {
             let call = try call(
-                pending, at: endpoint, client: client, dpop: dpop, dpopNonce: nonce, now: environment.now(),
+                pending, at: endpoint, client: client, dpop: dpop, dpopNonce: retry.nonce,
+                now: environment.now(),
                 random: environment.random)
             switch try environment.transport.perform(call) {
             case .pushed(let pushed): return pushed
-            case .nonceDemanded(let demanded): nonce = demanded
+            case .nonceDemanded(let nonce):
+                try retry.prove(nonce: nonce, or: DPoP.anotherNonce(.pushedAuthorization))
             }
         }
-        throw DPoP.anotherNonce(.pushedAuthorization)
     }
 
     /// Returns the request: the parameters as a form, with the client's authentication (RFC 9126 §2.1). For a
@@ -50,11 +51,7 @@ package struct PushedAuthorization: Hashable, Sendable {
         return EndpointCall(
             request, stage: .pushedAuthorization, withholding: { client.secrets(in: request) }
         ) { response throws(OIDCError) in
-            if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
-                let nonce = DPoP.nonce(in: response)
-            {
-                return .nonceDemanded(nonce)
-            }
+            if isBound, let nonce = DPoP.nonce(demandedBy: response) { return .nonceDemanded(nonce) }
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 var error = client.failure(response, to: request, stage: .pushedAuthorization)
                 if isBound, error.oauthError == "use_dpop_nonce" { error.hint = DPoP.missingNonceHint }

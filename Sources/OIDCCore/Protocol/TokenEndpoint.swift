@@ -78,11 +78,7 @@ public struct TokenEndpoint: Sendable {
         let (isBound, client, assumedTokenType) = (dpop != nil, client, assumedTokenType)
         let secrets = { client.secrets(in: message) }
         return EndpointCall(message, stage: .token, withholding: secrets) { response throws(OIDCError) in
-            if isBound, DPoP.isNonceDemand(tokenEndpointResponse: response),
-                let nonce = DPoP.nonce(in: response)
-            {
-                return .nonceDemanded(nonce)
-            }
+            if isBound, let nonce = DPoP.nonce(demandedBy: response) { return .nonceDemanded(nonce) }
             do throws(OIDCError) {
                 if let failure = response.failure { throw failure }
                 guard response.isSuccess, OAuthErrorResponse(response) == nil else {
@@ -135,19 +131,19 @@ public struct TokenEndpoint: Sendable {
     package func issue(
         _ request: TokenRequest, over transport: any HTTPTransport, now: Instant, random: (Int) -> [UInt8]
     ) throws(OIDCError) -> Issued {
-        var answer = try transport.perform(call(request, now: now, random: random))
-        if case .nonceDemanded(let nonce) = answer {
-            answer = try transport.perform(call(request, now: now, random: random, dpopNonce: nonce))
-        }
-        switch answer {
-        case .tokens(let tokens):
-            return Issued(
-                refreshToken: tokens.refreshToken, accessToken: tokens.access.token, tokens: .success(tokens))
-        case .faulty(let error, let refreshToken, let accessToken):
-            return Issued(
-                refreshToken: refreshToken, accessToken: accessToken, tokens: .failure(error))
-        case .nonceDemanded:
-            throw DPoP.anotherNonce(.token)
+        var retry = RetryRule()
+        while true {
+            let call = try call(request, now: now, random: random, dpopNonce: retry.nonce)
+            switch try transport.perform(call) {
+            case .tokens(let tokens):
+                return Issued(
+                    refreshToken: tokens.refreshToken, accessToken: tokens.access.token,
+                    tokens: .success(tokens))
+            case .faulty(let error, let refreshToken, let accessToken):
+                return Issued(
+                    refreshToken: refreshToken, accessToken: accessToken, tokens: .failure(error))
+            case .nonceDemanded(let nonce): try retry.prove(nonce: nonce, or: DPoP.anotherNonce(.token))
+            }
         }
     }
 

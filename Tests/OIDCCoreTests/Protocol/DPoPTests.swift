@@ -105,7 +105,7 @@ struct DPoPTests {
     func tokenEndpointNonce() {
         let body = #"{"error":"use_dpop_nonce"}"#
         for status in [400, 401] {
-            #expect(DPoP.isNonceDemand(tokenEndpointResponse: Self.response(status, body: body)))
+            #expect(DPoP.nonce(demandedBy: Self.response(status, body: body)) != nil)
         }
         for response in [
             Self.response(200, body: body), Self.response(400, nonces: [], body: body), Self.response(400),
@@ -113,7 +113,7 @@ struct DPoPTests {
             Self.response(400, nonces: ["a", "b"], body: body),
             Self.response(400, body: "use_dpop_nonce"), Self.response(400, nonces: ["a b"], body: body),
         ] {
-            #expect(!DPoP.isNonceDemand(tokenEndpointResponse: response))
+            #expect(DPoP.nonce(demandedBy: response) == nil)
         }
     }
 
