@@ -75,7 +75,8 @@ package enum UserInfo {
             request, stage: .userInfo, withholding: { WithheldSecrets([token]) }
         ) { response throws(OIDCError) in
             guard response.isSuccess, !isError(response) else {
-                return try unsuccessful(response, from: endpoint, WithheldSecrets([token]))
+                return try unsuccessful(
+                    response, from: endpoint, isBound: proof != nil, WithheldSecrets([token]))
             }
             return .claims(try claims(response, rules, keys, now: now))
         }
@@ -101,9 +102,9 @@ package enum UserInfo {
     }
 
     private static func unsuccessful(
-        _ response: HTTPResponse, from endpoint: WebURL, _ secrets: WithheldSecrets
+        _ response: HTTPResponse, from endpoint: WebURL, isBound: Bool, _ secrets: WithheldSecrets
     ) throws(OIDCError) -> UserInfoAnswer {
-        if DPoP.isNonceDemand(resourceResponse: response), let nonce = DPoP.nonce(in: response) {
+        if case .proof(let nonce) = RetryRule.Demand(response, isBound: isBound) {
             return .nonceDemanded(nonce)
         }
         let error = refusal(response, from: endpoint, secrets)

@@ -228,11 +228,21 @@ struct UserInfoTests {
 
     @Test("FAPI 2.0 client: a DPoP nonce required by the resource is recognized, in any case")
     func nonce() throws {
+        var token = Self.token
+        token.type = .dpop
         for scheme in ["DPoP", "dpop", "DPOP"] {
             var response = HTTPResponse(status: 401)
             response.headers["WWW-Authenticate"] = "\(scheme) error=\"use_dpop_nonce\""
             response.headers["DPoP-Nonce"] = "eyJ7S_zG.eyJH0-Z.HX4w-7v"
-            #expect(try Self.read(response) == .nonceDemanded("eyJ7S_zG.eyJH0-Z.HX4w-7v"))
+            #expect(
+                try Self.call(token, proof: "p.r.f").read(response)
+                    == .nonceDemanded("eyJ7S_zG.eyJH0-Z.HX4w-7v"))
+            // Another proof cannot help a token that is not bound to a key.
+            guard case .unauthorized(_, let error) = try Self.read(response) else {
+                Issue.record("not a refusal")
+                continue
+            }
+            #expect(error.oauthError == "use_dpop_nonce")
         }
     }
 
