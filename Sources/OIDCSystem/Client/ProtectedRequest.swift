@@ -28,27 +28,20 @@ package struct ProtectedRequest {
         self.isRepeatable = isRepeatable
     }
 
-    package enum Next: Hashable {
-        case proof(nonce: String)
-        case anotherToken
-    }
-
     package enum Outcome<Value> {
         case done(Value)
-        /// Another attempt, of a kind that this attempt allowed.
-        case again(Next)
+        /// Another attempt, which the rule of this one allowed.
+        case again(RetryRule.Demand)
     }
 
-    /// One attempt, with its token and the kinds of attempts that may follow it.
+    /// One attempt, with its token and the rule for those that may follow it.
     package struct Attempt {
         package let delivery: SessionTokens.Delivery
-        let nonce: String?
-        package let mayProveAgain: Bool
-        package let mayRefresh: Bool
+        let retry: RetryRule
         fileprivate let environment: ProviderEnvironment
 
         package func proof(_ method: HTTPMethod, _ url: WebURL) throws(OIDCError) -> String? {
-            try delivery.session.proof(method, url, delivery.access, nonce: nonce, environment)
+            try delivery.session.proof(method, url, delivery.access, nonce: retry.nonce, environment)
         }
 
         /// Whether the token is bound to the client certificate (RFC 8705 §3).
@@ -63,13 +56,9 @@ package struct ProtectedRequest {
         }
 
         /// Returns the next attempt that a response requires; nil if there is none or it was already made.
-        package func next(after head: HTTPResponse) -> Next? {
-            guard head.status == 401 else { return nil }
-            if delivery.access.type == .dpop, DPoP.isNonceDemand(resourceResponse: head) {
-                guard mayProveAgain else { return nil }
-                return DPoP.nonce(in: head).map { .proof(nonce: $0) }
-            }
-            return mayRefresh && StepUp(head.challenges) == nil ? .anotherToken : nil
+        package func next(after head: HTTPResponse) -> RetryRule.Demand? {
+            let demand = RetryRule.Demand(head, isBound: delivery.access.type == .dpop)
+            return demand.flatMap { retry.allows($0) ? $0 : nil }
         }
     }
 
@@ -78,22 +67,14 @@ package struct ProtectedRequest {
         _ exchange: (Attempt) throws(OIDCError) -> Outcome<Value>
     ) throws(OIDCError) -> Value {
         var delivery = try tokens.token(demand)
-        var nonce: String?
-        var mayProveAgain = isRepeatable
-        var mayRefresh = isRepeatable
+        var retry = RetryRule(proves: isRepeatable, refreshes: isRepeatable)
         while true {
-            let attempt = Attempt(
-                delivery: delivery, nonce: nonce, mayProveAgain: mayProveAgain, mayRefresh: mayRefresh,
-                environment: environment)
+            let attempt = Attempt(delivery: delivery, retry: retry, environment: environment)
             switch try exchange(attempt) {
             case .done(let value): return value
-            case .again(.proof(let demanded)):
-                nonce = demanded
-                mayProveAgain = false
-            case .again(.anotherToken):
-                delivery = try tokens.token(demand, insteadOf: delivery)
-                mayRefresh = false
-                mayProveAgain = true
+            case .again(let demanded):
+                retry.use(demanded)
+                if demanded == .anotherToken { delivery = try tokens.token(demand, insteadOf: delivery) }
             }
         }
     }

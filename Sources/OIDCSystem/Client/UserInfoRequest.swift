@@ -13,10 +13,10 @@ extension ProtectedRequest {
             switch try environment.transport.perform(call) {
             case .claims(let claims): return .done(claims)
             case .unauthorized(let challenges, var error):
-                let stepUp = StepUp(challenges)
-                guard attempt.mayRefresh, stepUp == nil else {
+                let demand = RetryRule.Demand(refusal: challenges)
+                guard attempt.retry.allows(demand) else {
                     let session = attempt.delivery.session
-                    if let stepUp {
+                    if let stepUp = StepUp(challenges) {
                         error.hint = stepUpHint(stepUp)
                     } else if !session.requestedResources.isEmpty, error.hint == nil {
                         // oidc-provider 9.13 refuses such a token there (2026-11).
@@ -24,10 +24,11 @@ extension ProtectedRequest {
                     }
                     throw error
                 }
-                return .again(.anotherToken)
+                return .again(demand)
             case .nonceDemanded(let nonce):
-                guard attempt.mayProveAgain else { throw UserInfo.nonceNotTaken }
-                return .again(.proof(nonce: nonce))
+                let demand = RetryRule.Demand.proof(nonce: nonce)
+                guard attempt.retry.allows(demand) else { throw UserInfo.nonceNotTaken }
+                return .again(demand)
             }
         }
     }

@@ -32,7 +32,7 @@ struct ResourceCall {
         enum Step {
             case shown
             case held
-            case again(ProtectedRequest.Next)
+            case again(RetryRule.Demand)
             case redirect(WebURL)
         }
 
