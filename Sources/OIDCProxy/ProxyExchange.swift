@@ -11,16 +11,9 @@ final class ProxyExchange {
         case waitingForToken
         case sending
         /// The answer is read to its end before another attempt.
-        case discarding(Next, bytes: Int)
+        case discarding(RetryRule.Demand, bytes: Int)
         case answering(Framing)
         case done
-    }
-
-    enum Next {
-        case anotherToken
-        /// A token from a new sign-in that has more scope, is stronger or is more recent.
-        case stepUp
-        case proof
     }
 
     /// The framing of the answer, which shows the caller where it ends.
@@ -47,11 +40,9 @@ final class ProxyExchange {
     /// The nonce of this request's last answer. Another request's may be single-use (RFC 9449 §8, §9).
     var nonce: String?
     var problem: ProxyProblem?
-    var mayRefresh = true
+    private var retry = RetryRule(refreshes: true, stepsUp: true)
     /// Whether a token that another process obtained may be refused once, and then refreshed.
     private var mayAdopt = true
-    var mayProveAgain = true
-    private var mayStepUp = true
     private var mayRepeat = true
     /// Whether the caller waits for `100 Continue` before it sends the body. The expectation ends here; the
     /// server gets none (RFC 9110 §10.1.1).
@@ -151,7 +142,7 @@ final class ProxyExchange {
                 self.grant = grant
                 if refused != nil, grant.delivery.isAdopted, mayAdopt {
                     mayAdopt = false
-                    mayRefresh = true
+                    retry.allowRefresh()
                 }
                 send()
             case .failure(let error):
@@ -232,20 +223,12 @@ extension ProxyExchange {
         }
     }
 
-    private func again(_ next: Next, now: MonotonicTime) {
-        switch next {
-        case .anotherToken:
-            mayRefresh = false
-            mayProveAgain = true
-            obtain(insteadOf: grant?.token, now: now)
-        case .stepUp:
-            mayStepUp = false
-            mayRefresh = false
-            mayProveAgain = true
-            obtain(insteadOf: grant?.token, after: head.response, now: now)
-        case .proof:
-            mayProveAgain = false
-            send()
+    private func again(_ demand: RetryRule.Demand, now: MonotonicTime) {
+        retry.use(demand)
+        switch demand {
+        case .anotherToken: obtain(insteadOf: grant?.token, now: now)
+        case .stepUp: obtain(insteadOf: grant?.token, after: head.response, now: now)
+        case .proof: send()
         }
     }
 
@@ -372,7 +355,7 @@ extension ProxyExchange {
         }
         if head.status != 401 {
             state.accept(grant?.token, at: admission.target)
-        } else if !mayRefresh {
+        } else if !retry.allows(.anotherToken) {
             state.pauseRefreshes()
         } else if !body.canRepeat {
             refreshForOthers(state)
@@ -382,11 +365,8 @@ extension ProxyExchange {
 
     /// Refreshes a refused token for later requests, as this one cannot be sent again.
     private func refreshForOthers(_ state: ProxyServer.RouteState) {
-        let response = head.response
         let tokens = server.tokens(of: admission.route)
-        guard let grant, !tokens.hasOther(than: grant.token),
-            StepUp(response.challenges) == nil,
-            grant.key == nil || !DPoP.isNonceDemand(resourceResponse: response),
+        guard let grant, !tokens.hasOther(than: grant.token), demand == .anotherToken,
             state.replaces(grant.token, at: admission.target)
         else { return }
         // Nothing shows whether this path would accept the new token.
@@ -394,36 +374,33 @@ extension ProxyExchange {
         tokens.obtain(insteadOf: grant.token, now: .now()) { _, _ in }
     }
 
+    /// What the answer asks for. Only these two have challenges that are worth parsing.
+    private var demand: RetryRule.Demand? {
+        guard head.status == 401 || head.status == 403 else { return nil }
+        return RetryRule.Demand(head.response, isBound: grant?.key != nil)
+    }
+
     /// Returns the next attempt that the answer calls for; nil if it was already made or the request cannot
     /// be sent again.
-    private func nextAttempt(_ state: ProxyServer.RouteState) -> Next? {
-        guard body.canRepeat else { return nil }
-        switch head.status {
-        case 401:
-            let response = head.response
-            if grant?.key != nil, DPoP.isNonceDemand(resourceResponse: response) {
-                return mayProveAgain ? .proof : nil
-            }
-            if StepUp(response.challenges) != nil { return stepUp(state) }
-            guard mayRefresh, let token = grant?.token,
-                server.tokens(of: admission.route).hasOther(than: token)
-                    || state.replaces(token, at: admission.target)
-            else { return nil }
-            return .anotherToken
-        case 403:
-            guard (try? ResourceChallenge(head.response))?.isScopeInsufficient == true else { return nil }
-            return stepUp(state)
-        default: return nil
-        }
+    private func nextAttempt(_ state: ProxyServer.RouteState) -> RetryRule.Demand? {
+        guard body.canRepeat, let demand else { return nil }
+        if demand == .stepUp { return stepUp(state) }
+        guard retry.allows(demand) else { return nil }
+        guard demand == .anotherToken else { return demand }
+        guard let token = grant?.token,
+            server.tokens(of: admission.route).hasOther(than: token)
+                || state.replaces(token, at: admission.target)
+        else { return nil }
+        return demand
     }
 
     /// Returns a step-up sign-in, once for each token. If the sign-in does not help, the caller gets the
     /// server's answer.
-    private func stepUp(_ state: ProxyServer.RouteState) -> Next? {
+    private func stepUp(_ state: ProxyServer.RouteState) -> RetryRule.Demand? {
         guard server.tokens(of: admission.route).canStepUp, state.withoutStepUp != grant?.token else {
             return nil
         }
-        guard mayStepUp else {
+        guard retry.allows(.stepUp) else {
             state.withoutStepUp = grant?.token
             return nil
         }

@@ -68,6 +68,9 @@ package struct RetryRule: Hashable, Sendable {
         }
     }
 
+    /// Allows another refresh, as the token of the last one was not obtained by it.
+    package mutating func allowRefresh() { mayRefresh = true }
+
     /// Notes the nonce for another proof, or throws if that was done already.
     mutating func prove(nonce: String, or refusal: @autoclosure () -> OIDCError) throws(OIDCError) {
         let demand = Demand.proof(nonce: nonce)
