@@ -18,7 +18,6 @@ package struct DemoConfiguration: Sendable {
     /// to fetch others.
     package var clientDocuments: [String: JSONValue] = [DemoClient.documentURL: DemoClient.document]
     package var user = User.atBrowser
-    package var asksForConsent = true
     package var scopes = [
         "openid", "profile", "email", "offline_access", "api:read", "api:write", "api:admin",
     ]
@@ -33,7 +32,6 @@ package struct DemoConfiguration: Sendable {
     package var codeLifetime: Int64 = 60
     package var accessTokenLifetime: Int64 = 300
     package var idTokenLifetime: Int64 = 600
-    package var refreshTokenLifetime: Int64 = 30 * 86_400
     package var issuesJWTAccessTokens = false
     package var rotatesRefreshTokens = true
     /// The seconds for which a used refresh token still works, as with Okta's and Auth0's grace periods for
@@ -41,8 +39,6 @@ package struct DemoConfiguration: Sendable {
     package var refreshReuseGrace: Int64 = 0
     /// Whether `offline_access` requires `prompt=consent` (OIDC Core §11).
     package var offlineAccessNeedsConsentPrompt = false
-    /// Whether refresh tokens are issued even without `offline_access`.
-    package var alwaysIssuesRefreshTokens = false
     package var refreshReturnsIDToken = true
     package var requiresPushedAuthorization = false
     package var requiresJSONTokenRequests = false
@@ -64,13 +60,8 @@ package struct DemoConfiguration: Sendable {
     /// The base URL for clients with certificates (RFC 8705 §5).
     package var mutualTLSBase: String?
 
-    /// The seconds for which metadata and keys may be cached; nil sends no `Cache-Control`.
-    package var cacheLifetime: Int64? = 3_600
     /// The seconds by which the provider's clock is ahead.
     package var clockOffset: Int64 = 0
-    package var stepUpMaxAge: Int64 = 300
-    package var stepUpACR = "urn:demo:acr:strong"
-    package var basicACR = "urn:demo:acr:basic"
     /// The token that registration requires (RFC 7591 §3); nil requires none.
     package var initialAccessToken: String?
 

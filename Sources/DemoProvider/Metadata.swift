@@ -23,7 +23,7 @@ extension DemoProvider {
             metadata["client_id_metadata_document_supported"] = true
         }
         metadata["prompt_values_supported"] = ["none", "login", "consent", "select_account"]
-        metadata["acr_values_supported"] = strings([configuration.basicACR, configuration.stepUpACR])
+        metadata["acr_values_supported"] = strings([DemoProvider.basicACR, DemoProvider.strongACR])
         metadata["claims_supported"] = strings(DemoProvider.claimNames)
         metadata["dpop_signing_alg_values_supported"] = strings(DemoProvider.proofAlgorithms)
         metadata["mtls_endpoint_aliases"] = mutualTLSAliases()
@@ -40,7 +40,7 @@ extension DemoProvider {
 
     func cacheable(_ response: HTTPResponse) -> HTTPResponse {
         var response = response
-        response.headers["Cache-Control"] = configuration.cacheLifetime.map { "public, max-age=\($0)" }
+        response.headers["Cache-Control"] = "public, max-age=3600"
         return response
     }
 

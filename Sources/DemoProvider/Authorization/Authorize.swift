@@ -3,6 +3,10 @@ import OIDCCore
 extension DemoProvider {
     static let cookieName = "oidc_demo_session"
 
+    /// The levels of a sign-in. The user grants the stronger one to whoever requests it.
+    static let basicACR = "urn:demo:acr:basic"
+    static let strongACR = "urn:demo:acr:strong"
+
     /// Handles an authorization request (RFC 6749 §3.1): lets the user sign in and consent if needed, then
     /// redirects.
     mutating func authorize(_ call: Call) throws(Refusal) -> HTTPResponse {
@@ -95,10 +99,10 @@ extension DemoProvider {
     mutating func signedIn(
         _ browser: BrowserSession, as account: Account, for request: AuthorizationCall?, at now: Instant
     ) -> BrowserSession {
-        let isStrong = request?.acr.contains(configuration.stepUpACR) == true
+        let isStrong = request?.acr.contains(DemoProvider.strongACR) == true
         let session = BrowserSession(
             id: secret(), account: account, authenticatedAt: now,
-            acr: isStrong ? configuration.stepUpACR : configuration.basicACR, lastSeen: now)
+            acr: isStrong ? DemoProvider.strongACR : DemoProvider.basicACR, lastSeen: now)
         state.browsers[browser.id] = nil
         state.browsers[session.id] = session
         return session
@@ -120,11 +124,10 @@ extension DemoProvider {
         guard browser.account != nil, let since = browser.authenticatedAt else { return true }
         if !request.prompt.isDisjoint(with: ["login", "select_account"]) { return true }
         if let maxAge = request.maxAge, now.seconds(since: since) > maxAge { return true }
-        return request.acr.contains(configuration.stepUpACR) && browser.acr != configuration.stepUpACR
+        return request.acr.contains(DemoProvider.strongACR) && browser.acr != DemoProvider.strongACR
     }
 
     private func needsConsent(_ request: AuthorizationCall, _ browser: BrowserSession) -> Bool {
-        guard configuration.asksForConsent else { return false }
         if request.prompt.contains("consent") { return true }
         guard let given = state.consents[consentKey(request, browser)] else { return true }
         return !request.scope.isSubset(of: given)

@@ -97,7 +97,7 @@ extension DemoProvider {
         case .denies: record.decision = .denied
         case .approves(let name):
             let session = BrowserSession(
-                id: "", account: Account(name), authenticatedAt: now, acr: configuration.basicACR,
+                id: "", account: Account(name), authenticatedAt: now, acr: DemoProvider.basicACR,
                 lastSeen: now)
             record.decision = .approved(grantDevice(record, session))
         }

@@ -39,13 +39,12 @@ extension DemoProvider {
 
     /// Requires a recent and stronger sign-in (RFC 9470 §3).
     func demandStepUp(_ grant: Grant, _ call: Call) throws(Refusal) {
-        let isRecent = grant.authenticatedAt.map {
-            call.now.seconds(since: $0) <= configuration.stepUpMaxAge
-        }
-        guard grant.acr == configuration.stepUpACR, isRecent == true else {
+        let longest: Int64 = 300
+        let isRecent = grant.authenticatedAt.map { call.now.seconds(since: $0) <= longest }
+        guard grant.acr == DemoProvider.strongACR, isRecent == true else {
             throw challenge(
                 call, "insufficient_user_authentication", "a fresh and stronger sign-in is needed",
-                [("acr_values", configuration.stepUpACR), ("max_age", "\(configuration.stepUpMaxAge)")])
+                [("acr_values", DemoProvider.strongACR), ("max_age", "\(longest)")])
         }
     }
 }

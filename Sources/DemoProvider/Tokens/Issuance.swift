@@ -78,14 +78,12 @@ extension DemoProvider {
 
     private mutating func refreshToken(_ issue: Issue, _ grant: Grant, _ request: TokenCall) -> String? {
         if let presented = issue.presented, !configuration.rotatesRefreshTokens { return presented }
-        let isWanted = grant.scope.contains("offline_access") || configuration.alwaysIssuesRefreshTokens
-        guard grant.account != nil, isWanted, request.client.allows(grant: "refresh_token") else {
-            return nil
-        }
+        guard grant.account != nil, grant.scope.contains("offline_access"),
+            request.client.allows(grant: "refresh_token")
+        else { return nil }
         let token = secret()
         state.refresh[token] = RefreshRecord(
-            grant: issue.grant, expiresAt: request.now.adding(configuration.refreshTokenLifetime),
-            binding: issue.binding)
+            grant: issue.grant, expiresAt: request.now.adding(30 * 86_400), binding: issue.binding)
         return token
     }
 }
