@@ -11,40 +11,63 @@ package enum Endpoint: String, Sendable, CaseIterable {
     case protectedResource = "protected_resource"
     case resourceMetadata = "resource_metadata"
 
-    /// The path below the issuer's path; the sample API and the protected resource also answer
-    /// everything below their own.
-    package var path: String {
-        switch self {
-        case .discovery: "/.well-known/openid-configuration"
-        case .jwks: "/jwks"
-        case .authorize: "/authorize"
-        case .login: "/login"
-        case .consent: "/consent"
-        case .token: "/token"
-        case .userinfo: "/userinfo"
-        case .revocation: "/revoke"
-        case .introspection: "/introspect"
-        case .device: "/device_authorization"
-        case .devicePage: "/device"
-        case .endSession: "/logout"
-        case .registration: "/register"
-        case .pushedAuthorization: "/par"
-        case .resource: "/api"
-        case .protectedResource: "/mcp"
-        case .resourceMetadata: "/.well-known/oauth-protected-resource"
-        case .home, .unknown: "/"
-        }
-    }
+    package var path: String { handler.path }
 
-    /// The accepted methods; others are refused (RFC 9110 §15.5.6). Nil if the endpoint accepts any.
-    var methods: [HTTPMethod]? {
+    /// The endpoint's row of the table.
+    var handler: Handler {
         switch self {
-        case .discovery, .jwks, .home, .resourceMetadata: [.get]
-        case .authorize, .userinfo, .devicePage, .endSession: [.get, .post]
-        case .login, .consent, .token, .revocation, .introspection, .device, .registration,
-            .pushedAuthorization:
-            [.post]
-        case .resource, .protectedResource, .unknown: nil
+        case .discovery: Handler("/.well-known/openid-configuration", [.get]) { $0.metadata($1) }
+        case .jwks: Handler("/jwks", [.get]) { $0.keySet($1) }
+        case .authorize:
+            Handler("/authorize", [.get, .post], isPage: true) { demo, call throws(Refusal) in
+                try demo.authorize(call)
+            }
+        case .login:
+            Handler("/login", [.post], isPage: true) { demo, call throws(Refusal) in try demo.signIn(call) }
+        case .consent:
+            Handler("/consent", [.post], isPage: true) { demo, call throws(Refusal) in
+                try demo.decideConsent(call)
+            }
+        case .token:
+            Handler("/token", [.post], nonces: .authorizationServer) { demo, call throws(Refusal) in
+                try demo.token(call)
+            }
+        case .userinfo:
+            Handler("/userinfo", [.get, .post], nonces: .resource) { demo, call throws(Refusal) in
+                try demo.userInfo(call)
+            }
+        case .revocation:
+            Handler("/revoke", [.post]) { demo, call throws(Refusal) in try demo.revoke(call) }
+        case .introspection:
+            Handler("/introspect", [.post]) { demo, call throws(Refusal) in try demo.introspect(call) }
+        case .device:
+            Handler("/device_authorization", [.post]) { demo, call throws(Refusal) in
+                try demo.authorizeDevice(call)
+            }
+        case .devicePage:
+            Handler("/device", [.get, .post], isPage: true) { demo, call throws(Refusal) in
+                try demo.devicePage(call)
+            }
+        case .endSession:
+            Handler("/logout", [.get, .post], isPage: true) { demo, call throws(Refusal) in
+                try demo.endSession(call)
+            }
+        case .registration:
+            Handler("/register", [.post]) { demo, call throws(Refusal) in try demo.register(call) }
+        case .pushedAuthorization:
+            Handler("/par", [.post], nonces: .authorizationServer) { demo, call throws(Refusal) in
+                try demo.pushAuthorization(call)
+            }
+        case .resource:
+            Handler("/api", nil, nonces: .resource) { demo, call throws(Refusal) in try demo.resource(call) }
+        case .protectedResource:
+            Handler("/mcp", nil, nonces: .resource) { demo, call throws(Refusal) in
+                try demo.protectedResource(call)
+            }
+        case .resourceMetadata:
+            Handler("/.well-known/oauth-protected-resource", [.get]) { $0.resourceMetadata($1) }
+        case .home: Handler("/", [.get]) { demo, _ in demo.homePage() }
+        case .unknown: Handler("/", nil) { $0.missingPage("404 not found", status: 404, $1) }
         }
     }
 }
