@@ -1,7 +1,7 @@
 import OIDCCore
 
 /// A parsed request: its endpoint, parameters and cookies.
-struct Call {
+struct Call: Sendable {
     let request: HTTPRequest
     let endpoint: Endpoint
     /// The path below the issuer's path.
@@ -65,7 +65,7 @@ struct Call {
 }
 
 /// Request parameters. Only `resource` and `audience` may be repeated (RFC 6749 §3.1, RFC 8707 §2).
-struct Parameters: Sendable {
+package struct Parameters: Sendable {
     private(set) var pairs: [FormEncoding.Pair]
 
     init(_ pairs: [FormEncoding.Pair]) throws(Refusal) {
@@ -95,7 +95,7 @@ struct Parameters: Sendable {
     }
 
     /// The value of a parameter; an empty value counts as absent (RFC 6749 §3.1).
-    subscript(name: String) -> String? {
+    package internal(set) subscript(name: String) -> String? {
         get { pairs.first { $0.name == name && !$0.value.isEmpty }?.value }
         set {
             pairs.removeAll { $0.name == name }
@@ -103,11 +103,11 @@ struct Parameters: Sendable {
         }
     }
 
-    func values(_ name: String) -> [String] {
+    package func values(_ name: String) -> [String] {
         pairs.filter { $0.name == name && !$0.value.isEmpty }.map(\.value)
     }
 
-    func required(_ name: String) throws(Refusal) -> String {
+    package func required(_ name: String) throws(Refusal) -> String {
         guard let value = self[name] else { throw .invalidRequest("\(name) is missing") }
         return value
     }

@@ -8,6 +8,8 @@ package import OIDCCrypto
 package struct DemoProvider: Sendable {
     package let issuer: WebURL
     package var configuration: DemoConfiguration
+    /// The grant types of the token endpoint.
+    package var grantHandlers = GrantHandler.standard
 
     let random: @Sendable (Int) -> [UInt8]
     var keys: SigningKeys
@@ -46,7 +48,7 @@ package struct DemoProvider: Sendable {
     }
 
     /// Returns a random string of 192 bits.
-    func secret() -> String { Base64URL.encode(random(24)) }
+    package func secret() -> String { Base64URL.encode(random(24)) }
 
     private mutating func sweepNowAndThen(_ now: Instant) {
         requestsUntilSweep -= 1

@@ -11,7 +11,7 @@ extension DemoProvider {
         metadata["scopes_supported"] = strings(configuration.scopes)
         metadata["response_types_supported"] = ["code"]
         metadata["response_modes_supported"] = ["query", "form_post"]
-        metadata["grant_types_supported"] = strings(DemoProvider.grantTypes)
+        metadata["grant_types_supported"] = strings(grantHandlers.map(\.name))
         metadata["subject_types_supported"] = ["public"]
         metadata["id_token_signing_alg_values_supported"] = strings(idTokenAlgorithms)
         metadata["token_endpoint_auth_methods_supported"] = strings(authenticationMethods)
@@ -78,12 +78,6 @@ extension DemoProvider {
         ("introspection_endpoint", .introspection), ("device_authorization_endpoint", .device),
         ("end_session_endpoint", .endSession), ("registration_endpoint", .registration),
         ("pushed_authorization_request_endpoint", .pushedAuthorization),
-    ]
-
-    static let grantTypes = [
-        "authorization_code", "refresh_token", "client_credentials",
-        "urn:ietf:params:oauth:grant-type:device_code",
-        "urn:ietf:params:oauth:grant-type:token-exchange", "urn:ietf:params:oauth:grant-type:jwt-bearer",
     ]
 
     static let proofAlgorithms = ["ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA"]

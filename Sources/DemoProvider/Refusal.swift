@@ -2,9 +2,9 @@ import OIDCCore
 import OIDCCrypto
 
 /// A refused request, with an OAuth error code (RFC 6749 §4.1.2.1, §5.2).
-struct Refusal: Error {
+package struct Refusal: Error {
     var code: String
-    var description: String
+    package var description: String
     var status = 400
     /// Additional headers, such as challenges and nonces.
     var headers: [(String, String)] = []
@@ -29,10 +29,18 @@ struct Refusal: Error {
         return String(String.UnicodeScalarView(characters))
     }
 
-    static func invalidRequest(_ description: String) -> Refusal { Refusal("invalid_request", description) }
-    static func invalidGrant(_ description: String) -> Refusal { Refusal("invalid_grant", description) }
-    static func invalidScope(_ description: String) -> Refusal { Refusal("invalid_scope", description) }
-    static func invalidTarget(_ description: String) -> Refusal { Refusal("invalid_target", description) }
+    package static func invalidRequest(_ description: String) -> Refusal {
+        Refusal("invalid_request", description)
+    }
+    package static func invalidGrant(_ description: String) -> Refusal {
+        Refusal("invalid_grant", description)
+    }
+    package static func invalidScope(_ description: String) -> Refusal {
+        Refusal("invalid_scope", description)
+    }
+    package static func invalidTarget(_ description: String) -> Refusal {
+        Refusal("invalid_target", description)
+    }
     static func unauthorizedClient(_ description: String) -> Refusal {
         Refusal("unauthorized_client", description)
     }

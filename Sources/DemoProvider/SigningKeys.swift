@@ -60,7 +60,7 @@ struct SigningKeys: Sendable {
 }
 
 extension DemoProvider {
-    var publishedKeys: JWKSet {
+    package var publishedKeys: JWKSet {
         JWKSet(
             keys: (keys.current + keys.previous).map { JSONWebKey(publicKey: $0.key.publicKey, keyID: $0.id) }
         )

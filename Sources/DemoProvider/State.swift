@@ -72,7 +72,6 @@ struct AccessRecord: Sendable {
     let issuedAt: Instant
     let expiresAt: Instant
     var binding = Binding()
-    var actor: JSONValue?
     var isRevoked = false
 }
 

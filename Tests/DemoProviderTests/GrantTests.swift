@@ -75,30 +75,6 @@ struct GrantTests {
         #expect(try world.post("/token", pairs).oauthError == "invalid_request")
     }
 
-    @Test("an actor is named in the issued token")
-    func actor() throws {
-        var (world, signer) = try trusting()
-        let tokens = try world.signIn()
-        let pairs =
-            exchangePairs(try tokens.text("id_token"), "id_token") + [
-                ("actor_token", try ciToken(signer)), ("actor_token_type", GrantTests.types + "jwt"),
-                ("requested_token_type", GrantTests.types + "jwt"),
-            ]
-        let answer = try world.post("/token", pairs).json()
-        let claims = try #require(JWS(compact: answer.text("access_token")).claims)
-        #expect(claims["sub"] == "alice")
-        #expect(claims["act"] == ["sub": "repo:a/b"])
-    }
-
-    @Test("a requested ID token is returned as access_token, with the type N_A")
-    func exchangeForIDToken() throws {
-        var (world, signer) = try trusting()
-        let wanted = [("requested_token_type", GrantTests.types + "id_token")]
-        let answer = try world.post("/token", exchangePairs(try ciToken(signer), "jwt") + wanted).json()
-        #expect(answer["token_type"] == "N_A")
-        #expect(try JWS(compact: answer.text("access_token")).claims?["sub"] == "repo:a/b")
-    }
-
     @Test("jwt-bearer takes a trusted issuer's token, and no other")
     func jwtBearer() throws {
         var (world, signer) = try trusting()

@@ -1,4 +1,4 @@
-import OIDCCore
+package import OIDCCore
 
 /// A valid authorization request (RFC 6749 §4.1.1, OIDC Core §3.1.2.1).
 struct AuthorizationCall: Sendable {
@@ -95,7 +95,7 @@ extension DemoProvider {
     }
 
     /// Returns the requested scope, and refuses unknown tokens; an empty request grants nothing.
-    func allowedScope(_ text: String?) throws(Refusal) -> Scope {
+    package func allowedScope(_ text: String?) throws(Refusal) -> Scope {
         let scope = Scope(text ?? "")
         if let unknown = scope.tokens.first(where: { !configuration.scopes.contains($0) }) {
             throw .invalidScope("unknown scope \(DisplayText.quoted(unknown, limit: 60))")
@@ -105,7 +105,7 @@ extension DemoProvider {
 
     /// Returns the requested audiences: `resource` must be an absolute URL without fragment (RFC 8707 §2),
     /// `audience` can be any name.
-    func audience(_ parameters: Parameters) throws(Refusal) -> [String] {
+    package func audience(_ parameters: Parameters) throws(Refusal) -> [String] {
         let resources = parameters.values("resource")
         for resource in resources {
             let hasScheme = resource.split(separator: ":", maxSplits: 1).count == 2

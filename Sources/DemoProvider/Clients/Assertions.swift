@@ -1,4 +1,4 @@
-import OIDCCore
+package import OIDCCore
 import OIDCCrypto
 
 extension DemoProvider {
@@ -18,7 +18,7 @@ extension DemoProvider {
         let client = try asserted(issuer, subject, parameters)
         do {
             if client.federatedIdentity != nil {
-                _ = try trustedToken(assertion, call.now)
+                _ = try trustedToken(assertion, from: configuration.trustedIssuers, at: call.now)
                 return client
             }
             try checkSignature(token, client)
@@ -107,20 +107,17 @@ extension DemoProvider {
         }
     }
 
-    func audience(of claims: JSONObject) -> [String] {
+    package func audience(of claims: JSONObject) -> [String] {
         claims["aud"].map { $0.array?.compactMap(\.string) ?? [$0.string].compactMap { $0 } } ?? []
     }
 
-    /// Checks a token of a trusted issuer and returns its claims (RFC 7523 §3, RFC 8693 §2.1). This
-    /// provider's own tokens are accepted only with `orOwn`.
-    func trustedToken(
-        _ text: String, _ now: Instant, orOwn: Bool = false
+    /// Checks a token of one of the issuers and returns its claims (RFC 7523 §3, RFC 8693 §2.1).
+    package func trustedToken(
+        _ text: String, from issuers: [TrustedIssuer], at now: Instant
     ) throws(Refusal) -> JSONObject {
         guard let token = try? JWS(compact: text), let claims = token.claims,
             let name = claims["iss"]?.string
         else { throw .invalidGrant("it is not a JWT with iss") }
-        let own = TrustedIssuer(issuer: issuer.text, keys: publishedKeys)
-        let issuers = configuration.trustedIssuers + (orOwn ? [own] : [])
         guard let trusted = issuers.first(where: { $0.issuer == name }) else {
             throw .invalidGrant("the issuer \(DisplayText.quoted(name, limit: 100)) is not trusted")
         }

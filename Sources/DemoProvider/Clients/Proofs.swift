@@ -1,5 +1,4 @@
-import OIDCCore
-import OIDCCrypto
+package import OIDCCore
 
 /// The server that issued a nonce. The authorization server and the resource accept only their own nonces
 /// (RFC 9449 §8, §9).
@@ -46,7 +45,7 @@ extension DemoProvider {
     }
 
     /// Remembers an identifier; returns false if it was already used.
-    mutating func remember(_ identifier: String, until expiry: Instant) -> Bool {
+    package mutating func remember(_ identifier: String, until expiry: Instant) -> Bool {
         guard state.usedIdentifiers[identifier] == nil else { return false }
         state.usedIdentifiers[identifier] = expiry
         return true

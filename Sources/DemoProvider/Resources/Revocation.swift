@@ -1,4 +1,4 @@
-import OIDCCore
+package import OIDCCore
 
 extension DemoProvider {
     /// Revokes a token (RFC 7009 §2). A revoked refresh token ends the whole sign-in; an unknown token is not
@@ -31,7 +31,8 @@ extension DemoProvider {
         return .json(introspection(token, call.now).map { .object($0) } ?? ["active": false])
     }
 
-    private func introspection(_ token: String, _ now: Instant) -> JSONObject? {
+    /// Returns the claims of an active token; those of an access token have a `token_type`.
+    package func introspection(_ token: String, _ now: Instant) -> JSONObject? {
         var claims = JSONObject()
         claims["active"] = true
         if let record = state.access[token], let grant = state.grants[record.grant], !grant.isRevoked,

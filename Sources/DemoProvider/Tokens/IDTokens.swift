@@ -1,5 +1,5 @@
-import OIDCCore
-import OIDCCrypto
+package import OIDCCore
+package import OIDCCrypto
 
 extension DemoProvider {
     /// Returns a signed ID token (OIDC Core §2).
@@ -33,7 +33,7 @@ extension DemoProvider {
     }
 
     /// Returns a signed token. If `algorithm` is nil, it is that of the first key.
-    func signed(
+    package func signed(
         _ claims: JSONObject, type: String, by algorithm: SignatureAlgorithm? = nil,
         secret: Redacted<String>? = nil
     ) throws(Refusal) -> String {
@@ -56,6 +56,16 @@ extension DemoProvider {
 
     private func idTokenAlgorithm(_ client: DemoClient) -> SignatureAlgorithm {
         client.idTokenAlgorithm ?? configuration.signingAlgorithms.first ?? .rs256
+    }
+
+    /// Returns the claims of an ID token that this provider signed, even if it has expired; nil for any other
+    /// token.
+    package func ownIDToken(_ text: String) -> JSONObject? {
+        guard let token = try? JWS(compact: text), let claims = token.claims,
+            claims["iss"]?.string == issuer.text,
+            (try? token.verify(keys: publishedKeys)) == .valid
+        else { return nil }
+        return claims
     }
 
     /// Returns the profile claims that a scope permits (OIDC Core §5.4).

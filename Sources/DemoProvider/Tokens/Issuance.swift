@@ -1,5 +1,4 @@
 import OIDCCore
-import OIDCCrypto
 
 /// The tokens to issue under a grant.
 struct Issue {
@@ -11,8 +10,6 @@ struct Issue {
     var isRefresh = false
     /// The presented refresh token, which stays valid if refresh tokens are not rotated.
     var presented: String?
-    var actor: JSONValue?
-    var asJWT = false
 }
 
 extension DemoProvider {
@@ -42,10 +39,8 @@ extension DemoProvider {
         let record = AccessRecord(
             grant: issue.grant, scope: issue.scope,
             audience: issue.audience.isEmpty ? [address("/api")] : issue.audience, issuedAt: request.now,
-            expiresAt: request.now.adding(configuration.accessTokenLifetime), binding: issue.binding,
-            actor: issue.actor)
-        let isJWT = configuration.issuesJWTAccessTokens || issue.asJWT
-        let token = isJWT ? try accessJWT(record, grant) : secret()
+            expiresAt: request.now.adding(configuration.accessTokenLifetime), binding: issue.binding)
+        let token = configuration.issuesJWTAccessTokens ? try accessJWT(record, grant) : secret()
         state.access[token] = record
         return token
     }
@@ -71,7 +66,6 @@ extension DemoProvider {
         claims["auth_time"] = grant.authenticatedAt.map { JSONValue($0.secondsSinceEpoch) }
         claims["acr"] = grant.acr.map { .string($0) }
         claims["cnf"] = record.binding.confirmation
-        claims["act"] = record.actor
         claims["authorization_details"] = grant.details
         return claims
     }

@@ -1,4 +1,4 @@
-import OIDCCore
+package import OIDCCore
 
 extension DemoProvider {
     /// Issues a token for the client itself, which must be confidential (RFC 6749 §4.4).
@@ -16,13 +16,12 @@ extension DemoProvider {
     }
 
     /// Issues a token for an assertion of a trusted issuer (RFC 7523 §2.1).
-    mutating func assertionGrant(_ request: TokenCall) throws(Refusal) -> JSONObject {
+    package mutating func redeemAssertion(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let assertion = try request.parameters.required("assertion")
-        if (try? JWS(compact: assertion))?.header["typ"]?.string == DemoProvider.identityAssertionType {
-            return try redeemIdentityAssertion(assertion, request)
-        }
         let claims: JSONObject
-        do { claims = try trustedToken(assertion, request.now) } catch {
+        do {
+            claims = try trustedToken(assertion, from: configuration.trustedIssuers, at: request.now)
+        } catch {
             throw .invalidGrant("assertion: \(error.description)")
         }
         let scope = try allowedScope(request.parameters["scope"])
@@ -32,7 +31,7 @@ extension DemoProvider {
     }
 
     /// Issues an access token without a refresh token.
-    mutating func issueAlone(
+    package mutating func issueAlone(
         _ request: TokenCall, subject: String, scope: Scope, audience: [String]
     ) throws(Refusal) -> JSONObject {
         let grant = Grant(client: request.client.id, subject: subject, scope: scope, audience: audience)

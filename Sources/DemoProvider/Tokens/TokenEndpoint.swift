@@ -1,15 +1,15 @@
-import OIDCCore
+package import OIDCCore
 import OIDCCrypto
 
 /// A token request of a known client.
-struct TokenCall {
+package struct TokenCall: Sendable {
     let call: Call
-    let parameters: Parameters
-    let client: DemoClient
+    package let parameters: Parameters
+    package let client: DemoClient
     /// The key and certificate that the tokens will be bound to.
     let binding: Binding
 
-    var now: Instant { call.now }
+    package var now: Instant { call.now }
 }
 
 extension DemoProvider {
@@ -23,7 +23,10 @@ extension DemoProvider {
         }
         let binding = try tokenBinding(client, call)
         let request = TokenCall(call: call, parameters: parameters, client: client, binding: binding)
-        var response = HTTPResponse.json(.object(try granted(type, request)))
+        guard let handler = grantHandlers.first(where: { $0.name == type }) else {
+            throw Refusal("unsupported_grant_type", "unknown grant_type")
+        }
+        var response = HTTPResponse.json(.object(try handler.answer(&self, request)))
         response.headers["Pragma"] = "no-cache"
         return response
     }
@@ -41,21 +44,9 @@ extension DemoProvider {
         return try call.body(acceptingJSON: true)
     }
 
-    private mutating func granted(_ type: String, _ request: TokenCall) throws(Refusal) -> JSONObject {
-        switch type {
-        case "authorization_code": return try redeemCode(request)
-        case "refresh_token": return try refresh(request)
-        case "client_credentials": return try clientCredentials(request)
-        case "urn:ietf:params:oauth:grant-type:device_code": return try redeemDeviceCode(request)
-        case "urn:ietf:params:oauth:grant-type:token-exchange": return try exchangeToken(request)
-        case "urn:ietf:params:oauth:grant-type:jwt-bearer": return try assertionGrant(request)
-        default: throw Refusal("unsupported_grant_type", "unknown grant_type")
-        }
-    }
-
     /// Redeems a code (RFC 6749 §4.1.3, RFC 7636 §4.6). A second use revokes the tokens of the first
     /// (§4.1.2).
-    private mutating func redeemCode(_ request: TokenCall) throws(Refusal) -> JSONObject {
+    mutating func redeemCode(_ request: TokenCall) throws(Refusal) -> JSONObject {
         let code = try request.parameters.required("code")
         guard let record = state.codes[code], record.request.client == request.client.id else {
             throw .invalidGrant("the code is unknown")

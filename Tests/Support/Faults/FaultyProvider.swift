@@ -27,6 +27,7 @@ package struct FaultyProvider: Sendable {
         random: @escaping @Sendable (Int) -> [UInt8] = { Random.bytes($0) }
     ) throws(CryptoError) {
         demo = try DemoProvider(issuer: issuer, configuration: configuration, random: random)
+        demo.addTestGrants()
         self.faults = faults
     }
 
