@@ -1,6 +1,5 @@
 extension OIDCError {
-    /// What an error means, where its kind does not say enough: a refusal of the token endpoint, or a stored session;
-    /// an open set.
+    /// What an error means, where its kind does not say enough; an open set.
     public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
         /// The name, as it is stored.
         public let rawValue: String
@@ -30,12 +29,20 @@ extension OIDCError {
         public static let signatureAlgorithm = Code(rawValue: "signature_algorithm")
         /// The clocks of this machine and of the provider differ.
         public static let clock = Code(rawValue: "clock")
+        /// The provider no longer knows the client.
+        public static let unknownClient = Code(rawValue: "unknown_client")
+        /// A client is registered only with a token that the provider issues for that (RFC 7591 §3).
+        public static let registrationNeedsToken = Code(rawValue: "registration_needs_token")
+        /// The device code has expired.
+        public static let deviceCodeExpired = Code(rawValue: "device_code_expired")
         /// The client may not use this grant.
         public static let grantNotAllowed = Code(rawValue: "grant_not_allowed")
         /// The authorization request must be pushed (RFC 9126).
         public static let needsPAR = Code(rawValue: "needs_par")
         /// Tokens must be bound to a key (RFC 9449).
         public static let needsDPoP = Code(rawValue: "needs_dpop")
+        /// The token is not bound to a key, although that was requested (RFC 9449 §5).
+        public static let tokenNotBound = Code(rawValue: "token_not_bound")
         /// The request must be made with the client's certificate (RFC 8705).
         public static let needsCertificate = Code(rawValue: "needs_certificate")
         /// The token to exchange is of another type than the provider takes.

@@ -94,7 +94,7 @@ package struct Registration: Sendable {
         }
         return call(
             request, withholding: WithheldSecrets(initialAccessToken.map { [$0.revealed] } ?? []),
-            hint: Registration.hint)
+            verdict: Registration.verdict)
     }
 
     static let headers = HTTPHeaders([
@@ -104,13 +104,20 @@ package struct Registration: Sendable {
     /// Returns the call whose answer describes this client.
     func call(
         _ request: HTTPRequest, withholding secrets: WithheldSecrets,
-        hint: @escaping (String?, _ status: Int) -> Hint?
+        verdict: @escaping (String?, _ status: Int) -> (code: OIDCError.Code?, hint: Hint?)
     ) -> EndpointCall<RegisteredClient> {
         EndpointCall(request, stage: .registration, withholding: { secrets }) { response throws(OIDCError) in
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
-                throw OAuthErrorResponse.failure(
+                var code: OIDCError.Code?
+                var error = OAuthErrorResponse.failure(
                     response, stage: .registration, withholding: secrets,
-                    hint: { hint($0, response.status) })
+                    hint: {
+                        let verdict = verdict($0, response.status)
+                        code = verdict.code
+                        return verdict.hint
+                    })
+                error.code = error.code ?? code
+                throw error
             }
             var client = try RegisteredClient(JSONAnswer(response, stage: .registration))
             // CAS joins several URLs to one regular expression (7.3, captured 2026-11).
@@ -122,16 +129,15 @@ package struct Registration: Sendable {
         }
     }
 
-    /// The hint that registration needs a token of the provider.
-    package static let tokenHint: Hint =
-        "give the initial access token that the provider issues for registration"
-
-    private static func hint(_ code: String?, status: Int) -> Hint? {
-        switch code {
-        case "invalid_redirect_uri": .advice(.checkRedirectURI)
-        case nil where status == 401 || status == 403: tokenHint
-        case "invalid_token", "invalid_client", "insufficient_scope": tokenHint
-        default: nil
+    private static func verdict(_ code: String?, status: Int) -> (code: OIDCError.Code?, hint: Hint?) {
+        let needsToken: (OIDCError.Code, Hint) = (
+            .registrationNeedsToken, "give the initial access token that the provider issues for registration"
+        )
+        return switch code {
+        case "invalid_redirect_uri": (nil, .advice(.checkRedirectURI))
+        case nil where status == 401 || status == 403: needsToken
+        case "invalid_token", "invalid_client", "insufficient_scope": needsToken
+        default: (nil, nil)
         }
     }
 }

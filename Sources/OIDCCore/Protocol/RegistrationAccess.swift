@@ -28,7 +28,7 @@ package struct RegistrationAccess: Hashable, Sendable {
         request.headers["Authorization"] = "Bearer \(token.revealed)"
         return registration.call(
             request, withholding: WithheldSecrets([token.revealed, secret?.revealed].compactMap { $0 }),
-            hint: { _, _ in nil })
+            verdict: { _, _ in (nil, nil) })
     }
 
     /// Returns the request that removes the client (§2.3).

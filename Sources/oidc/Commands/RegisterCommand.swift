@@ -275,9 +275,10 @@ extension RegisterCommand {
         do throws(OIDCError) {
             try isUpdate ? update(managed, context) : delete(managed, context)
         } catch {
-            guard error.stage == .registration, error.kind == .refused, error.hint == nil else { throw error }
+            guard error.stage == .registration, error.kind == .refused else { throw error }
             var error = error
-            error.hint = .text("if the provider no longer knows the client: \(managed.registerLine)")
+            error.hint =
+                error.hint ?? .text("if the provider no longer knows the client: \(managed.registerLine)")
             throw error
         }
         return 0

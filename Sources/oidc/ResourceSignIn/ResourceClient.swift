@@ -71,7 +71,7 @@ struct ResourceClient {
     /// Returns the error for a server that refuses to register clients by themselves, as Spring Authorization
     /// Server 7.1 does with an empty 401; nil for another failure.
     private func closed(_ error: OIDCError) -> OIDCError? {
-        guard error.stage == .registration, error.hint == Registration.tokenHint else { return nil }
+        guard error.code == .registrationNeedsToken else { return nil }
         return unregistered(.authorizationCode, because: error.message)
     }
 

@@ -77,7 +77,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "a refusal has its hint",
+        "a refusal has its hint, and a code if a token is needed",
         arguments: [
             (400, #"{"error":"invalid_redirect_uri"}"#, .advice(.checkRedirectURI)),
             (400, #"{"error":"invalid_client_metadata"}"#, nil),
@@ -91,6 +91,7 @@ struct RegistrationTests {
         let error = Fixture.error { try call().read(Fixture.json(body, status: status)) }
         #expect(error?.kind == .refused)
         #expect(error?.hint == hint)
+        #expect(error?.code == (status == 401 ? .registrationNeedsToken : nil))
     }
 
     @Test(
