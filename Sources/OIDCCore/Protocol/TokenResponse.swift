@@ -110,8 +110,10 @@ enum TokenResponse {
             // A type of its own meaning must not be taken for another (RFC 6749 §7.1).
             default: isBound || type.hasOtherMeaning ? nil : .set(.tokenType, to: TokenType.bearer.name)
             }
-        throw .protocolViolation(
+        var error = OIDCError.protocolViolation(
             .token, "token_type", expected: isBound ? "DPoP" : "Bearer", found: type.name, hint: hint)
+        if type == .bearer { error.code = .tokenNotBound }
+        throw error
     }
 
     /// Returns whether a token exchange issued an access token, as far as `issued_token_type` says (RFC 8693

@@ -170,7 +170,7 @@ extension ProviderContext {
     /// Returns the error with the resource in its hint to sign in.
     func naming(_ failure: OIDCError) -> OIDCError {
         var error = withoutResource(failure)
-        if let target, target.link.bindsTokens, error.hint == .advice(.allowUnboundTokens) {
+        if let target, target.link.bindsTokens, error.code == .tokenNotBound {
             error.hint = ResourceSearch.faultHint
             return error
         }
