@@ -215,6 +215,7 @@ extension ProviderContext {
         if [.timedOut, .interrupted].contains(error.kind), error.stage == .authorization {
             _ = target.retireClient(context)
         }
+        if error.code == .unknownClient { return target.retireClient(context) }
         switch error.oauthError {
         case "invalid_client", "unauthorized_client": break
         // The authorization server in MCP's Python SDK grants only scopes that a client registered for

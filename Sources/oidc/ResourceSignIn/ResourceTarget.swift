@@ -50,8 +50,8 @@ struct ResourceTarget: Sendable {
     {
         if try registered(provider.context)?.isRetired == true {
             throw OIDCError(
-                .refused, "the server no longer knows the client", hint: provider.settings.loginLine,
-                stage: .token, oauthError: "invalid_client")
+                .refused, "the server no longer knows the client", hint: .text(provider.settings.loginLine),
+                stage: .token, oauthError: "invalid_client", code: .unknownClient)
         }
         guard let current = try operand.link(), current.resource == link.resource,
             current.issuer != link.issuer || current.clientID != link.clientID, current != earlierLink
