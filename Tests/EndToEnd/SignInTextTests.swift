@@ -33,7 +33,7 @@ struct SignInTextTests {
     @Test("a device code that has expired is named as that, and the URL that still works")
     func expiredCode() {
         let expired = OIDCError(
-            .timedOut, "token: the code expired", stage: .token, oauthError: "expired_token")
+            .timedOut, "token: the code expired", stage: .token, code: .deviceCodeExpired)
         let other = OIDCError(.refused, "device: refused", stage: .deviceAuthorization)
         let next = "Use the URL under \"Sign in at\"."
         #expect(SignInReporter.withoutDeviceCode(expired) == "The device code has expired. \(next)")

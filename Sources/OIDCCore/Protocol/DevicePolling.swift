@@ -61,5 +61,5 @@ package struct DevicePolling: Hashable, Sendable {
 
     package static let expired = OIDCError(
         .timedOut, "token: the code expired before the sign-in was finished", hint: .signIn,
-        stage: .token, oauthError: "expired_token")
+        stage: .token, oauthError: "expired_token", code: .deviceCodeExpired)
 }

@@ -84,7 +84,7 @@ final class SignInReporter {
     /// may still be right above it.
     static func withoutDeviceCode(_ error: OIDCError) -> String {
         let reason =
-            error.oauthError == "expired_token"
+            error.code == .deviceCodeExpired
             ? "The device code has expired" : "No device code: \(error.message)"
         return "\(reason). Use the URL under \"Sign in at\"."
     }
