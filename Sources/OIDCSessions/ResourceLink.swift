@@ -141,7 +141,7 @@ package struct ResourceLinks: Sendable {
 
     /// Checks that the links of a URL's origin could be saved.
     package func probe(_ url: WebURL) throws(OIDCError) {
-        try list.directory.reserve(ResourceLinks.name(url)) { _ throws(OIDCError) in }
+        try list.directory.reserve(ResourceLinks.name(url))
     }
 
     /// Saves a link, and removes the one that it replaces.

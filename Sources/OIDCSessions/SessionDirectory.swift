@@ -51,47 +51,51 @@ package struct SessionDirectory: Sendable {
 
     private static let reservedEnding = ".reserved"
 
-    /// Checks that `replace` would succeed, and returns an object that holds space for the new content until
+    /// Checks that `replace` would succeed, and returns an object that holds `byteCount` bytes for the new content until
     /// released. Leaves nothing behind except the directory, and does not touch what a killed writer left.
     @discardableResult
     func reserve(
-        _ name: String, survivesPowerFailure: Bool = true,
-        checking check: ([UInt8]) throws(OIDCError) -> Void
+        _ name: String, byteCount: Int = 32_768, survivesPowerFailure: Bool = true
     ) throws(OIDCError) -> AnyObject {
         let directory = try PrivateDirectory.create(path)
-        let existing = try existing(name, in: directory)
-        if let existing { try check(existing) }
-        // The successor of a refresh token may be longer than the token.
+        _ = try existing(name, in: directory)
         return try AtomicFile.reserve(
-            name + SessionDirectory.reservedEnding, in: directory, byteCount: (existing?.count ?? 0) + 32_768,
+            name + SessionDirectory.reservedEnding, in: directory, byteCount: byteCount,
             survivesPowerFailure: survivesPowerFailure)
     }
 
-    /// Removes a file, unless `isDamaged` throws for its content; a damaged one is set aside. An unreadable file is
-    /// removed unchecked. Returns false if there is no file.
+    /// What becomes of a file that is to be removed.
+    package enum Removal {
+        case removed
+        /// Renamed, so what is left in it is not lost until the next removal. It is never read or listed.
+        case setAside
+        /// Left as it is.
+        case refused
+    }
+
+    /// Removes a file, and what belongs to it, as `removal` says for its content. An unreadable file is removed
+    /// unchecked. Returns false if that was refused.
     @discardableResult
     package func remove(
-        _ name: String, unlessDamaged isDamaged: ([UInt8]) throws(OIDCError) -> Bool
+        _ name: String, _ removal: ([UInt8]) -> Removal = { _ in .removed }
     ) throws(OIDCError) -> Bool {
-        guard let directory = try PrivateDirectory.open(path) else { return false }
+        guard let directory = try PrivateDirectory.open(path) else { return true }
         try? directory.file.remove(name + SessionDirectory.damagedEnding)
-        var isSetAside = false
-        let isRemoved = try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory) {
-            () throws(OIDCError) in
-            if let bytes = try? existing(name, in: directory), try isDamaged(bytes) {
-                setAside(name)
-                isSetAside = true
+        return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory) {
+            let bytes = (try? existing(name, in: directory)) ?? nil
+            switch bytes.map(removal) ?? .removed {
+            case .refused: return false
+            case .setAside: setAside(name)
+            case .removed: break
             }
-            leave(nil, name, replacing: nil)
             try? directory.file.remove(name + SessionDirectory.reservedEnding)
+            return true
         }
-        return isRemoved || isSetAside
     }
 
     private static let damagedEnding = ".damaged"
 
-    /// Renames a damaged file, so what is left in it is not lost, until the next logout. It is never read or listed.
-    /// Called under the session's lock.
+    /// Sets a file aside. Called under the writers' lock.
     func setAside(_ name: String) {
         guard let directory = try? PrivateDirectory.open(path) else { return }
         try? directory.file.rename(name + ending, to: name + SessionDirectory.damagedEnding)
@@ -108,8 +112,9 @@ package struct SessionDirectory: Sendable {
         }
     }
 
-    /// Returns the names of all files, sorted and without their ending.
-    func names() throws(OIDCError) -> [String] {
+    /// Returns the names of all files, or of those with another ending, sorted and without it.
+    func names(_ other: String? = nil) throws(OIDCError) -> [String] {
+        let ending = other ?? ending
         guard let directory = try PrivateDirectory.open(path) else { return [] }
         let files: [String]
         do { files = try directory.file.names() } catch { throw .store(DisplayText.clean(path), error) }
@@ -118,30 +123,9 @@ package struct SessionDirectory: Sendable {
         }
     }
 
-    func entries(
-        _ session: (String, [UInt8]) throws(OIDCError) -> Session
-    ) throws(OIDCError) -> [StoredSession] {
-        guard let directory = try PrivateDirectory.open(path) else { return [] }
-        return try names().compactMap { name in
-            do throws(OIDCError) {
-                guard let bytes = try read(name, in: directory) else { return nil }
-                return entry(name, .success(try session(name, bytes)))
-            } catch {
-                return entry(name, .failure(error))
-            }
-        }
-    }
-
-    private func entry(_ name: String, _ content: Result<Session, OIDCError>) -> StoredSession {
-        StoredSession(name: name, location: location(name), content: content)
-    }
-
-    /// Runs `body` while holding `<name>.lock`, or `<name>.sign-in.lock` for a sign-in. The holder of the
-    /// former first completes the write of a killed refresh, if `isSuccessor` returns true for it.
+    /// Runs `body` while holding `<name>.lock`, or `<name>.sign-in.lock` for a sign-in.
     func withLock<Value>(
-        _ name: String, for purpose: LockPurpose, _ wait: LockWait,
-        adoptingIf isSuccessor: ((_ stored: [UInt8], _ leftover: [UInt8]) -> Bool)? = nil,
-        _ body: () throws(OIDCError) -> Value
+        _ name: String, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         let directory = try PrivateDirectory.create(path)
         let file =
@@ -151,46 +135,14 @@ package struct SessionDirectory: Sendable {
             }
         let lock = try FileLock.acquire(file, in: directory, wait)
         defer { withExtendedLifetime(lock) {} }
-        if let isSuccessor, purpose == .tokens { adoptLeftover(name, if: isSuccessor) }
         return try body()
     }
-}
 
-/// The shared failure, in a separate file, so the session's file stays unchanged.
-extension SessionDirectory {
-    private static let failureEnding = ".failure"
-
-    /// Returns the stored failure; nil if there is none or it is unreadable.
-    func failure(_ name: String) -> SharedFailure? {
-        guard let directory = try? PrivateDirectory.open(path),
-            let bytes = try? AtomicFile.read(name + SessionDirectory.failureEnding, in: directory)
-        else { return nil }
-        return SharedFailure(stored: bytes)
-    }
-
-    /// Stores the failure, or removes the stored one. It only saves requests, so it need not survive a power
-    /// failure, and write errors are ignored.
-    func leave(_ failure: SharedFailure?, _ name: String, replacing id: String?) {
-        guard let directory = try? PrivateDirectory.open(path) else { return }
-        let file = name + SessionDirectory.failureEnding
-        if let failure {
-            _ = try? AtomicFile.write(
-                to: file, temporary: file + ".tmp", in: directory, survivesPowerFailure: false
-            ) { () throws(OIDCError) in
-                id == nil || self.failure(name)?.id == id ? failure.json.bytes : nil
-            }
-        } else {
-            try? directory.file.remove(file)
-        }
-    }
-}
-
-extension SessionDirectory {
     private static let leftoverEnding = ".tmp"
 
     /// Renames a killed writer's leftover to the session's file if it is the successor of the stored content.
     /// Called under the session's lock.
-    private func adoptLeftover(
+    func adoptLeftover(
         _ name: String, if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool
     ) {
         guard let directory = try? PrivateDirectory.open(path) else { return }
@@ -221,16 +173,5 @@ extension SessionDirectory {
             if name == nil || name == stem, isMeant(stem, []) { try? directory.file.remove(file) }
         }
         return taken
-    }
-}
-
-extension Session {
-    /// Returns whether this session may be the result of a refresh of the other one: both are of the same
-    /// sign-in and have a refresh token, and this one is not older. The other's refresh token may then be
-    /// spent.
-    func isRefreshed(from other: Session) -> Bool {
-        key == other.key && createdAt == other.createdAt && self != other
-            && tokens.refreshToken != nil && other.tokens.refreshToken != nil
-            && tokens.access.obtainedAt >= other.tokens.access.obtainedAt
     }
 }

@@ -1,145 +1,313 @@
 public import OIDCCore
 public import Posix
 
-/// A store of sessions. Every fault is an `OIDCError` with a hint; there is no silent fallback.
-public protocol SessionStoring: Sendable {
+/// A store of sessions: records, and the form in which they hold sessions. Every fault is an `OIDCError` with a hint;
+/// there is no silent fallback.
+///
+/// This is the only place that knows the policy: the whole key is compared; a damaged record of a grant without a user
+/// counts as missing; newer versions and other keys are never overwritten; each write is a compare-and-set; what a
+/// killed refresh left is adopted.
+public struct SessionStore: Sendable {
+    private let records: any RecordPlace
+    private let seal: any SessionSeal
+    private let now: @Sendable () -> Instant
+
+    /// Creates a store of records.
+    public init(records: any RecordStore) {
+        self.init(ForeignRecords(records: records), PlainSeal())
+    }
+
+    /// Creates a store with a file for each session, `<name>.json`, and `<name>.lock` beside it. The directory is
+    /// created when it is first needed.
+    public init(directory path: String) {
+        self.init(FileRecords(directory: path, ending: ".json"), PlainSeal())
+    }
+
+    /// Creates a store whose sessions end with the process.
+    public static func inMemory() -> SessionStore { SessionStore(MemoryRecords(), PlainSeal()) }
+
+    package init(
+        _ records: any RecordPlace, _ seal: any SessionSeal = PlainSeal(),
+        now: @escaping @Sendable () -> Instant = { Clock.now() }
+    ) {
+        self.records = records
+        self.seal = seal
+        self.now = now
+    }
+
     /// The store's name in messages: a path, or the name of a program.
-    var description: String { get }
+    public var description: String { seal.description(of: records.description) }
+
+    /// Who can see the sessions.
+    package var reach: StoreReach { records.reach }
+
+    /// The reason why nothing can be stored; nil if something can.
+    package var unavailability: OIDCError? { records.unavailability }
+
+    /// Checks that the keys of sealed sessions are available, without using them.
+    package func checkKeys() throws(OIDCError) { try seal.checkAvailable() }
+
+    /// Checks the records' server, and the key, for `oidc doctor`.
+    package func health() throws(OIDCError) -> [HealthReport] { try records.health() }
 
     /// Returns the path or name of the session, even if it does not exist.
-    func location(of key: SessionKey) -> String
+    public func location(of key: SessionKey) -> String { seal.location(records.location(of: key.fileStem)) }
 
-    /// Loads the session; returns nil if there is none. Throws if the entry is damaged or belongs to another
-    /// key, but a damaged one of a grant without a user counts as missing.
-    func load(_ key: SessionKey) throws(OIDCError) -> Session?
-
-    /// Saves the session. It replaces the one with the same key, and, if `replacingDamaged` is true (as after
-    /// a sign-in), a damaged one; never one of another key or a newer version.
-    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError)
-
-    /// Saves a session if `current` is still the stored one, or if there is none and `current` is nil.
-    /// Returns false if not, as the user signed in or out meanwhile.
-    func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool
-
-    /// Removes the session, even a damaged one; it need not exist.
-    func remove(_ key: SessionKey) throws(OIDCError)
-
-    /// Lists all sessions and damaged entries, sorted by name.
-    func all() throws(OIDCError) -> [StoredSession]
-
-    /// Removes an entry that `all` listed.
-    func remove(_ stored: StoredSession) throws(OIDCError)
-
-    /// Removes the unfinished files of killed sign-ins, and returns the sessions that can be read.
-    ///
-    /// Only files of `key`, or of any key if that is nil, are removed, and only if `isMeant` returns true. It
-    /// gets the session, or nil if that cannot be read.
-    func takeLeftovers(
-        of key: SessionKey?, where isMeant: (Session?) -> Bool
-    ) throws(OIDCError) -> [Session]
-
-    /// Runs `body` while no other process does so for this key and purpose.
-    func withLock<Value>(
-        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value
-
-    /// Runs `body` while no other process replaces the tokens of this key. A store may call `settled` while
-    /// it waits, and return its value instead of running `body`.
-    func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
-        _ body: () throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value
-
-    /// Returns the last failure that was stored for the key; nil if there is none.
-    func failure(of key: SessionKey) -> SharedFailure?
-
-    /// Stores a failure for other processes, or removes the stored one if `failure` is nil; errors are
-    /// ignored. If `id` is not nil, a failure is stored only in place of the one with this ID.
-    func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?)
-
-    /// Checks that a session could be saved; called before the user signs in.
-    func probe(_ key: SessionKey) throws(OIDCError)
-
-    /// Checks that the stored session could be replaced; called before a single-use refresh token is
-    /// redeemed, as its successor would be lost.
-    ///
-    /// The returned object holds space for the successor until it is released, so a disk that fills up during
-    /// the request does no harm.
-    func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject?
-}
-
-extension SessionStoring {
-    /// Runs `body` while no other process replaces the tokens of this key.
-    public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value {
-        try withLock(key, for: .tokens, wait, body)
-    }
-
-    /// Runs `body` under the lock without calling `settled`, as waiting processes take turns.
-    public func withLock<Value>(
-        _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
-        _ body: () throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value {
-        try withLock(key, for: .tokens, wait, body)
-    }
-
-    /// Returns whether the store has a session of the key's issuer and client, whatever else it is for; true
-    /// if an entry that cannot be read may be one.
-    package func mayHaveSession(ofClientIn key: SessionKey) -> Bool {
-        guard let entries = try? all() else { return true }
-        return entries.contains { entry in
-            guard let found = entry.session?.key else { return true }
-            return ExactText.isSame(found.provider, key.provider)
-                && ExactText.isSame(found.clientID, key.clientID)
+    /// Loads the session; returns nil if there is none. Throws if the record is damaged or belongs to another
+    /// key, but a damaged one of a grant without a user counts as missing: the next token replaces it.
+    public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
+        do throws(OIDCError) {
+            return try found(in: try records.read(key.recordName), key, orDamaged: false)
+        } catch {
+            guard !key.grant.needsUser, error.code == .damagedSession else { throw error }
+            return nil
         }
     }
 
-    /// Returns nothing, as only a store of files has leftovers.
-    public func takeLeftovers(
-        of key: SessionKey?, where isMeant: (Session?) -> Bool
-    ) throws(OIDCError) -> [Session] { [] }
-
-    /// Returns nil, as a session in memory can always be replaced.
-    public func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? { nil }
-
-    /// Returns nil, as no other process uses the store.
-    public func failure(of key: SessionKey) -> SharedFailure? { nil }
-    /// Does nothing, as no other process uses the store.
-    public func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {}
-}
-
-/// The purpose of a session's lock. Locks for different purposes do not exclude each other: tokens can be
-/// refreshed and read while the user is signing in again.
-public enum LockPurpose: Hashable, Sendable {
-    /// A replacement of the session's tokens; the lock is held during one request.
-    case tokens
-    /// A sign-in; the lock is held for as long as the user takes.
-    case signIn
-}
-
-/// One entry of a store.
-public struct StoredSession: Sendable {
-    /// The name in the store, without a file name extension.
-    public let name: String
-    /// The path or name of the entry.
-    public let location: String
-    /// The session, or the error of a damaged entry.
-    public let content: Result<Session, OIDCError>
-
-    /// Creates an entry.
-    public init(name: String, location: String, content: Result<Session, OIDCError>) {
-        self.name = name
-        self.location = location
-        self.content = content
+    /// Saves the session. It replaces the one with the same key, and, if `replacingDamaged` is true (as after
+    /// a sign-in), a damaged one; never one of another key or a newer version.
+    public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
+        for _ in 0..<SessionStore.writeLimit {
+            let current = try replaceable(session.key, orDamaged: replacingDamaged)
+            if try write(session, over: current) { return }
+        }
+        throw .store("\(description): the session keeps changing while it is saved")
     }
 
-    /// Whether the entry is damaged.
-    var isDamaged: Bool {
-        if case .failure(let error) = content { return error.code == .damagedSession }
+    /// Saves a session if `current` is still the stored one, or if there is none and `current` is nil.
+    /// Returns false if not, as the user signed in or out meanwhile.
+    public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        for _ in 0..<SessionStore.writeLimit {
+            let isMachine = !session.key.grant.needsUser
+            let stored = try record(session.key, orUnreadable: isMachine)
+            guard try found(in: stored, session.key, orDamaged: isMachine) == current else { return false }
+            if try write(session, over: stored) { return true }
+        }
         return false
     }
 
-    /// The session; nil if the entry is damaged.
-    public var session: Session? { try? content.get() }
+    private static let writeLimit = 20
+
+    /// Returns the stored record; nil if there is none.
+    private func record(_ key: SessionKey, orUnreadable: Bool) throws(OIDCError) -> Record? {
+        do throws(OIDCError) { return try records.read(key.recordName) } catch {
+            guard orUnreadable, error.code == .damagedSession else { throw error }
+            return .unreadable
+        }
+    }
+
+    /// Returns the session in a record; nil if there is none, or a damaged one and `orDamaged` is true.
+    private func found(in record: Record?, _ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Session? {
+        guard let record else { return nil }
+        do throws(StoreFault) { return try seal.open(record, of: key) } catch {
+            guard error.isDamage, orDamaged else { throw records.error(error, in: key.fileStem) }
+            return nil
+        }
+    }
+
+    /// Returns the record that a session of the key would replace, marked if it is damaged; nil if there is none.
+    /// Throws if it must not be replaced.
+    private func replaceable(_ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Record? {
+        guard let record = try record(key, orUnreadable: orDamaged) else { return nil }
+        do throws(StoreFault) { try seal.check(record, of: key) } catch {
+            guard error.isDamage, orDamaged else { throw records.error(error, in: key.fileStem) }
+            return record.damaged(true)
+        }
+        return record
+    }
+
+    /// Seals first and compares afterwards, as a keychain may prompt.
+    private func write(_ session: Session, over current: Record?) throws(OIDCError) -> Bool {
+        let bytes = try seal.seal(session, over: current)
+        return try records.write(
+            bytes, to: session.key.recordName, replacing: current, lifetime: lifetime(of: session))
+    }
+
+    /// Returns how long the record is useful: until its last token expires. Nil, without a limit, if a user signed in,
+    /// if there is a refresh token, or if a token does not expire.
+    private func lifetime(of session: Session) -> Duration? {
+        guard !session.key.grant.needsUser, session.tokens.refreshToken == nil else { return nil }
+        let ends = [session.tokens.access.expiresAt] + session.derived.map(\.access.expiresAt)
+        var last: Instant?
+        for end in ends {
+            guard let end else { return nil }
+            last = max(last ?? end, end)
+        }
+        guard let last else { return nil }
+        return .seconds(min(max(1, last.seconds(since: now())), 31_536_000))
+    }
+
+    /// Removes the session, even a damaged one; it need not exist.
+    public func remove(_ key: SessionKey) throws(OIDCError) {
+        try remove(key.fileStem) { record throws(OIDCError) in
+            do throws(StoreFault) { _ = try seal.open(record, of: key) } catch {
+                if error == .otherKey { throw records.error(error, in: key.fileStem) }
+                return error.isDamage
+            }
+            return false
+        }
+    }
+
+    /// Removes an entry that `all` listed.
+    public func remove(_ stored: StoredSession) throws(OIDCError) {
+        try remove(stored.name) { _ in stored.isDamaged }
+    }
+
+    /// Removes a record and then its secret, so the session is gone even if a keychain fails. A record that cannot be
+    /// read is removed unchecked.
+    private func remove(
+        _ stem: String, unlessDamaged isDamaged: (Record) throws(OIDCError) -> Bool
+    ) throws(OIDCError) {
+        let name = RecordName(.session, stem)
+        for _ in 0..<SessionStore.writeLimit {
+            var record: Record?
+            var isThere = true
+            do throws(OIDCError) {
+                record = try records.read(name)
+                isThere = record != nil
+            } catch {
+                record = error.code == .damagedSession ? .unreadable : nil
+            }
+            if let found = record { record = found.damaged(try isDamaged(found)) }
+            guard try records.remove(name, ifStill: record) else { continue }
+            _ = try records.remove(RecordName(.failure, stem), ifStill: nil)
+            if isThere { try seal.forget(record, of: stem) }
+            return
+        }
+        throw .store("\(description): the session keeps changing while it is removed")
+    }
+
+    /// Lists all sessions and damaged entries, sorted by name.
+    public func all() throws(OIDCError) -> [StoredSession] {
+        var outage: OIDCError?
+        return try records.names(.session).sorted { $0.stem < $1.stem }.compactMap { name in
+            let location = records.location(of: name.stem)
+            do throws(OIDCError) {
+                guard let session = try listed(name, &outage) else { return nil }
+                return StoredSession(name: name.stem, location: location, content: .success(session))
+            } catch {
+                return StoredSession(name: name.stem, location: location, content: .failure(error))
+            }
+        }
+    }
+
+    /// Returns a listed session. `outage` is the failure of a keychain, which is not asked again.
+    private func listed(_ name: RecordName, _ outage: inout OIDCError?) throws(OIDCError) -> Session? {
+        guard let record = try records.read(name) else { return nil }
+        do throws(StoreFault) {
+            if let outage {
+                try seal.check(record, of: nil)
+                throw .notOpened(outage)
+            }
+            return try seal.open(record, of: nil)
+        } catch {
+            guard case .notOpened(let failure) = error else { throw records.error(error, in: name.stem) }
+            outage = failure
+            throw OIDCError(
+                failure.kind, "\(DisplayText.clean(records.location(of: name.stem))): \(failure.message)",
+                hint: failure.hint, stage: failure.stage)
+        }
+    }
+
+    /// Removes what killed sign-ins left, with its secrets, and returns the sessions that can be read.
+    ///
+    /// Only sessions of `key`, or of any key if that is nil, are removed, and only if `isMeant` returns true. It
+    /// gets the session, or nil if that cannot be read.
+    package func takeLeftovers(
+        of key: SessionKey?, where isMeant: (Session?) -> Bool
+    ) throws(OIDCError) -> [Session] {
+        try records.takeLeftovers(of: key?.fileStem) { isMeant(try? seal.open($0, of: nil)) }
+            .compactMap { leftover in
+                let session = try? seal.open(leftover.record, of: nil)
+                seal.forget(leftover: leftover.record)
+                return session
+            }
+    }
+
+    /// Runs `body` while no other process does so for this key and purpose.
+    ///
+    /// The holder of the lock for tokens first completes the write of a killed refresh: the refresh token in it is the
+    /// only one left.
+    public func withLock<Value>(
+        _ key: SessionKey, for purpose: LockPurpose = .tokens, _ wait: LockWait,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try records.withLock(key.recordName, for: purpose, wait) { () throws(OIDCError) in
+            if purpose == .tokens {
+                records.adoptLeftover(key.recordName) { stored, leftover in
+                    guard let stored = try? seal.open(stored, of: key),
+                        let leftover = try? seal.open(leftover, of: key)
+                    else { return false }
+                    return leftover.isRefreshed(from: stored)
+                }
+            }
+            return try body()
+        }
+    }
+
+    /// Returns the last failure that was stored for the key; nil if there is none.
+    package func failure(of key: SessionKey) -> SharedFailure? {
+        ((try? records.read(RecordName(.failure, key.fileStem))) ?? nil).flatMap {
+            SharedFailure(stored: $0.bytes)
+        }
+    }
+
+    /// Stores a failure for other processes, or removes the stored one if `failure` is nil; errors are
+    /// ignored, as it only saves requests. If `id` is not nil, a failure is stored only in place of the one with this
+    /// ID.
+    package func leave(_ failure: SharedFailure?, for key: SessionKey, replacing id: String?) {
+        let name = RecordName(.failure, key.fileStem)
+        guard let failure else {
+            _ = try? records.remove(name, ifStill: nil)
+            return
+        }
+        for _ in 0..<SessionStore.writeLimit {
+            let current: Record?
+            do throws(OIDCError) { current = try records.read(name) } catch { current = .unreadable }
+            guard id == nil || current.flatMap({ SharedFailure(stored: $0.bytes) })?.id == id else { return }
+            let isWritten = try? records.write(
+                failure.json.bytes, to: name, replacing: current, lifetime: .seconds(300))
+            if isWritten != false { return }
+        }
+    }
+
+    /// Checks that a session could be saved; called before the user signs in.
+    package func probe(_ key: SessionKey) throws(OIDCError) {
+        _ = try reserve(key, orDamaged: true, survivesPowerFailure: true)
+        try seal.probe()
+    }
+
+    /// Checks that the stored session could be replaced; called before a single-use refresh token is
+    /// redeemed, as its successor would be lost. No keychain is asked, as a refresh does not change the key.
+    ///
+    /// The returned object holds space for the successor until it is released, so a disk that fills up during
+    /// the request does no harm.
+    package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
+        try reserve(key, orDamaged: !key.grant.needsUser, survivesPowerFailure: false)
+    }
+
+    private func reserve(
+        _ key: SessionKey, orDamaged: Bool, survivesPowerFailure: Bool
+    ) throws(OIDCError) -> AnyObject? {
+        let current = try replaceable(key, orDamaged: orDamaged)
+        // The successor of a refresh token may be longer than the token.
+        return try records.reserve(
+            key.recordName, byteCount: (current?.bytes.count ?? 0) + 32_768,
+            survivesPowerFailure: survivesPowerFailure)
+    }
+}
+
+extension SessionKey {
+    package var recordName: RecordName { RecordName(.session, fileStem) }
+}
+
+extension Session {
+    /// Returns whether this session may be the result of a refresh of the other one: both are of the same
+    /// sign-in and have a refresh token, and this one is not older. The other's refresh token may then be
+    /// spent.
+    func isRefreshed(from other: Session) -> Bool {
+        key == other.key && createdAt == other.createdAt && self != other
+            && tokens.refreshToken != nil && other.tokens.refreshToken != nil
+            && tokens.access.obtainedAt >= other.tokens.access.obtainedAt
+    }
 }

@@ -1,4 +1,5 @@
 package import OIDCCore
+package import OIDCSessions
 
 extension EtcdEngine {
     /// Checks the version, leader, alarms and clock, and that every endpoint answers.

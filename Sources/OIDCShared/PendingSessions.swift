@@ -20,15 +20,12 @@ struct PendingSessions: Sendable {
     }
 
     func remove(_ name: String) {
-        _ = try? directory.remove(name) { _ in false }
+        _ = try? directory.remove(name)
     }
 
     /// Removes a file unless another process has written it again.
     func remove(_ name: String, ifStill bytes: [UInt8]) {
-        _ = try? directory.remove(name) { current throws(OIDCError) in
-            guard current == bytes else { throw OIDCError(.failed, "written again") }
-            return false
-        }
+        _ = try? directory.remove(name) { $0 == bytes ? .removed : .refused }
     }
 }
 

@@ -1,4 +1,5 @@
 package import OIDCCore
+package import OIDCSessions
 
 extension RedisEngine {
     /// Checks the version, clock, persistence and eviction policy of each master, and that every server in

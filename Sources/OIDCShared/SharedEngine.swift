@@ -1,4 +1,5 @@
 package import OIDCCore
+package import OIDCSessions
 
 /// A key-value server that several machines share, such as Redis or etcd. Each call is atomic, and can be
 /// repeated if its answer was lost.
@@ -52,17 +53,7 @@ package struct SharedValue: Hashable, Sendable {
     }
 }
 
-/// One result of `SharedEngine.health`.
-package struct HealthReport: Hashable, Sendable {
-    package var text: String
-    /// The advice if something is wrong; nil otherwise.
-    package var warning: String?
-
-    package init(_ text: String, warning: String? = nil) {
-        self.text = text
-        self.warning = warning
-    }
-
+extension HealthReport {
     /// Returns the report about the difference between the server's clock and ours.
     static func clock(differingBy seconds: Int64) -> HealthReport {
         let isClose = (-5...5).contains(seconds)

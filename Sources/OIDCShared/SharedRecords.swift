@@ -139,7 +139,9 @@ final class SharedRecords: Sendable {
         _ bytes: [UInt8], _ content: SealedRecord.Content, _ stem: String
     ) throws(OIDCError) -> (SealedRecord, [UInt8]) {
         let record: SealedRecord
-        do { record = try SealedRecord(stored: bytes) } catch { throw fault(SessionFault(error), stem) }
+        do { record = try SealedRecord(stored: bytes) } catch {
+            throw fault(StoreFault(error, version: SealedRecord.formatVersion), stem)
+        }
         let keys = try keys()
         guard let key = keys.key(record.keyID) else {
             throw OIDCError(
@@ -163,7 +165,7 @@ final class SharedRecords: Sendable {
 
     func parsed(_ plain: [UInt8], _ record: SealedRecord, _ stem: String) throws(OIDCError) -> Session {
         let session: Session
-        do { session = try Session(stored: plain) } catch { throw fault(SessionFault(error), stem) }
+        do { session = try Session(stored: plain) } catch { throw fault(StoreFault(error), stem) }
         guard ExactText.isSame(session.key.text, record.key) else { throw fault(.otherKey, stem) }
         return session
     }
@@ -206,7 +208,7 @@ final class SharedRecords: Sendable {
     /// Returns the name of a session's local files. It includes a hash of the server's description.
     func fileName(_ stem: String) -> String { "\(stem)-\(FNV1a.digits(engine.description))" }
 
-    private func fault(_ fault: SessionFault, _ stem: String) -> OIDCError {
+    private func fault(_ fault: StoreFault, _ stem: String) -> OIDCError {
         fault.recordError(location(stem))
     }
 }
@@ -220,19 +222,21 @@ extension OIDCError {
     }
 }
 
-extension SessionFault {
+extension StoreFault {
     /// Returns the error about a record of a shared store.
     fileprivate func recordError(_ location: String) -> OIDCError {
         let subject = "the session in \(DisplayText.clean(location))"
         switch self {
         case .otherKey:
             return .untrusted(.store, "\(subject) is another session's; it is not used", hint: .signIn)
-        case .newerVersion(let version):
+        case .newerVersion(let found, let known):
             return .store(
-                "\(subject) was written by a newer oidc: expected format \(SealedRecord.formatVersion) at most, found "
-                    + "\(version)", hint: .advice(.useNewerVersion))
+                "\(subject) was written by a newer oidc: expected format \(known) at most, found \(found)",
+                hint: .advice(.useNewerVersion))
         case .damaged(let reason):
             return .damagedRecord("\(subject) is damaged: \(reason)")
+        case .notOpened(let error):
+            return error
         }
     }
 }

@@ -48,6 +48,9 @@ package final class SharedSessionStore: SessionStoring {
 
     package var description: String { engine.description }
 
+    package var reach: StoreReach { .machines }
+    package var unavailability: OIDCError? { nil }
+
     package func location(of key: SessionKey) -> String { records.location(key.fileStem) }
 
     package func load(_ key: SessionKey) throws(OIDCError) -> Session? {
@@ -160,6 +163,10 @@ package final class SharedSessionStore: SessionStoring {
         }
         try removeRecords(stored.name)
     }
+
+    package func takeLeftovers(
+        of key: SessionKey?, where isMeant: (Session?) -> Bool
+    ) throws(OIDCError) -> [Session] { [] }
 
     package func failure(of key: SessionKey) -> SharedFailure? {
         guard var failure = records.failure(key)?.failure else { return nil }

@@ -201,7 +201,7 @@ struct ErrorHintTests {
         var session = try InMemoryProvider().signIn()
         session.key = SessionKey(provider: "https://a.example", clientID: "demo")
         session.key.resources = [resource]
-        let store = FileSessionStore(directory: program.home.appendingPathComponent(".local/state/oidc").path)
+        let store = SessionStore(directory: program.home.appendingPathComponent(".local/state/oidc").path)
         try store.withLock(session.key, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
             try store.save(session, replacingDamaged: false)
         }
@@ -253,7 +253,7 @@ struct ErrorHintTests {
     func accounts() throws {
         let program = try Program()
         defer { program.remove() }
-        let store = FileSessionStore(directory: program.home.appendingPathComponent(".local/state/oidc").path)
+        let store = SessionStore(directory: program.home.appendingPathComponent(".local/state/oidc").path)
         for account in ["bob", "eve"] {
             var session = try InMemoryProvider().signIn()
             session.key = SessionKey(provider: "https://a.example", clientID: "demo", account: account)

@@ -56,62 +56,49 @@ func issues() async throws(OIDCError) -> JSONValue? {
 
 // begin OwnTheStorage
 /// Sessions as rows of a database, which is a dictionary here.
-final class RowStore: SessionStoring {
+final class RowStore: RecordStore {
     let description = "the database"
-    private let rows = Mutex<[String: [UInt8]]>([:])
-    private let turns = MemorySessionStore()
+    private let rows = Mutex<[RecordName: [UInt8]]>([:])
+    private let turns = MemoryRecords()
 
-    func location(of key: SessionKey) -> String { key.fileStem }
-
-    func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        guard let row = rows.withLock({ $0[key.fileStem] }) else { return nil }
-        do { return try Session(stored: row, for: key) } catch {
-            throw damaged(error)
-        }
+    func read(_ name: RecordName) throws(OIDCError) -> Record? {
+        rows.withLock { $0[name] }.map { Record(bytes: $0) }
     }
 
-    /// A sign-in replaces it, as the code says.
-    private func damaged(_ damage: Session.Damage) -> OIDCError {
-        OIDCError(
-            .loginRequired, "the session is damaged: \(damage)", hint: .signIn, stage: .store,
-            code: .damagedSession)
-    }
-
-    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
-        rows.withLock { $0[session.key.fileStem] = session.json.bytes }
-    }
-
-    func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+    func write(
+        _ bytes: [UInt8], to name: RecordName, replacing current: Record?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool {
         rows.withLock { rows in
-            guard rows[session.key.fileStem] == current?.json.bytes else { return false }
-            rows[session.key.fileStem] = session.json.bytes
+            guard rows[name] == current?.bytes else { return false }
+            rows[name] = bytes
             return true
         }
     }
 
-    func remove(_ key: SessionKey) throws(OIDCError) {
-        rows.withLock { $0[key.fileStem] = nil }
-    }
-
-    func all() throws(OIDCError) -> [StoredSession] {
-        rows.withLock { $0 }.sorted { $0.key < $1.key }.map { name, row in
-            let content = Result { () throws(Session.Damage) in try Session(stored: row) }.mapError(damaged)
-            return StoredSession(name: name, location: name, content: content)
+    func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool {
+        rows.withLock { rows in
+            guard current == nil || rows[name] == current?.bytes else { return false }
+            rows[name] = nil
+            return true
         }
     }
 
-    func remove(_ stored: StoredSession) throws(OIDCError) {
-        rows.withLock { $0[stored.name] = nil }
+    func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] {
+        rows.withLock { rows in rows.keys.filter { $0.kind == kind } }
     }
 
     func withLock<Value>(
-        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait,
+        _ name: RecordName, for purpose: LockPurpose, _ wait: LockWait,
         _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try turns.withLock(key, for: purpose, wait, body)
+        try turns.withLock(name, for: purpose, wait, body)
     }
+}
 
-    func probe(_ key: SessionKey) throws(OIDCError) {}
+func client(keepingSessionsIn rows: RowStore) -> OIDCClient {
+    var configuration = ClientConfiguration(issuer: "https://login.example.com", clientID: "my-app")
+    configuration.store = SessionStore(records: rows)
+    return OIDCClient(configuration)
 }
 // end
 
@@ -151,6 +138,39 @@ func finishSignIn(
     try pending.accept(FormEncoding.decode(query) ?? [])
 }
 // end
+
+@Test("the store of the documentation does what a store of files does")
+func rowStore() throws {
+    let store = SessionStore(records: RowStore())
+    #expect(try store.load(.example) == nil)
+    try store.save(.example(), replacingDamaged: false)
+    #expect(try store.load(.example) == .example())
+    #expect(try store.replace(.example(), with: .example("at-2")))
+    #expect(try !store.replace(.example(), with: .example("at-3")))
+    #expect(try store.all().map(\.session) == [.example("at-2")])
+    let ran = try store.withLock(.example, LockWait(limit: .zero)) { () throws(OIDCError) in true }
+    #expect(ran)
+    let failure = SharedFailure(
+        error: OIDCError(.unreachable, "down"), time: Instant(secondsSinceEpoch: 1_700_000_000), id: "1",
+        refreshTokenHash: nil)
+    store.leave(failure, for: .example, replacing: nil)
+    #expect(store.failure(of: .example)?.id == "1")
+    try store.remove(.example)
+    #expect(try store.load(.example) == nil && store.failure(of: .example) == nil)
+}
+
+@Test("a damaged row is replaced by a sign-in only")
+func damagedRow() throws {
+    let rows = RowStore()
+    #expect(
+        try rows.write(Array("{".utf8), to: SessionKey.example.recordName, replacing: nil, lifetime: nil))
+    let store = SessionStore(records: rows)
+    let error = failure { () throws(OIDCError) in try store.load(.example) }
+    #expect(error?.code == .damagedSession && error?.hint == .signIn)
+    #expect(throws: OIDCError.self) { try store.save(.example(), replacingDamaged: false) }
+    try store.save(.example(), replacingDamaged: true)
+    #expect(try store.load(.example) == .example())
+}
 
 @Test(
     "the examples of the documentation are those that compile here",

@@ -38,7 +38,7 @@ extension Program {
             throw OIDCError(.failed, "the sign-in ended on a page of the provider")
         }
         let session = try login.finish(try pending.acceptPasted(callback.url.text)).session
-        let store = FileSessionStore(directory: home.appendingPathComponent(".local/state/oidc").path)
+        let store = SessionStore(directory: home.appendingPathComponent(".local/state/oidc").path)
         try store.withLock(session.key, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
             try store.save(session, replacingDamaged: false)
         }

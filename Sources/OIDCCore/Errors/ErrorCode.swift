@@ -55,6 +55,8 @@ extension OIDCError {
         public static let damagedSession = Code(rawValue: "damaged_session")
         /// The store has an older record than before. A sign-in replaces it.
         public static let oldRecord = Code(rawValue: "old_record")
+        /// The store's file or directory is not writable.
+        public static let notWritable = Code(rawValue: "not_writable")
         /// The failure is temporary.
         public static let tryLater = Code(rawValue: "try_later")
 

@@ -39,7 +39,7 @@ public struct ClientConfiguration: Sendable {
     /// The accepted difference between clocks, in seconds.
     public var leeway: Int64 = 60
     /// The session store; nil means the command line's directory, or memory if no home directory is known.
-    public var store: (any SessionStoring)?
+    public var store: SessionStore?
     /// The HTTP client; nil means libcurl, with the command line's cache of metadata and keys.
     public var transport: (any HTTPTransport)?
 

@@ -11,7 +11,7 @@ public struct OIDCClient: Sendable {
     public let configuration: ClientConfiguration
     /// Called with the events of a sign-in; by default the URL or the code is written to stderr.
     public var notice: @Sendable (SignInNotice) -> Void = { OIDCClient.write($0) }
-    let memory = MemorySessionStore()
+    let memory = SessionStore.inMemory()
 
     /// Creates a client from a configuration.
     public init(_ configuration: ClientConfiguration) {
@@ -97,10 +97,10 @@ public struct OIDCClient: Sendable {
 
 /// The blocking functions, which the asynchronous ones run on a separate thread.
 extension OIDCClient {
-    var store: any SessionStoring {
+    var store: SessionStore {
         if let store = configuration.store { return store }
         let directory = StateDirectories(environment: ProcessEnvironment.current).state
-        return directory.map { FileSessionStore(directory: $0) } ?? memory
+        return directory.map { SessionStore(directory: $0) } ?? memory
     }
 
     @usableFromInline

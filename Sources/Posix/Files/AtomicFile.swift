@@ -95,17 +95,17 @@ package enum AtomicFile {
     }
 
     /// Removes a file and its temporary file, under the writers' lock if possible; if the directory is not
-    /// writable, overwrites them. Returns false if the file does not exist. `check` is called under that lock; if it
-    /// throws, both files stay.
+    /// writable, overwrites them. `isMeant` is called under that lock; if it returns false, both files stay, and the
+    /// result is false.
     package static func remove(
         _ name: String, temporary: String, in directory: PrivateDirectory,
-        checking check: () throws(OIDCError) -> Void = {}
+        if isMeant: () -> Bool = { true }
     ) throws(OIDCError) -> Bool {
         let wait = LockWait(limit: writersWait, isCancelled: { false })
         let lock = try? FileLock.acquire(temporary, in: directory, wait, noun: "file")
-        do throws(OIDCError) { try check() } catch {
+        guard isMeant() else {
             if let lock { removeIfEmpty(lock.file, temporary, in: directory) }
-            throw error
+            return false
         }
         defer {
             if let lock {
@@ -114,13 +114,12 @@ package enum AtomicFile {
         }
         do {
             try directory.file.remove(name)
-            return true
         } catch {
-            if error.isAbsent { return false }
-            if error.isDenied, overwrite(name, in: directory) { return true }
+            guard !error.isAbsent, !(error.isDenied && overwrite(name, in: directory)) else { return true }
             throw FileFault(opening: name, in: directory, error).storeError(
                 directory.path(of: name), noun: "file")
         }
+        return true
     }
 
     /// Overwrites a file with `removedContent`. Returns whether that succeeded.
@@ -183,7 +182,8 @@ extension AtomicFile {
     /// true.
     ///
     /// The temporary file must certainly be ours: a regular file of this user with mode 0600, not empty, not
-    /// older than the file it replaces, and not locked by a running writer, which renames it itself.
+    /// older than the file it replaces, and not locked by a running writer, which renames it itself. `isSuccessor` is
+    /// called without the writers' lock, as it may ask a keychain.
     package static func adopt(
         _ temporary: String, as name: String, in directory: PrivateDirectory,
         if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool
@@ -191,14 +191,15 @@ extension AtomicFile {
         guard let status = try? directory.file.status(of: temporary), status.kind == .regular,
             !status.isSomeoneElses, status.permissions == 0o600, status.size > 0,
             let current = try? directory.file.status(of: name), !status.isOlder(than: current),
-            let stored = (try? read(name, in: directory)) ?? nil
+            let stored = (try? read(name, in: directory)) ?? nil,
+            let leftover = (try? read(temporary, in: directory)) ?? nil, isSuccessor(stored, leftover)
         else { return }
         do throws(FileFault) {
             let file = try FileFault.checking(try OpenFile(temporary, in: directory.file, for: .changing))
             guard let lock = try FileLock.take(file, temporary, in: directory),
-                let leftover = try FileFault.checking(
+                let found = try FileFault.checking(
                     try lock.file.readAll(expected: Int(clamping: status.size), limit: sizeLimit)),
-                isSuccessor(stored, leftover)
+                found == leftover, try read(name, in: directory) == stored
             else { return }
             try FileFault.checking(try lock.file.synchronize())
             try FileFault.checking(try directory.file.rename(temporary, to: name))
@@ -209,25 +210,31 @@ extension AtomicFile {
     }
 
     /// Waits for a running writer, then removes the leftover and returns its content. Returns nil if there is
-    /// none, or if `isMeant` returns false for it.
+    /// none, or if `isMeant` returns false for it; that is called without the writers' lock, as it may ask a keychain.
     package static func takeLeftover(
         _ temporary: String, in directory: PrivateDirectory, if isMeant: ([UInt8]) -> Bool
     ) throws(OIDCError) -> [UInt8]? {
         guard (try? directory.file.status(of: temporary)) != nil else { return nil }
-        let lock = try FileLock.acquire(
-            temporary, in: directory, LockWait(limit: writersWait, isCancelled: { false }), noun: "file")
-        defer { withExtendedLifetime(lock) {} }
-        let content = (try? lock.file.readAll(expected: 0, limit: sizeLimit)) ?? nil
-        guard isMeant(content ?? []) else { return nil }
-        do {
-            try directory.file.remove(temporary)
-        } catch {
-            guard !error.isAbsent else { return content }
-            do throws(Errno) { try lock.file.makeEmpty() } catch {
-                throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
+        var meant: [UInt8]?
+        while true {
+            var content: [UInt8] = []
+            var isTaken = false
+            try withTemporary(temporary, in: directory) { file throws(OIDCError) in
+                content = ((try? file.readAll(expected: 0, limit: sizeLimit)) ?? nil) ?? []
+                guard content == meant else { return }
+                do throws(Errno) {
+                    do throws(Errno) { try directory.file.remove(temporary) } catch {
+                        if !error.isAbsent { try file.makeEmpty() }
+                    }
+                } catch {
+                    throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
+                }
+                isTaken = true
             }
+            if isTaken { return content }
+            guard isMeant(content) else { return nil }
+            meant = content
         }
-        return content
     }
 }
 

@@ -149,7 +149,10 @@ package final class PrivateDirectory: Sendable {
                 "the directory \(name): \(error)", hint: "chmod 700 \(ShellWord.quoted(path))")
         }
         var storeError = OIDCError.store("the directory \(name)", error)
-        storeError.hint = storeError.hint ?? .advice(.useWritableDirectory)
+        if storeError.hint == nil {
+            storeError.hint = .advice(.useWritableDirectory)
+            storeError.code = .notWritable
+        }
         return storeError
     }
 

@@ -19,8 +19,9 @@ extension OIDCError {
                 "\(subject): \(error)", hint: .advice(.freeSpace))
         }
         if error.isReadOnly || error.isDenied {
-            return .store(
-                "\(subject): \(error)", hint: .advice(.useWritableDirectory))
+            return OIDCError(
+                .failed, "\(subject): \(error)", hint: .advice(.useWritableDirectory), stage: .store,
+                code: .notWritable)
         }
         if error == .notADirectory {
             return .store(

@@ -52,7 +52,7 @@ struct ConfigInitCommand: RunnableCommand {
         }
         guard case .profile(let profile) = try converse(context, path) else { return 0 }
         let settings = profile.settings
-        if settings.store == "file", CredentialHelperStore.hasKeychain(context.environment),
+        if settings.store == "file", KeychainSeal.hasKeychain(context.environment),
             try InitDialog.confirms("Keep the keys of sessions in the keychain?", TerminalQuestion.ask)
         {
             var loader = context.settingsLoader

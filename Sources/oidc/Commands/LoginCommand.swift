@@ -239,7 +239,7 @@ struct LoginCommand: RunnableCommand {
         let context = access.provider.context
         let provider = access.provider
         EarlierSession(provider, access.key)?.remove(provider)
-        if access.store is MemorySessionStore {
+        if access.store.reach == .process {
             session.tokens.refreshToken = nil
             context.console.warn(
                 "store is none, so the session is not kept (oidc token --login signs in and prints a token)")

@@ -209,7 +209,7 @@ extension LogoutCommand {
     private func notRemoved(_ failure: OIDCError) -> OIDCError {
         var error = failure
         error.message += "; the session stays, and nothing was revoked"
-        if error.hint == .advice(.useWritableDirectory) {
+        if error.code == .notWritable {
             error.hint = "make the file or its directory writable, then log out again"
         }
         return error

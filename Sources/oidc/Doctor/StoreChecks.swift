@@ -1,6 +1,5 @@
 import OIDCCore
 import OIDCSessions
-import OIDCShared
 import Posix
 
 /// Doctor's checks of the store and of the session in it.
@@ -20,20 +19,20 @@ struct StoreChecks {
         guard choice != .none else {
             return [Finding("store", .warning, "none: sessions are not kept"), keychain(choice)] + tokenSource
         }
-        if let store = store as? UnavailableStore {
+        if let failure = store.unavailability {
             let needsUser = provider.settings.token.grant.needsUser
             return [
                 Finding(
-                    "store", needsUser ? .problem : .warning, store.failure.message,
-                    hint: store.failure.hint?.commandLine)
+                    "store", needsUser ? .problem : .warning, failure.message,
+                    hint: failure.hint?.commandLine)
             ] + tokenSource
         }
         let key: SessionKey? = try? provider.sessionKey()
-        if let shared = store as? SharedSessionStore {
+        if store.reach == .machines {
             guard !isOffline else {
-                return [Finding("store", .ok, "\(shared.description); not asked (--offline)")] + tokenSource
+                return [Finding("store", .ok, "\(store.description); not asked (--offline)")] + tokenSource
             }
-            let findings = self.shared(shared, key)
+            let findings = shared(store, key)
             // The same problem is not reported twice.
             guard !findings.contains(where: { $0.result == .problem }) else { return findings }
             return findings + (key.map { [session(store, $0)] } ?? tokenSource)
@@ -93,7 +92,7 @@ struct StoreChecks {
 
     /// Checks the server of a shared store, and the key. Its sessions are not listed: they include those of
     /// other machines.
-    private func shared(_ store: SharedSessionStore, _ key: SessionKey?) -> [Finding] {
+    private func shared(_ store: any SessionStoring, _ key: SessionKey?) -> [Finding] {
         do throws(OIDCError) {
             let start = MonotonicTime.now()
             let remarks = try store.health()
@@ -117,7 +116,7 @@ struct StoreChecks {
         }
         if choice == .keychain { return Finding("keychain", .ok, "the system's keychain") }
         guard case .helper(let name) = choice else {
-            let hasKeychain = CredentialHelperStore.hasKeychain(provider.context.environment)
+            let hasKeychain = KeychainSeal.hasKeychain(provider.context.environment)
             let found =
                 (hasKeychain ? ["keychain"] : []) + StoreChecks.helpers.filter(isThere).map { "helper:\($0)" }
             return Finding(

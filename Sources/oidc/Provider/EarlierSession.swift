@@ -17,11 +17,11 @@ struct EarlierSession {
         else { return nil }
         self.key = key
         let setting: String
-        let file = FileSessionStore(directory: directory)
+        let file = SessionStore(directory: directory)
         if choice != .file, let session = try? file.load(key), session.key == key {
             store = file
             setting = "file"
-        } else if !choice.seals, let keeper = CredentialHelperStore.keeper(of: key, in: directory),
+        } else if !choice.seals, let keeper = KeychainSeal.keeper(of: key, in: directory),
             let sealed = try? provider.store(SessionStoreChoice(setting: keeper))
         {
             store = sealed

@@ -15,23 +15,23 @@ extension ProviderContext {
         let directory = StateDirectories(environment: context.environment).state
             .flatMap { FilePath.isPossible($0) ? $0 : nil }
         switch (choice, directory) {
-        case (.none, _): return MemorySessionStore()
-        case (.file, let directory?): return FileSessionStore(directory: directory)
+        case (.none, _): return SessionStore.inMemory()
+        case (.file, let directory?): return SessionStore(directory: directory)
         case (.helper(let name), let directory?):
-            return CredentialHelperStore(
-                name: name, directory: directory,
+            return SessionStore(
+                helper: name, directory: directory,
                 environment: childEnvironment, deadline: deadline,
                 onWaiting: { [console = context.console] text in
                     console.noteWaiting(text)
                 })
         case (.keychain, let directory?):
             // Only a sign-in has a deadline, and only a sign-in may prompt.
-            return CredentialHelperStore(
+            return SessionStore(
                 keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
                 deadline: deadline)
         case (.shared(let url), let directory):
             return try sharedStore(url, state: directory)
-        case (_, nil): return UnavailableStore(context.environment)
+        case (_, nil): return SessionStore.unavailable(context.environment)
         }
     }
 

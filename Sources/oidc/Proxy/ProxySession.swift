@@ -128,7 +128,7 @@ struct ProxySession {
     private func token(
         of access: SessionAccess, insteadOf refused: SessionTokens.Delivery?
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        if access.store is MemorySessionStore { memory.store.withLock { $0 = access.store } }
+        if access.store.reach == .process { memory.store.withLock { $0 = access.store } }
         let demand = demand(of: access)
         guard let refused else { return try access.token(demand) }
         guard let target = access.provider.target else {
@@ -154,7 +154,7 @@ struct ProxySession {
             let demand = ResourceDemand(answer, of: access, nil, hasRefetched: false)
         else { return try token(insteadOf: refused, context) }
         let signedIn = try demand.nextAccess(after: access, access.provider.target?.operand)
-        if signedIn.store is MemorySessionStore { memory.store.withLock { $0 = signedIn.store } }
+        if signedIn.store.reach == .process { memory.store.withLock { $0 = signedIn.store } }
         memory.usesOwnToken.withLock { $0 = true }
         return try signedIn.token(self.demand(of: signedIn))
     }

@@ -40,7 +40,7 @@ struct ResourceTarget: Sendable {
 
     /// Throws if the link could not be stored, because then no command would find the session.
     func probe(_ store: any SessionStoring, _ context: CommandContext) throws(OIDCError) {
-        guard !(store is MemorySessionStore), let url = WebURL(link.resource) else { return }
+        guard store.reach != .process, let url = WebURL(link.resource) else { return }
         try ResourceRecords(context)?.links.probe(url)
     }
 

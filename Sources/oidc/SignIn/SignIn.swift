@@ -110,7 +110,7 @@ struct SignIn {
         warnOfMissingRefreshToken(outcome.session, metadata)
         if let signal = Interruption.pending {
             var error = Interruption.error(signal: signal)
-            if !(store is MemorySessionStore), (try? store.load(key)) == outcome.session {
+            if store.reach != .process, (try? store.load(key)) == outcome.session {
                 error.message += ", after the session was stored"
             }
             throw error

@@ -107,7 +107,7 @@ struct SignInOnDemand {
         }
         guard let failure else { return access }
         provider.context.console.warn("the session could not be stored: \(failure.commandLine)")
-        let memory = MemorySessionStore()
+        let memory = SessionStore.inMemory()
         try memory.save(session, replacingDamaged: true)
         return SessionAccess(access, in: memory)
     }

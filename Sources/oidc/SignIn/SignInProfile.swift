@@ -17,7 +17,7 @@ struct SignInProfile {
     /// Writes the profile of a sign-in by options, name or URL that no profile describes. `name` is the name to use if
     /// it is not taken. A file that cannot be written is a warning.
     static func saved(_ access: SessionAccess, as name: String? = nil) -> Saved? {
-        let isStored = !(access.store is MemorySessionStore || access.store is UnavailableStore)
+        let isStored = access.store.reach != .process && access.store.unavailability == nil
         let profile = SignInProfile(provider: access.provider, key: access.key, given: name)
         guard isStored, access.provider.context.keepsProfile, profile.isNamed else { return nil }
         return profile.written()

@@ -1,6 +1,5 @@
 import OIDCCore
 import OIDCSessions
-import OIDCShared
 import OIDCSystem
 import Posix
 
@@ -18,12 +17,12 @@ struct SessionAccess {
         self.provider = provider
         key = try provider.sessionKey()
         let store = try provider.store()
-        guard mayKeepNothing, key.grant.needsUser, store is UnavailableStore else {
+        guard mayKeepNothing, key.grant.needsUser, store.unavailability != nil else {
             self.store = store
             return
         }
         provider.context.console.warn("no state directory is available, so nothing will be stored")
-        self.store = MemorySessionStore()
+        self.store = SessionStore.inMemory()
     }
 
     /// Creates the access to the same session in another store.
@@ -210,8 +209,7 @@ struct SessionAccess {
     /// The error for a missing session, or the store's error if it could not read one.
     var noSession: OIDCError {
         do throws(OIDCError) {
-            try (store as? SharedSessionStore)?.checkKeys()
-            try (store as? CredentialHelperStore)?.checkKeeper()
+            try store.checkKeys()
         } catch {
             return error
         }

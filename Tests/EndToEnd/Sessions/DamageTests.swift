@@ -191,7 +191,7 @@ struct DamageTests {
                 .utf8
         ).write(to: file)
         let other = world.directory.appendingPathComponent("other.json").path
-        let work = FileSessionStore(directory: world.directory.path)
+        let work = SessionStore(directory: world.directory.path)
             .location(of: SessionKey(provider: world.provider.origin, clientID: "w"))
         try world.shell(
             #"chmod 600 "$1"; cp "$2" "$3"; cp "$2" "$4"; sed -i 's/"version":[0-9]*/"version":99/' "$3" "$4""#,

@@ -7,27 +7,25 @@ import Testing
 
 @testable import oidc
 
-/// A store with a session that cannot be removed.
-private struct ImmovableStore: SessionStoring {
-    let memory = MemorySessionStore()
+/// Records that cannot be removed.
+private struct ImmovableRecords: RecordStore {
+    let memory = MemoryRecords()
     let failure = OIDCError(
         .failed, "the session file x: Read-only file system", hint: .advice(.useWritableDirectory),
-        stage: .store)
+        stage: .store, code: .notWritable)
 
     let description = "x"
-    func location(of key: SessionKey) -> String { "x" }
-    func load(_ key: SessionKey) throws(OIDCError) -> Session? { try memory.load(key) }
-    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
-        try memory.save(session, replacingDamaged: replacingDamaged)
+    func read(_ name: RecordName) throws(OIDCError) -> Record? { try memory.read(name) }
+    func write(
+        _ bytes: [UInt8], to name: RecordName, replacing current: Record?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool {
+        try memory.write(bytes, to: name, replacing: current, lifetime: lifetime)
     }
-    func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool { throw failure }
-    func remove(_ key: SessionKey) throws(OIDCError) { throw failure }
-    func all() throws(OIDCError) -> [StoredSession] { try memory.all() }
-    func remove(_ stored: StoredSession) throws(OIDCError) { throw failure }
+    func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool { throw failure }
+    func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] { try memory.names(kind) }
     func withLock<Value>(
-        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ name: RecordName, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value { throw failure }
-    func probe(_ key: SessionKey) throws(OIDCError) { throw failure }
 }
 
 @Suite("logout forgets the session before anything is revoked", .waiting)
@@ -36,7 +34,7 @@ struct ForgettingTests {
     func immovable() throws {
         let key = SessionKey(provider: "https://op.example", clientID: "app")
         let now = Instant(secondsSinceEpoch: 1_700_000_000)
-        let store = ImmovableStore()
+        let store = SessionStore(records: ImmovableRecords())
         try store.save(
             Session(
                 key: key,
@@ -55,7 +53,8 @@ struct ForgettingTests {
             throws: OIDCError(
                 .failed,
                 "the session file x: Read-only file system; the session stays, and nothing was revoked",
-                hint: "make the file or its directory writable, then log out again", stage: .store)
+                hint: "make the file or its directory writable, then log out again", stage: .store,
+                code: .notWritable)
         ) {
             _ = try LogoutCommand().take(key, from: store, provider)
         }

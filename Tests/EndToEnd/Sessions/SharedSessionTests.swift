@@ -14,7 +14,7 @@ struct SharedSessionTests {
         let world = try SessionWorld.signedIn()
         defer { world.remove() }
         var configuration = ClientConfiguration(issuer: world.provider.origin, clientID: "demo")
-        configuration.store = FileSessionStore(directory: world.directory.path)
+        configuration.store = SessionStore(directory: world.directory.path)
         let client = OIDCClient(configuration)
         let first = try await client.accessToken().token.revealed
         #expect(try world.program.run("token").token == first)

@@ -1,4 +1,5 @@
 import OIDCCore
+@testable import OIDCSessions
 import Posix
 import Testing
 
@@ -20,7 +21,7 @@ struct UnavailableStoreTests {
             ),
         ] as [([String: String], String)])
     func unavailable(_ environment: [String: String], _ reason: String) throws {
-        let store = UnavailableStore(Variables(environment))
+        let store = SessionStore.unavailable(Variables(environment))
         let key = SessionKey(provider: "https://op.example", clientID: "app")
         let error = #expect(throws: OIDCError.self) { try store.probe(key) }
         #expect(error?.message == "no state directory is available: \(reason)")

@@ -84,7 +84,7 @@ final class ToolWorld: Sendable {
 }
 
 extension ToolWorld {
-    var store: FileSessionStore { FileSessionStore(directory: home + "/.local/state/oidc") }
+    var store: SessionStore { SessionStore(directory: home + "/.local/state/oidc") }
 
     var key: SessionKey { SessionKey(provider: issuer, clientID: "demo") }
 

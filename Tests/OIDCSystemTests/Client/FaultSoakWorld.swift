@@ -63,7 +63,7 @@ struct SoakWorld {
         try store.save(session, replacingDamaged: true)
     }
 
-    private var store: FileSessionStore { FileSessionStore(directory: scratch["state"]) }
+    private var store: SessionStore { SessionStore(directory: scratch["state"]) }
 
     var refreshToken: String? {
         get throws { try store.load(key)?.tokens.refreshToken?.revealed }

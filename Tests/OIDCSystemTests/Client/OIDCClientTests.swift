@@ -12,7 +12,7 @@ import Testing
 @Suite("the library's client")
 struct OIDCClientTests {
     private func client(
-        _ provider: InMemoryProvider, _ store: MemorySessionStore = MemorySessionStore(),
+        _ provider: InMemoryProvider, _ store: SessionStore = .inMemory(),
         _ change: (inout ClientConfiguration) -> Void = { _ in }
     ) -> OIDCClient {
         var configuration = ClientConfiguration(issuer: InMemoryProvider.issuer, clientID: "demo")
@@ -40,7 +40,7 @@ struct OIDCClientTests {
     @Test("signs in, gives tokens and claims, and signs out")
     func whole() async throws {
         let provider = try provider()
-        let store = MemorySessionStore()
+        let store = SessionStore.inMemory()
         let client = client(provider, store)
         #expect(try client.session() == nil)
         let session = try await client.signIn(scope: Self.scope)
@@ -57,7 +57,7 @@ struct OIDCClientTests {
     @Test("a session bound to a key is refreshed, used and read with its proofs (RFC 9449)")
     func bound() async throws {
         let provider = try provider { $0.requiresDPoP = true }
-        let store = MemorySessionStore()
+        let store = SessionStore.inMemory()
         let client = client(provider, store) { $0.bindsTokens = true }
         let session = try await client.signIn(scope: Self.scope)
         #expect(session.dpopKey != nil)
@@ -73,7 +73,7 @@ struct OIDCClientTests {
     func confidential() async throws {
         let provider = try provider()
         let demo = DemoClient.confidentialDemo
-        let store = MemorySessionStore()
+        let store = SessionStore.inMemory()
         let client = client(provider, store) {
             $0.clientID = demo.id
             $0.authentication = .clientSecretBasic(demo.secret ?? Redacted(""))
@@ -87,7 +87,7 @@ struct OIDCClientTests {
     @Test("an expired token is refreshed once for all callers, and the new refresh token is stored")
     func refresh() async throws {
         let provider = try provider()
-        let store = MemorySessionStore()
+        let store = SessionStore.inMemory()
         let client = client(provider, store)
         let session = try await client.signIn(scope: Self.scope)
         try expire(session, in: store)
@@ -101,7 +101,7 @@ struct OIDCClientTests {
     @Test("eight tasks that share one client and its memory refresh once")
     func tasks() async throws {
         let provider = try provider()
-        let store = MemorySessionStore()
+        let store = SessionStore.inMemory()
         let client = client(provider, store)
         try expire(try await client.signIn(scope: Self.scope), in: store)
         provider.intercept { request in
@@ -209,7 +209,7 @@ struct OIDCClientTests {
     @Test("sessions of two accounts of one client are stored separately")
     func accounts() async throws {
         let provider = try provider()
-        let store = MemorySessionStore()
+        let store = SessionStore.inMemory()
         let alice = client(provider, store) { $0.account = "alice" }
         let bob = client(provider, store) { $0.account = "bob" }
         try await alice.signIn(scope: Self.scope)
@@ -220,7 +220,7 @@ struct OIDCClientTests {
     }
 
     /// As if the session's access token had just expired.
-    private func expire(_ session: Session, in store: MemorySessionStore) throws {
+    private func expire(_ session: Session, in store: SessionStore) throws {
         var expired = session
         expired.tokens.access.expiresAt = Clock.now().adding(-1)
         try store.save(expired, replacingDamaged: false)

@@ -10,7 +10,7 @@ struct OvertakenRefreshTests {
     private let scratch = ScratchDirectory()
     private let later = Instant(secondsSinceEpoch: 1_700_000_100)
 
-    private var store: FileSessionStore { FileSessionStore(directory: scratch.path) }
+    private var store: SessionStore { SessionStore(directory: scratch.path) }
 
     /// Refreshes while `meanwhile` does what a process without the lock would do.
     private func refresh(
@@ -29,7 +29,7 @@ struct OvertakenRefreshTests {
         return try source.refreshed(TokenDemand(), loaded: loaded, refusing: .none)
     }
 
-    private var stores: [any SessionStoring] { [store, MemorySessionStore()] }
+    private var stores: [any SessionStoring] { [store, SessionStore.inMemory()] }
 
     @Test("after a sign-out the token is returned, and not stored")
     func signedOut() throws {

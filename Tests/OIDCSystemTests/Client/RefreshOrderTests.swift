@@ -12,7 +12,7 @@ struct RefreshOrderTests {
     private let scratch = ScratchDirectory()
 
     private func tokens() throws -> CountedTokens {
-        let tokens = CountedTokens(FileSessionStore(directory: scratch.path))
+        let tokens = CountedTokens(SessionStore(directory: scratch.path))
         try tokens.store.save(.example(), replacingDamaged: false)
         return tokens
     }
@@ -43,7 +43,7 @@ struct RefreshOrderTests {
         let tokens = try tokens()
         _ = tokens
         await #expect(processExitsWith: .success) { [path = scratch.path as String] in
-            let tokens = CountedTokens(FileSessionStore(directory: path))
+            let tokens = CountedTokens(SessionStore(directory: path))
             var limit = rlimit(rlim_cur: 10, rlim_max: 10)
             setrlimit(.init(RLIMIT_NOFILE.rawValue), &limit)
             let error = #expect(throws: OIDCError.self) {
@@ -140,7 +140,7 @@ struct RefreshOrderTests {
 
     @Test("without a session nothing is locked, created or requested")
     func nothing() throws {
-        let tokens = CountedTokens(FileSessionStore(directory: scratch["none"]))
+        let tokens = CountedTokens(SessionStore(directory: scratch["none"]))
         let error = tokens.failure(OIDCError(.failed, "asked"))
         #expect(error?.kind == .loginRequired)
         #expect(tokens.requests == 0 && scratch.names == [])
@@ -150,7 +150,7 @@ struct RefreshOrderTests {
     func unkept() throws {
         scratch.put("", "file")
         let key = SessionKey(provider: "https://op.example", clientID: "app", grant: .clientCredentials)
-        let tokens = CountedTokens(FileSessionStore(directory: scratch["file"] + "/below"), key: key)
+        let tokens = CountedTokens(SessionStore(directory: scratch["file"] + "/below"), key: key)
         let session = Session.example("machine", key: key)
         let tokensOfNobody = SessionTokens(
             store: tokens.store, key: key, now: { tokens.now }, wait: LockWait(limit: .zero)

@@ -12,7 +12,7 @@ struct SharedFailureTests {
     private let scratch = ScratchDirectory()
 
     private func tokens() throws -> CountedTokens {
-        let tokens = CountedTokens(FileSessionStore(directory: scratch.path))
+        let tokens = CountedTokens(SessionStore(directory: scratch.path))
         try tokens.store.save(.example(), replacingDamaged: false)
         return tokens
     }
@@ -161,13 +161,13 @@ struct SharedFailureTests {
 
     @Test("a shared failure does not replace a newer one")
     func replaced() throws {
-        let store = FileSessionStore(directory: scratch.path)
+        let store = SessionStore(directory: scratch.path)
         let failure = { (id: String) in
             SharedFailure(
                 error: OIDCError(.refused, id), time: Instant(secondsSinceEpoch: 1), id: id,
                 refreshTokenHash: nil)
         }
-        for store in [store, MemorySessionStore()] as [any SessionStoring] {
+        for store in [store, SessionStore.inMemory()] as [any SessionStoring] {
             store.leave(failure("new"), for: .example, replacing: nil)
             store.leave(failure("old"), for: .example, replacing: "old")
             #expect(store.failure(of: .example)?.id == "new")

@@ -39,7 +39,7 @@ struct RefusedSignInTests {
         "a session of the same issuer and client counts, whatever else it is for; so does an unreadable one")
     func stored() throws {
         let scratch = ScratchDirectory()
-        let store = FileSessionStore(directory: scratch.path)
+        let store = SessionStore(directory: scratch.path)
         let key = SessionKey.example
         #expect(!store.mayHaveSession(ofClientIn: key))
         try store.save(

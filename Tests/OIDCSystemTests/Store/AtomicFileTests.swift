@@ -20,7 +20,7 @@ struct AtomicFileTests {
         await #expect(processExitsWith: .success) { [path = path as String, mask = mask as UInt32] in
             givePrivilegesUp(path)
             umask(mode_t(mask))
-            let store = FileSessionStore(directory: path + "/a/oidc")
+            let store = SessionStore(directory: path + "/a/oidc")
             try store.withLock(.example, LockWait(limit: .zero)) { () throws(OIDCError) in
                 try store.save(.example(), replacingDamaged: false)
             }
@@ -38,14 +38,14 @@ struct AtomicFileTests {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String] in
             givePrivilegesUp(path)
-            let store = FileSessionStore(directory: path)
+            let store = SessionStore(directory: path)
             try store.save(.example(), replacingDamaged: false)
             chmod(path, 0o500)
             let stem = SessionKey.example.fileStem
             let expected = { (kind: String, name: String) in
                 OIDCError(
                     .failed, "the \(kind) \(path)/\(stem)\(name): Permission denied",
-                    hint: .advice(.useWritableDirectory), stage: .store)
+                    hint: .advice(.useWritableDirectory), stage: .store, code: .notWritable)
             }
             #expect(
                 failure { () throws(OIDCError) in try store.save(.example("at-2"), replacingDamaged: true) }
@@ -67,7 +67,7 @@ struct AtomicFileTests {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String] in
             givePrivilegesUp(path)
-            let store = FileSessionStore(directory: path)
+            let store = SessionStore(directory: path)
             try store.save(.example(), replacingDamaged: false)
             let file = store.location(of: .example)
             let temporary = path + "/\(SessionKey.example.fileStem).tmp"
@@ -93,7 +93,7 @@ struct AtomicFileTests {
         await #expect(processExitsWith: .success) {
             [path = path as String, permissions = permissions as mode_t] in
             givePrivilegesUp(path)
-            let store = FileSessionStore(directory: path)
+            let store = SessionStore(directory: path)
             try store.save(.example(), replacingDamaged: false)
             let file = store.location(of: .example)
             chmod(file, permissions)
@@ -118,7 +118,7 @@ struct AtomicFileTests {
     func fullDisk() async {
         let path = scratch.path
         await #expect(processExitsWith: .success) { [path = path as String] in
-            let store = FileSessionStore(directory: path)
+            let store = SessionStore(directory: path)
             try store.save(.example(), replacingDamaged: false)
             signal(SIGXFSZ, SIG_IGN)
             var limit = rlimit(rlim_cur: 10_000, rlim_max: 10_000)

@@ -157,8 +157,8 @@ struct CredentialHelperFailureTests {
             scratch, script: "#!/bin/sh\necho \"${OIDC_CLIENT_SECRET-none}\" >&2; exit 1\n")
         var environment = fake.environment
         environment["OIDC_CLIENT_SECRET"] = "hush"
-        let store = CredentialHelperStore(
-            name: FakeHelper.name, directory: scratch["oidc"], environment: environment)
+        let store = SessionStore(
+            helper: FakeHelper.name, directory: scratch["oidc"], environment: environment)
         #expect(
             failure { () throws(OIDCError) in try store.probe(.example) }?.message
                 == "docker-credential-fake store exited with 1: none")

@@ -49,9 +49,9 @@ struct FakeHelper {
         ["PATH": scratch["bin"] + ":/usr/bin:/bin", "KEYCHAIN": scratch["keychain"]]
     }
 
-    func store(milliseconds: Int64 = 30_000) -> CredentialHelperStore {
-        CredentialHelperStore(
-            name: FakeHelper.name, directory: scratch["oidc"], environment: environment,
+    func store(milliseconds: Int64 = 30_000) -> SessionStore {
+        SessionStore(
+            helper: FakeHelper.name, directory: scratch["oidc"], environment: environment,
             milliseconds: milliseconds)
     }
 

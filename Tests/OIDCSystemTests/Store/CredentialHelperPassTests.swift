@@ -21,9 +21,9 @@ struct CredentialHelperPassTests {
         ]
     }
 
-    private var store: CredentialHelperStore {
-        CredentialHelperStore(
-            name: "pass", directory: scratch["oidc"], environment: environment, milliseconds: 60_000)
+    private var store: SessionStore {
+        SessionStore(
+            helper: "pass", directory: scratch["oidc"], environment: environment, milliseconds: 60_000)
     }
 
     private func run(_ command: String...) throws {

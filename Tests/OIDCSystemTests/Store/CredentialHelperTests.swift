@@ -3,6 +3,7 @@ import OIDCCore
 import OIDCCrypto
 @testable import OIDCSessions
 @testable import Posix
+import TestSupport
 import Testing
 
 @Suite("sessions whose key a credential helper stores")
@@ -228,11 +229,51 @@ struct CredentialHelperTests {
     @Test("two state directories have two keys in one keychain")
     func twoDirectories() throws {
         let helper = FakeHelper(scratch)
-        let second = CredentialHelperStore(
-            name: FakeHelper.name, directory: scratch["two"], environment: helper.environment)
+        let second = SessionStore(
+            helper: FakeHelper.name, directory: scratch["two"], environment: helper.environment)
         try helper.store().save(.example("one"), replacingDamaged: false)
         try second.save(.example("two"), replacingDamaged: false)
         try helper.store().remove(.example)
         #expect(try second.load(.example) == .example("two"))
+    }
+
+    /// A helper that hangs, as if it prompted, until the file `answer` exists.
+    private static let prompting = FakeHelper.keeping.replacingOccurrences(
+        of: "case \"$1\" in",
+        with: """
+            touch "$keychain/prompt"
+            while [ ! -f "$keychain/answer" ]; do sleep 0.02; done
+            case "$1" in
+            """)
+
+    enum Prompt: CaseIterable { case signIn, refresh, leftover }
+
+    @Test("a prompt keeps no other writer of the file waiting", .waiting, arguments: Prompt.allCases)
+    func prompt(_ prompt: Prompt) async throws {
+        let helper = FakeHelper(scratch)
+        let (store, stem) = (helper.store(), stem)
+        mkdir(scratch["oidc"], 0o700)
+        if prompt != .signIn { try store.save(.example(), replacingDamaged: false) }
+        if prompt == .leftover {
+            try FileManager.default.moveItem(atPath: path, toPath: scratch["oidc/\(stem).tmp"])
+        }
+        helper.install(CredentialHelperTests.prompting)
+        let later = helper.store()
+        async let result = detached { () -> Bool in
+            switch prompt {
+            case .signIn, .refresh: (try? later.save(.example("at-2"), replacingDamaged: true)) != nil
+            case .leftover: (try? later.takeLeftovers(of: .example) { $0 != nil }) == [.example()]
+            }
+        }
+        let end = MonotonicTime.now().adding(seconds: 30)
+        while scratch.text("keychain/prompt") == nil, MonotonicTime.now() < end {
+            Poll.sleep(until: .now().adding(milliseconds: 5))
+        }
+        let directory = try #require(try PrivateDirectory.open(scratch["oidc"]))
+        #expect((try? FileLock.acquire("\(stem).tmp", in: directory, LockWait(limit: .seconds(2)))) != nil)
+        if prompt != .leftover { unlink(scratch["oidc/\(stem).tmp"]) }
+        scratch.put("", "keychain/answer")
+        #expect(await result)
+        if prompt != .leftover { #expect(try later.load(.example) == .example("at-2")) }
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @Suite("the temporary file of a killed writer")
 struct LeftoverTests {
     let scratch = ScratchDirectory()
-    var store: FileSessionStore { FileSessionStore(directory: scratch.path) }
+    var store: SessionStore { SessionStore(directory: scratch.path) }
     var stem: String { SessionKey.example.fileStem }
 
     /// The session as a refresh of `example` would have stored it.
@@ -51,7 +51,7 @@ struct LeftoverTests {
     enum Unlocked: CaseIterable {
         case probe, reserveSpace, refusedSave, unwantedReplacement
 
-        func run(_ store: FileSessionStore) throws {
+        func run(_ store: SessionStore) throws {
             switch self {
             case .probe: try store.probe(.example)
             case .reserveSpace: _ = try store.reserveSpace(for: .example)

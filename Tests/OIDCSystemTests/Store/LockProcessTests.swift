@@ -7,7 +7,7 @@ import Testing
 
 /// Does what a process does with a stale token: only the holder of the lock may send a request.
 private func refreshOnce(in directory: String, stale: String, took: useconds_t) throws -> String {
-    let store = FileSessionStore(directory: directory)
+    let store = SessionStore(directory: directory)
     let fresh = { (session: Session?) -> String? in
         session.map(\.tokens.access.token.revealed).flatMap { $0 == stale ? nil : $0 }
     }
@@ -31,7 +31,7 @@ struct LockProcessTests {
 
     @Test("of six processes one refreshes, and all have its token", arguments: [useconds_t(0), 300_000])
     func oneRefresh(took: useconds_t) async throws {
-        let store = FileSessionStore(directory: path)
+        let store = SessionStore(directory: path)
         try store.save(.example("stale"), replacingDamaged: false)
         let path = path
         await withTaskGroup(of: Void.self) { group in
@@ -53,10 +53,10 @@ struct LockProcessTests {
 
     @Test("a holder killed during its request leaves the old session, and the next process refreshes")
     func killedInRequest() async throws {
-        let store = FileSessionStore(directory: path)
+        let store = SessionStore(directory: path)
         try store.save(.example("stale"), replacingDamaged: false)
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
-            try FileSessionStore(directory: path).withLock(.example, LockWait(limit: .zero)) {
+            try SessionStore(directory: path).withLock(.example, LockWait(limit: .zero)) {
                 _ = kill(getpid(), SIGKILL)
             }
         }
@@ -66,12 +66,12 @@ struct LockProcessTests {
 
     @Test("a writer killed at any moment leaves the complete old session or the complete new one")
     func killedWriters() async throws {
-        let store = FileSessionStore(directory: path)
+        let store = SessionStore(directory: path)
         try store.save(.example("0"), replacingDamaged: false)
         for round in 1...8 {
             await #expect(processExitsWith: .signal(SIGKILL)) {
                 [path = path as String, round = round as Int] in
-                let store = FileSessionStore(directory: path)
+                let store = SessionStore(directory: path)
                 Thread.detachNewThread {
                     usleep(useconds_t(round * 2_900 % 20_000))
                     kill(getpid(), SIGKILL)
@@ -95,7 +95,7 @@ struct LockProcessTests {
 
     @Test("writers without a common lock do not corrupt the file")
     func unlockedWriters() async throws {
-        let store = FileSessionStore(directory: path)
+        let store = SessionStore(directory: path)
         let tokens = (0..<4).map { String(repeating: "\($0)", count: 1 + $0 * 60_000) }
         await withTaskGroup(of: Void.self) { group in
             for token in tokens {

@@ -7,7 +7,7 @@ import Testing
 @Suite("sessions in files")
 struct StoreFileTests {
     let scratch = ScratchDirectory()
-    var store: FileSessionStore { FileSessionStore(directory: scratch["oidc"]) }
+    var store: SessionStore { SessionStore(directory: scratch["oidc"]) }
     var file: String { store.location(of: .example) }
     var fileName: String { SessionKey.example.fileStem + ".json" }
 
@@ -255,7 +255,7 @@ struct StoreLockPurposeTests {
     @Test("a sign-in that waits for its user does not keep the session's tokens locked")
     func purposes() throws {
         let scratch = ScratchDirectory()
-        let store = FileSessionStore(directory: scratch["oidc"])
+        let store = SessionStore(directory: scratch["oidc"])
         try store.withLock(.example, for: .signIn, LockWait(limit: .zero)) { () throws(OIDCError) in
             try store.withLock(.example, LockWait(limit: .zero)) {}
             let second = failure { () throws(OIDCError) in

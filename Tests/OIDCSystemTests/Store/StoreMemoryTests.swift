@@ -7,7 +7,7 @@ import Testing
 struct StoreMemoryTests {
     @Test("sessions stay until they are removed, and their lock excludes other threads")
     func roundTrip() throws {
-        let store = MemorySessionStore()
+        let store = SessionStore.inMemory()
         try store.save(.example(), replacingDamaged: false)
         #expect(try store.load(.example) == .example())
         #expect(try store.load(.other) == nil)

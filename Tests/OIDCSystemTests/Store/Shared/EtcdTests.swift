@@ -1,4 +1,5 @@
 import OIDCCore
+@testable import OIDCSessions
 @testable import OIDCShared
 import Synchronization
 import TestSupport

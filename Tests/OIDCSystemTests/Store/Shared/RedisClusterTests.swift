@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
 @testable import OIDCShared
 import Synchronization
 import TestSupport

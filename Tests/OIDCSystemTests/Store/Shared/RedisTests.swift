@@ -1,6 +1,7 @@
 @testable import CurlHTTP
 import Foundation
 import OIDCCore
+@testable import OIDCSessions
 @testable import OIDCShared
 @testable import Posix
 import Synchronization

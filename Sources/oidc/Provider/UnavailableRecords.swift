@@ -2,15 +2,22 @@ import OIDCCore
 import OIDCSessions
 import Posix
 
-/// The store if no state directory is available: finds nothing, and fails to save.
-struct UnavailableStore: SessionStoring {
+extension SessionStore {
+    /// Creates the store if no state directory is available: finds nothing, and fails to save.
+    static func unavailable(_ environment: Variables) -> SessionStore {
+        SessionStore(UnavailableRecords(environment))
+    }
+}
+
+/// The records if no state directory is available.
+struct UnavailableRecords: RecordPlace {
     let description = "nowhere"
 
     let failure: OIDCError
 
     init(_ environment: Variables) {
         failure = OIDCError(
-            .failed, "no state directory is available: \(UnavailableStore.reason(environment))",
+            .failed, "no state directory is available: \(UnavailableRecords.reason(environment))",
             hint: "set OIDC_STATE_DIR to a directory of your own, or OIDC_STORE=none", stage: .store)
     }
 
@@ -30,21 +37,24 @@ struct UnavailableStore: SessionStoring {
             : "\(relative.joined(separator: " and ")) are not absolute paths"
     }
 
-    func location(of key: SessionKey) -> String { description }
-    func load(_ key: SessionKey) throws(OIDCError) -> Session? { nil }
-    func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) { throw failure }
-    func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+    var unavailability: OIDCError? { failure }
+    func location(of stem: String) -> String { description }
+    func read(_ name: RecordName) throws(OIDCError) -> Record? { nil }
+
+    func write(
+        _ bytes: [UInt8], to name: RecordName, replacing current: Record?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool {
         throw failure
     }
-    func remove(_ key: SessionKey) throws(OIDCError) {}
-    func all() throws(OIDCError) -> [StoredSession] { [] }
-    func remove(_ stored: StoredSession) throws(OIDCError) {}
+
+    func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool { true }
+    func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] { [] }
 
     func withLock<Value>(
-        _ key: SessionKey, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+        _ name: RecordName, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
         try body()
     }
 
-    func probe(_ key: SessionKey) throws(OIDCError) { throw failure }
+    func checkSpace(for name: RecordName) throws(OIDCError) { throw failure }
 }

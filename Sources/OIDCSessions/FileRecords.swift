@@ -1,0 +1,106 @@
+package import OIDCCore
+package import Posix
+
+/// Records in files: `<name>.json` or `<name>.sealed`, its lock and temporary file beside it, and `<name>.failure`, so
+/// the session's file stays unchanged.
+package struct FileRecords: RecordPlace {
+    private let directory: SessionDirectory
+
+    /// Creates the records; the directory is created when it is first needed.
+    package init(directory path: String, ending: String) {
+        directory = SessionDirectory(path: path, ending: ending)
+    }
+
+    package var description: String { directory.path }
+
+    package func location(of stem: String) -> String { directory.location(stem) }
+
+    package func error(_ fault: StoreFault, in stem: String) -> OIDCError {
+        let path = directory.location(stem)
+        let word = ShellWord.quoted(path)
+        return fault.error(
+            about: "the session file \(DisplayText.clean(path))",
+            hint: .text("move it away: mv \(word) \(word).old"))
+    }
+
+    package func read(_ name: RecordName) throws(OIDCError) -> Record? {
+        let bytes = name.kind == .session ? try directory.read(name.stem) : try failure(name.stem)
+        return bytes.map { Record(bytes: $0) }
+    }
+
+    package func write(
+        _ bytes: [UInt8], to name: RecordName, replacing current: Record?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool {
+        guard name.kind == .session else { return try writeFailure(bytes, name.stem, replacing: current) }
+        return try directory.replace(name.stem) { existing in
+            guard existing == current?.bytes else { return nil }
+            if current?.isDamaged == true { directory.setAside(name.stem) }
+            return bytes
+        }
+    }
+
+    package func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool {
+        guard name.kind == .session else {
+            try? PrivateDirectory.open(directory.path)?.file.remove(name.stem + FileRecords.failureEnding)
+            return true
+        }
+        return try directory.remove(name.stem) { existing in
+            guard let current else { return .removed }
+            guard existing == current.bytes else { return .refused }
+            return current.isDamaged ? .setAside : .removed
+        }
+    }
+
+    package func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] {
+        try directory.names(kind == .session ? nil : FileRecords.failureEnding).map { RecordName(kind, $0) }
+    }
+
+    package func withLock<Value>(
+        _ name: RecordName, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try directory.withLock(name.stem, for: purpose, wait, body)
+    }
+
+    package func reserve(
+        _ name: RecordName, byteCount: Int, survivesPowerFailure: Bool
+    ) throws(OIDCError) -> AnyObject? {
+        try directory.reserve(name.stem, byteCount: byteCount, survivesPowerFailure: survivesPowerFailure)
+    }
+
+    package func adoptLeftover(
+        _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record) -> Bool
+    ) {
+        directory.adoptLeftover(name.stem) { isSuccessor(Record(bytes: $0), Record(bytes: $1)) }
+    }
+
+    package func takeLeftovers(
+        of stem: String?, if isMeant: (Record) -> Bool
+    ) throws(OIDCError) -> [(stem: String, record: Record)] {
+        try directory.takeLeftovers(of: stem) { isMeant(Record(bytes: $1)) }
+            .map { ($0.name, Record(bytes: $0.content)) }
+    }
+
+    private static let failureEnding = ".failure"
+
+    private func failure(_ stem: String) throws(OIDCError) -> [UInt8]? {
+        guard let directory = try PrivateDirectory.open(directory.path) else { return nil }
+        do { return try AtomicFile.read(stem + FileRecords.failureEnding, in: directory) } catch {
+            throw error.storeError(
+                FilePath.join(self.directory.path, stem + FileRecords.failureEnding), noun: "file")
+        }
+    }
+
+    /// Writes a failure, which need not survive a power failure. An unreadable file is replaced.
+    private func writeFailure(
+        _ bytes: [UInt8], _ stem: String, replacing current: Record?
+    ) throws(OIDCError) -> Bool {
+        guard let directory = try PrivateDirectory.open(directory.path) else { return true }
+        let file = stem + FileRecords.failureEnding
+        return try AtomicFile.write(
+            to: file, temporary: file + ".tmp", in: directory, survivesPowerFailure: false
+        ) { () throws(OIDCError) in
+            if current == .unreadable { return bytes }
+            return (try? AtomicFile.read(file, in: directory)) ?? nil == current?.bytes ? bytes : nil
+        }
+    }
+}

@@ -1,0 +1,48 @@
+package import OIDCCore
+import Posix
+
+/// What is wrong with a session's record.
+package enum StoreFault: Error, Hashable, Sendable {
+    case otherKey
+    case newerVersion(found: Int64, known: Int64)
+    case damaged(String)
+    /// The record could not be opened, and its content may be in order: the keychain is locked, for example.
+    case notOpened(OIDCError)
+
+    package init(_ damage: Session.Damage, version: Int64 = Session.formatVersion) {
+        switch damage {
+        case .notJSON(let reason): self = .damaged("it is not valid JSON: \(reason)")
+        case .newerVersion(let found): self = .newerVersion(found: found, known: version)
+        case .member(let name): self = .damaged("its member \(name) is missing or wrong")
+        }
+    }
+
+    /// Returns the fault of a record that has no key, or another session's.
+    static func ofUnmatched(_ bytes: [UInt8]) -> StoreFault {
+        let key = (try? JSONValue(parsing: bytes))?["key"]?.string
+        return key == nil ? StoreFault(.member("key")) : .otherKey
+    }
+
+    /// Whether the content is useless to everybody, so a sign-in may replace it.
+    package var isDamage: Bool {
+        if case .damaged = self { return true }
+        return false
+    }
+
+    /// Returns the fault as an error. `hint` is the advice for a record of another session.
+    package func error(about subject: String, hint: Hint?) -> OIDCError {
+        switch self {
+        case .otherKey:
+            return .store(
+                "\(subject) contains another session's key; it is neither used nor overwritten", hint: hint)
+        case .newerVersion(let found, let known):
+            return .store(
+                "\(subject) was written by a newer oidc: expected version \(known) at most, found \(found)",
+                hint: .advice(.useNewerVersion))
+        case .damaged(let reason):
+            return .damagedFile("\(subject) is damaged: \(reason)")
+        case .notOpened(let error):
+            return error
+        }
+    }
+}

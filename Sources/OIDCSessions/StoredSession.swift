@@ -1,0 +1,27 @@
+public import OIDCCore
+
+/// One entry of a store.
+public struct StoredSession: Sendable {
+    /// The name in the store, without a file name extension.
+    public let name: String
+    /// The path or name of the entry.
+    public let location: String
+    /// The session, or the error of a damaged entry.
+    public let content: Result<Session, OIDCError>
+
+    /// Creates an entry.
+    public init(name: String, location: String, content: Result<Session, OIDCError>) {
+        self.name = name
+        self.location = location
+        self.content = content
+    }
+
+    /// Whether the entry is damaged.
+    var isDamaged: Bool {
+        if case .failure(let error) = content { return error.code == .damagedSession }
+        return false
+    }
+
+    /// The session; nil if the entry is damaged.
+    public var session: Session? { try? content.get() }
+}
