@@ -47,6 +47,9 @@ final class ProxyExchange {
     /// Whether the caller waits for `100 Continue` before it sends the body. The expectation ends here; the
     /// server gets none (RFC 9110 §10.1.1).
     private var owesContinue: Bool
+    /// Whether libcurl does not notice where the answer ends. Of an HTTP/2 stream, it sees the end only once it
+    /// has sent the whole body, and after an error it sends no more.
+    private var endsUnseen = false
     var closes: Bool
     var began = MonotonicTime.now()
     var entry: ProxyLogEntry
@@ -95,23 +98,39 @@ final class ProxyExchange {
     /// Whether more of the request's body can be sent now.
     var awaitsBody: Bool { transfer?.isSendingPaused ?? false }
 
-    /// Whether the server has sent its whole answer, and takes the rest of the request's body slowly or not at all.
-    var isAnsweredEarly: Bool {
-        guard case .answering = phase, let transfer else { return false }
-        return transfer.isOnlySending && !transfer.isReceivingPaused
+    /// Whether a part of the body has not been sent on an HTTP/2 stream.
+    private var hasUnsentStream: Bool {
+        guard let transfer, transfer.isHTTP2 else { return false }
+        return !body.isWhole || !transfer.hasSentAll
     }
 
-    /// Milliseconds for which the server may take nothing of a body that it has already answered. With HTTP/2,
-    /// libcurl then reads no more, so it never learns that the server would take more.
-    private var patience: Int64 {
-        min(server.configuration.timeout, transfer?.isHTTP2 == true ? 200 : 10_000)
+    /// Whether the server has sent its whole answer, as far as can be known, and takes no more of the body.
+    var isAnsweredEarly: Bool { patience != nil }
+
+    /// Milliseconds without activity after which an early answer ends the request; nil if it is not whole.
+    private var patience: Int64? {
+        guard case .answering(let framing) = phase, let transfer, !transfer.isReceivingPaused else {
+            return nil
+        }
+        let limit = server.configuration.timeout
+        guard transfer.isHTTP2 else { return transfer.isOnlySending ? min(limit, 10_000) : nil }
+        // libcurl reads no more once it has the whole answer, so it does not learn that the server would take more.
+        switch framing {
+        case .none, .length(missing: 0):
+            if endsUnseen { return 0 }
+            return awaitsBody && !transfer.isOnlySending ? nil : min(limit, 200)
+        case .length: return nil
+        case .chunked, .untilClose:
+            if endsUnseen { return min(limit, 2_000) }
+            return transfer.isOnlySending ? min(limit, 200) : nil
+        }
     }
 
     /// The time limit for the server, or for the caller that sends a body; nil while the token is awaited or
     /// an answer arrives, however slowly.
     var deadline: MonotonicTime? {
+        if let patience { return lastActivity.adding(milliseconds: patience) }
         switch phase {
-        case .answering where isAnsweredEarly: return lastActivity.adding(milliseconds: patience)
         case .sending, .discarding:
             let last = awaitsBody ? max(lastActivity, connection.lastActivity) : lastActivity
             return last.adding(milliseconds: server.configuration.timeout)
@@ -207,7 +226,8 @@ extension ProxyExchange {
         guard !connection.isEnded else { return cancel() }
         switch phase {
         case .discarding(let next, _): again(next, now: now)
-        case .answering(let framing): finish(framing, isComplete: code == .ok)
+        case .answering(let framing):
+            finish(framing, isComplete: ended.isAnsweredWhole(after: code))
         case .sending where mayRepeat && problem == nil && body.canRepeat && ended.isRepeatable(after: code):
             mayRepeat = false
             send()
@@ -351,7 +371,8 @@ extension ProxyExchange {
         }
         if let next = nextAttempt(state) {
             phase = .discarding(next, bytes: 0)
-            return true
+            // The end of this answer may not be noticed.
+            return !hasUnsentStream
         }
         if head.status != 401 {
             state.accept(grant?.token, at: admission.target)
@@ -414,10 +435,11 @@ extension ProxyExchange {
             return false
         }
         let hasNoBody = isHead || head.status == 204 || head.status == 304
+        endsUnseen = head.status >= 300 && hasUnsentStream
         let framing: Framing =
             if hasNoBody { .none } else if let length {
                 .length(missing: length)
-            } else if request.minorVersion == 1 { .chunked } else { .untilClose }
+            } else if request.minorVersion == 1, !endsUnseen { .chunked } else { .untilClose }
         if case .untilClose = framing { closes = true }
         if !body.isWhole {
             // libcurl stops sending the body after such an answer.

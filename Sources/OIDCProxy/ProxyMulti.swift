@@ -7,8 +7,7 @@ import Posix
 final class ProxyMulti {
     let library: UnsafePointer<oidc_curl_library>
     private let multi: OpaquePointer
-    /// libcurl's sockets, with the events that it waits for.
-    private(set) var sockets: [Int32: Poll.Direction] = [:]
+    private var sockets: [Int32: SocketWait] = [:]
     /// The time at which libcurl must be called even without an event.
     private(set) var timer: MonotonicTime?
     private var transfers: [OpaquePointer: ProxyTransfer] = [:]
@@ -70,13 +69,26 @@ final class ProxyMulti {
         _ = library.pointee.multi_remove_handle(multi, transfer.easy)
     }
 
+    /// The sockets, with the events that are awaited now.
+    func interests(now: MonotonicTime) -> [(socket: Int32, direction: Poll.Direction)] {
+        sockets.map { ($0.key, $0.value.direction(now: now)) }
+    }
+
+    /// The time of the next call without an event; nil if there is none.
+    var nextMoment: MonotonicTime? {
+        (sockets.values.compactMap(\.restEnd) + [timer].compactMap { $0 }).min()
+    }
+
     /// Lets libcurl handle a socket that is ready.
     func act(on socket: Int32, _ ready: Poll.Direction) {
-        guard sockets[socket] != nil else { return }
+        guard let wait = sockets[socket] else { return }
+        let calls = transfers[wait.easy]?.calls
         var events: Int32 = 0
         if ready.contains(.reading) { events |= Int32(OIDC_CURL_CSELECT_IN) }
         if ready.contains(.writing) { events |= Int32(OIDC_CURL_CSELECT_OUT) }
         act(on: socket, events: events)
+        let isVain = ready == .writing && calls != nil && transfers[wait.easy]?.calls == calls
+        sockets[socket]?.note(isVain: isVain, now: .now())
     }
 
     /// Calls libcurl if its timer has expired.
@@ -117,7 +129,7 @@ final class ProxyMulti {
         var direction: Poll.Direction = []
         if what & Int32(OIDC_CURL_POLL_IN) != 0 { direction.insert(.reading) }
         if what & Int32(OIDC_CURL_POLL_OUT) != 0 { direction.insert(.writing) }
-        multi.sockets[descriptor] = direction
+        multi.sockets[descriptor] = SocketWait(easy: easy, libcurls: direction)
         multi.idle.remove(descriptor)
         return 0
     }

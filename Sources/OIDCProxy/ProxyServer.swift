@@ -343,7 +343,7 @@ extension ProxyServer {
     var nextMoment: MonotonicTime? {
         if hasUnsentOutput { return .now() }
         var moments = connections.compactMap { deadline(of: $0) } + sessions.map(\.nextMoment)
-        if let timer = requests?.timer { moments.append(timer) }
+        if let moment = requests?.nextMoment { moments.append(moment) }
         if let acceptsAgain { moments.append(acceptsAgain) }
         if let looksAtHalfClosed { moments.append(looksAtHalfClosed) }
         if let limit = configuration.idleTimeout { moments.append(lastUse.adding(milliseconds: limit)) }
@@ -377,8 +377,8 @@ extension ProxyServer {
     private func turn(also others: [Int32]) -> Event? {
         let clients = connections.filter { !$0.interest.isEmpty }
         var interests = clients.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
-        let sockets = Array(requests?.sockets ?? [:])
-        interests += sockets.map { Poll.Interest($0.key, $0.value) }
+        let sockets = requests?.interests(now: .now()) ?? []
+        interests += sockets.map { Poll.Interest($0.socket, $0.direction) }
         interests += ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
         if acceptsAgain == nil { interests.append(Poll.Interest(listener.descriptor.rawValue, .reading)) }
@@ -390,7 +390,7 @@ extension ProxyServer {
         }
         for (socket, interest) in zip(sockets, interests.dropFirst(clients.count))
         where !interest.ready.isEmpty {
-            requests?.act(on: socket.key, interest.ready)
+            requests?.act(on: socket.socket, interest.ready)
         }
         let rest = interests.dropFirst(clients.count + sockets.count)
         if rest.first?.ready.isEmpty == false { _ = try? wake.reading.read(limit: 256) }

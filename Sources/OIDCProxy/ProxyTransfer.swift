@@ -48,8 +48,10 @@ final class ProxyTransfer {
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
     /// The CURLPAUSE_… bits.
     private var pauses: Int32 = 0
-    /// Whether libcurl waits only until it can send more of the body, as it has the whole answer.
+    /// Whether libcurl has the whole answer, and waits only until it can send more of the body.
     var isOnlySending = false
+    /// The number of times that libcurl has taken or given something.
+    private(set) var calls = 0
     private(set) var isSent = false
     private(set) var hasAnswerBytes = false
     /// The number of bytes of the body that libcurl has.
@@ -179,6 +181,12 @@ final class ProxyTransfer {
         _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 1)
     }
 
+    /// Whether libcurl has sent all that it was given of the body. With HTTP/1.1 it also counts the chunks' sizes.
+    var hasSentAll: Bool {
+        var sent: Int64 = 0
+        return oidc_curl_get_offset(easy, Int32(OIDC_CURLINFO_SIZE_UPLOAD_T), &sent) == 0 && sent == bodyBytes
+    }
+
     var isHTTP2: Bool {
         var version = 0
         return oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_HTTP_VERSION), &version) == 0
@@ -200,6 +208,12 @@ final class ProxyTransfer {
         isRepeatable && !hasAnswerBytes && (code == .http2 || code == .bodyNotRewound)
     }
 
+    /// Returns whether the answer is whole: also if the server ended the stream without an error after it, so that
+    /// libcurl could not send the rest of the body (RFC 9113 §8.1). libcurl has words for every other end of a stream.
+    func isAnsweredWhole(after code: CurlCode) -> Bool {
+        code == .ok || code == .http2Stream && errorText.pointee == 0
+    }
+
     /// Returns the error of a transfer that has ended.
     func failure(_ configuration: CurlConfiguration) -> OIDCError {
         CurlFailure(
@@ -213,6 +227,7 @@ final class ProxyTransfer {
 
     private static let onHeader: oidc_curl_data_function = { bytes, size, count, context in
         guard let transfer = find(context), let owner = transfer.owner else { return 0 }
+        transfer.calls += 1
         transfer.hasAnswerBytes = true
         guard owner.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) else {
             transfer.forbidReuse()
@@ -224,6 +239,7 @@ final class ProxyTransfer {
     private static let onBody: oidc_curl_data_function = { bytes, size, count, context in
         guard let transfer = find(context), let owner = transfer.owner else { return 0 }
         guard size * count > 0 else { return 0 }
+        transfer.calls += 1
         switch owner.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
         case .taken: return size * count
         case .refuse:
@@ -239,6 +255,7 @@ final class ProxyTransfer {
         guard let transfer = find(context), let owner = transfer.owner else {
             return Int(OIDC_CURL_READFUNC_ABORT)
         }
+        transfer.calls += 1
         switch owner.provideBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
         case .bytes(let count):
             transfer.bodyBytes += count

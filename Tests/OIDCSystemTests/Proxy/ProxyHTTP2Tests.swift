@@ -214,6 +214,102 @@ struct ProxyHTTP2Tests {
         #expect(try world.exchange("POST", "y", ["Content-Length: 2"], body: "{}").contains("hello"))
     }
 
+    @Test(
+        "an error that is answered before the whole body was sent ends, although libcurl does not see its end",
+        arguments: [
+            ("413", []), ("413", [("content-length", "0")]), ("304", []), ("304", [("content-length", "5")]),
+            ("401", []),
+        ] as [(String, [(String, String)])])
+    func earlyError(status: String, fields: [(String, String)]) throws {
+        let server = try HTTP2Server([[.stall, .fields([(":status", status)] + fields, ends: true)]])
+        let world = try world(server)
+        // The second fits into what libcurl takes before it sends it.
+        for (number, size) in [300_000, 100_000].enumerated() {
+            let text = String(repeating: "a", count: size)
+            let reply =
+                number == 0
+                ? try world.exchange("POST", "x", ["Content-Length: \(size)"], body: text)
+                : try world.exchange(
+                    "POST", "x", ["Transfer-Encoding: chunked"],
+                    body: "\(String(size, radix: 16))\r\n\(text)\r\n0\r\n\r\n")
+            #expect(RawConnection.status(reply) == Int(status), "\(reply)")
+            #expect(body(reply).isEmpty && reply.contains("Connection: close\r\n"), "\(reply)")
+        }
+        #expect(server.wait(for: "end", times: 2), "\(server.events)")
+    }
+
+    @Test("a token that is refused before the whole body was sent is replaced, and the request sent again")
+    func earlyRefusal() throws {
+        let server = try HTTP2Server([
+            [.stall, .fields([(":status", "401")], ends: true)],
+            [.request, ok, .data("in", ends: true)],
+        ])
+        let world = try world(server)
+        let caller = try world.connect()
+        caller.send(world.head("POST", "x", "Content-Length: 10"))
+        caller.send("01234")
+        #expect(server.wait(for: "end"), "\(server.events)")
+        caller.send("56789")
+        #expect(caller.received(until: "in\r\n").contains("in\r\n"))
+        #expect(server.events.contains("body 10"))
+    }
+
+    @Test("an error with a body that is answered early is passed on whole")
+    func earlyErrorBody() throws {
+        let server = try HTTP2Server([
+            [.stall, .fields([(":status", "413")]), .data("too", times: 2, ends: true)],
+            [.stall, .fields([(":status", "413"), ("content-length", "6")]), .data("large!", ends: true)],
+        ])
+        let world = try world(server)
+        let text = String(repeating: "a", count: 300_000)
+        for expected in ["tootoo", "large!"] {
+            let reply = try world.exchange("POST", "x", ["Content-Length: \(text.utf8.count)"], body: text)
+            #expect(body(reply) == expected, "\(reply)")
+        }
+    }
+
+    @Test(
+        "a whole answer after which the server ends the stream without an error is whole (RFC 9113 §8.1)",
+        arguments: ["200", "413"])
+    func endedWithoutError(status: String) throws {
+        func server(_ code: Int) throws -> HTTP2Server {
+            try HTTP2Server([
+                [.stall, .fields([(":status", status)]), .data("early", ends: true), .reset(code)]
+            ])
+        }
+        let text = String(repeating: "a", count: 300_000)
+        let fields = ["Content-Length: \(text.utf8.count)"]
+        let (good, broken) = (try server(0), try server(1))
+        let reply = try world(good).exchange("POST", "x", fields, body: text)
+        #expect(body(reply).hasSuffix(status == "200" ? "5\r\nearly\r\n0\r\n\r\n" : "early"), "\(reply)")
+        #expect(!body(try world(broken).exchange("POST", "x", fields, body: text)).hasSuffix("0\r\n\r\n"))
+    }
+
+    @Test("an answer without a body, to a body that is not taken, ends soon")
+    func answeredWithoutBody() throws {
+        let server = try HTTP2Server([
+            [.stall, .fields([(":status", "200"), ("content-length", "0")], ends: true)]
+        ])
+        let world = try world(server)
+        let text = String(repeating: "a", count: 300_000)
+        let reply = try world.exchange("POST", "x", ["Content-Length: \(text.utf8.count)"], body: text)
+        #expect(reply.contains("Content-Length: 0\r\n") && body(reply).isEmpty, "\(reply)")
+        #expect(server.wait(for: "end"), "\(server.events)")
+    }
+
+    @Test("a server that takes no body and does not answer costs no time of the processor until it does")
+    func closedWindow() throws {
+        let server = try HTTP2Server([[.stall, .request, ok, .data("done", ends: true)]])
+        let world = try world(server) {
+            $0.timeout = 2_000
+            $0.idleTimeout = 100
+        }
+        let body = String(repeating: "a", count: 300_000)
+        let reply = try world.exchange("POST", "x", ["Content-Length: \(body.utf8.count)"], body: body)
+        #expect(RawConnection.status(reply) == 504, "\(reply)")
+        #expect(world.finish() == .idle && world.processorTime() < .milliseconds(500))
+    }
+
     @Test("an answer that does not say where it ends, to a body that is not taken, ends with the time limit")
     func answeredWithoutEnd() throws {
         let server = try HTTP2Server([[ok, .data("early"), .stall]])

@@ -86,12 +86,15 @@ final class ProxyWorld: Sendable {
     private let stop: FileDescriptor
     private let thread: Mutex<BackgroundThread?>
     private let event: @Sendable () -> ProxyServer.Event?
+    /// The time that the processor has spent on the proxy, after its end.
+    let processorTime: @Sendable () -> Duration
 
     private struct Handover: @unchecked Sendable { let server: ProxyServer }
 
     private final class Records: Sendable {
         let entries = Mutex<[ProxyLogEntry]>([])
         let event = Mutex<ProxyServer.Event?>(nil)
+        let processorTime = Mutex(Duration.zero)
     }
 
     init(
@@ -114,12 +117,17 @@ final class ProxyWorld: Sendable {
         prefixes = urls.indices.map { WebURL(server.url(of: $0))!.path }
         entries = { records.entries.withLock { $0 } }
         event = { records.event.withLock { $0 } }
+        processorTime = { records.processorTime.withLock { $0 } }
         let (reading, writing) = try FileDescriptor.pipe()
         stop = writing
         let handover = Handover(server: server)
         thread = Mutex(
             try BackgroundThread {
                 let event = handover.server.run(also: [reading.rawValue])
+                var time = timespec()
+                clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+                let spent = Duration.seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+                records.processorTime.withLock { $0 = spent }
                 records.event.withLock { $0 = event }
                 reading.close()
             })
