@@ -47,11 +47,9 @@ extension SignInFlow {
     }
 
     /// Returns whether an error answer only asks for the same request through the endpoint for pushed
-    /// requests, which the provider has: "Pushed Authorization Request must be used" (oidc-provider 9), "…
-    /// is only allowed" (Keycloak 26, 2026-11).
+    /// requests, which the provider has.
     package func isRefusedUnpushed(_ error: OIDCError) -> Bool {
-        error.oauthError == "invalid_request" && !isPushed && pushing != .off
+        error.code == .needsPAR && !isPushed && pushing != .off
             && metadata[.pushedAuthorizationRequest] != nil
-            && ASCII.lowercased(error.message).includes("pushed authorization request")
     }
 }

@@ -137,8 +137,10 @@ extension PendingAuthorization {
         if isIssuerMissing { message += "; the answer lacks iss, which the provider promises" }
         let error = OIDCError(
             answer.isTemporary && !isWithCode ? .unreachable : .refused, message,
-            hint: answer.promptHint(sent: prompt) ?? answer.pushHint ?? hint(answer.code),
-            stage: .authorization, oauthError: answer.code.isEmpty ? nil : answer.code)
+            hint: answer.promptHint(sent: prompt)
+                ?? (answer.mustBePushed ? .set(.pushedAuthorization, to: "require") : hint(answer.code)),
+            stage: .authorization, oauthError: answer.code.isEmpty ? nil : answer.code,
+            code: answer.code == "invalid_request" && answer.mustBePushed ? .needsPAR : nil)
         return answer.refusesResource ? error.aboutResource : error
     }
 

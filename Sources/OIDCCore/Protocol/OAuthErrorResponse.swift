@@ -114,11 +114,10 @@ extension OAuthErrorResponse {
         ["AADSTS9010010", "AADSTS901002"].contains { description?.includes($0) == true }
     }
 
-    /// The hint if the request must be pushed (RFC 9126). Keycloak 26.7: "Pushed Authorization Request is only
+    /// Whether the request must be pushed (RFC 9126). Keycloak 26.7: "Pushed Authorization Request is only
     /// allowed."; oidc-provider 9.13: "Pushed Authorization Request must be used".
-    var pushHint: Hint? {
+    var mustBePushed: Bool {
         ASCII.lowercased(description ?? "").includes("pushed authorization request")
-            ? .set(.pushedAuthorization, to: "require") : nil
     }
 
     /// Whether the error is temporary. Providers send these codes with 400 too, the usual status of an error

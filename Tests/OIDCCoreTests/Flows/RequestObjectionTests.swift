@@ -96,9 +96,13 @@ struct RequestObjectionTests {
     func mustBePushed(words: String, isRecognized: Bool) throws {
         let provider = try InMemoryProvider { _ in }
         var flow = try provider.login()
-        let error = OIDCError(
-            .refused, "authorize: the provider answered invalid_request (\"\(words)\")",
-            stage: .authorization, oauthError: "invalid_request")
+        let pending = try flow.start(redirectURI: "http://127.0.0.1:1/callback").pending
+        let answer = [
+            FormEncoding.Pair("error", "invalid_request"), FormEncoding.Pair("error_description", words),
+            FormEncoding.Pair("state", pending.state.revealed),
+            FormEncoding.Pair("iss", InMemoryProvider.issuer),
+        ]
+        let error = try #require(Fixture.error { _ = try pending.accept(answer) })
         #expect(!flow.isRefusedUnpushed(error) || flow.metadata[.pushedAuthorizationRequest] != nil)
         flow = SignInFlow(
             environment: flow.environment, metadata: flow.metadata, tokenEndpoint: flow.tokenEndpoint,
