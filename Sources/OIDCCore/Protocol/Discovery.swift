@@ -160,7 +160,7 @@ package struct MetadataSearch {
             }
             if MetadataSearch.rank(error) > MetadataSearch.rank(failure) {
                 failure = error
-                if error.hint == nil { failure?.hint = hint }
+                failure?.hint = error.hint ?? hint
             }
             return nil
         }

@@ -18,9 +18,9 @@ extension ProtectedRequest {
                     let session = attempt.delivery.session
                     if let stepUp = StepUp(challenges) {
                         error.hint = stepUpHint(stepUp)
-                    } else if !session.requestedResources.isEmpty, error.hint == nil {
+                    } else if !session.requestedResources.isEmpty {
                         // oidc-provider 9.13 refuses such a token there (2026-11).
-                        error.hint = .advice(.signInWithoutResource)
+                        error.hint = error.hint ?? .advice(.signInWithoutResource)
                     }
                     throw error
                 }
