@@ -29,6 +29,38 @@ extension Hint {
     }
 }
 
+/// Words that depend on what the command line is about.
+extension Hint {
+    /// Returns `line` in place of a hint only to sign in.
+    fileprivate func signingInAgain(by line: String) -> Hint {
+        switch self {
+        case .signIn, .advice(.signInAndAllow), .advice(.signInForNewCode): .text(line)
+        case .advice(.allowMoreTime) where line.hasPrefix("oidc login"): .text("\(line) --timeout 900")
+        default: self
+        }
+    }
+
+    /// Returns the words of `line` in place of a hint to use another issuer.
+    func usingIssuer(by line: (_ issuer: String) -> String) -> Hint {
+        if case .useIssuer(let issuer) = self { .text(line(issuer)) } else { self }
+    }
+
+    /// Returns the hint about a stored session that the command line is not about: `profile` is the option that names
+    /// its profile, if it has one, and `file` is its file, if it is in one.
+    func aboutOther(profile: String?, file: String?) -> Hint? {
+        let move = file.map { "move it away: mv \(ShellWord.quoted($0)) \(ShellWord.quoted($0 + ".old"))" }
+        let forget = profile.map { ", or forget the session: oidc logout\($0) --local" }
+        switch self {
+        case .signIn: return (profile.map { "oidc login\($0)" } ?? move).map { .text($0) }
+        case .advice(.useNewerVersion):
+            return .text("install the newer version of oidc" + (forget ?? move.map { ", or \($0)" } ?? ""))
+        case .advice(.giveStoreKey):
+            return .text("name the key that it was sealed with in store_key_file" + (forget ?? ""))
+        default: return self
+        }
+    }
+}
+
 extension OIDCError {
     /// Returns the error with the URL to register, and the provider's console page for clients, in its hint, if
     /// that is to check the registration. The URL has no port if the port does not matter.
@@ -197,12 +229,7 @@ extension OIDCError {
     /// Returns the error with `line` as its hint, if the hint is only to sign in.
     func signingInAgain(by line: String) -> OIDCError {
         var error = self
-        switch hint {
-        case .signIn, .advice(.signInAndAllow), .advice(.signInForNewCode): error.hint = .text(line)
-        case .advice(.allowMoreTime) where line.hasPrefix("oidc login"):
-            error.hint = .text("\(line) --timeout 900")
-        default: break
-        }
+        error.hint = hint?.signingInAgain(by: line)
         return error
     }
 

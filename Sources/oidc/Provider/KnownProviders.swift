@@ -142,24 +142,10 @@ struct KnownProviders {
             return store.location(of: key) == location
         }
         guard owner?.settings.profile != current.settings.profile || owner == nil else { return failure }
-        let profile = owner?.settings.profile.map { " -p \(ShellWord.quoted($0))" }
-        let move = "move it away: mv \(ShellWord.quoted(location)) \(ShellWord.quoted(location + ".old"))"
-        let isFile = location.hasPrefix("/")
         var failure = failure
-        switch failure.hint {
-        case .signIn:
-            failure.hint = profile.map { "oidc login\($0)" } ?? (isFile ? .text(move) : nil)
-        case .advice(.useNewerVersion):
-            failure.hint = .text(
-                "install the newer version of oidc"
-                    + (profile.map { ", or forget the session: oidc logout\($0) --local" }
-                        ?? (isFile ? ", or \(move)" : "")))
-        case .advice(.giveStoreKey):
-            failure.hint = .text(
-                "name the key that it was sealed with in store_key_file"
-                    + (profile.map { ", or forget the session: oidc logout\($0) --local" } ?? ""))
-        default: break
-        }
+        failure.hint = failure.hint?.aboutOther(
+            profile: owner?.settings.profile.map { " -p \(ShellWord.quoted($0))" },
+            file: location.hasPrefix("/") ? location : nil)
         return failure
     }
 

@@ -75,13 +75,10 @@ extension ResourceOperand {
             environment: environment, allowsInsecureHTTP: settings.provider.allowsInsecureHTTP)
         let metadata: ProviderMetadata
         do throws(OIDCError) { metadata = try documents.metadata(ofTyped: url) } catch {
-            guard error.kind == .refused || error.kind == .usage else {
-                guard case .useIssuer(let issuer)? = error.hint else { throw error }
-                var misnamed = error
-                misnamed.hint = .text("oidc login \(ShellWord.quoted(DisplayText.clean(issuer)))")
-                throw misnamed
-            }
-            return nil
+            guard error.kind != .refused, error.kind != .usage else { return nil }
+            var error = error
+            error.hint = error.hint?.usingIssuer { "oidc login \(ShellWord.quoted(DisplayText.clean($0)))" }
+            throw error
         }
         guard let issuer = metadata.issuer else { return nil }
         context.console.trace("provider: \(DisplayText.clean(issuer)), by its own metadata")

@@ -19,20 +19,14 @@ extension SettingLayers {
         case .option, .resource: break
         case .variable(let name):
             error.message += " (from \(name))"
-            switch error.hint {
-            case .useIssuer(let issuer)?: error.hint = .text("export \(name)=\(ShellWord.quoted(issuer))")
-            case nil: error.hint = .text("correct \(name), or: unset \(name)")
-            default: break
-            }
+            let hint = error.hint?.usingIssuer { "export \(name)=\(ShellWord.quoted($0))" }
+            error.hint = hint ?? .text("correct \(name), or: unset \(name)")
         case .profile(let name):
             error.message += " (profile \(DisplayText.clean(name)))"
-            switch error.hint {
-            case .useIssuer(let issuer)?:
-                let value = ShellWord.quoted("issuer=\(issuer)")
-                error.hint = .text("oidc config set -p \(ShellWord.quoted(name)) \(value)\(configOption)")
-            case nil: error.hint = .text("correct it, then: oidc config check\(configOption)")
-            default: break
+            let hint = error.hint?.usingIssuer {
+                "oidc config set -p \(ShellWord.quoted(name)) \(ShellWord.quoted("issuer=\($0)"))\(configOption)"
             }
+            error.hint = hint ?? .text("correct it, then: oidc config check\(configOption)")
         }
         return error
     }

@@ -35,9 +35,7 @@ struct SessionAccess {
     /// Loads the session. Completes a hint to sign in with the options that were given.
     func load() throws(OIDCError) -> Session? {
         do throws(OIDCError) { return try store.load(key) } catch {
-            var error = error
-            if error.hint == .signIn { error.hint = .text(provider.settings.scopedLoginLine) }
-            throw provider.namingResource(error)
+            throw provider.namingResource(error.signingInAgain(by: provider.settings.scopedLoginLine))
         }
     }
 
@@ -157,12 +155,13 @@ struct SessionAccess {
                 .loginRequired, "\(error.message): the provider no longer knows the registered client",
                 hint: provider.settings.scopedLoginLine, stage: .token, oauthError: error.oauthError)
         }
-        guard error.kind == .loginRequired || error.hint == .signIn else {
-            return provider.namingResource(provider.withoutResource(error))
+        guard error.kind != .loginRequired else {
+            var error = error
+            error.hint = .text(provider.settings.scopedLoginLine)
+            return error
         }
-        var error = error
-        error.hint = .text(provider.settings.scopedLoginLine)
-        return error
+        let line = provider.settings.scopedLoginLine
+        return provider.namingResource(provider.withoutResource(error).signingInAgain(by: line))
     }
 
     /// Returns the session's ID token. Refreshes it if it is about to expire, or always if `forced` is true.
