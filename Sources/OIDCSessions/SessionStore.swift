@@ -170,7 +170,7 @@ public struct SessionStore: Sendable {
             }
             if let found = record { record = found.damaged(try isDamaged(found)) }
             guard try records.remove(name, ifStill: record) else { continue }
-            _ = try records.remove(RecordName(.failure, stem), ifStill: nil)
+            _ = try? records.remove(RecordName(.failure, stem), ifStill: nil)
             if isThere { try seal.forget(record, of: stem) }
             return
         }

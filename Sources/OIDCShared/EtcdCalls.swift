@@ -61,14 +61,14 @@ final class EtcdCalls: Sendable {
                 return (answer, HTTPDate.instant(response.headers["Date"] ?? ""))
             } catch {
                 // A token of etcd expires after five minutes, and when a server restarts.
-                if error.oauthError == EtcdCalls.badToken, url.user != nil, !hasSignedIn {
+                if error.code == .etcdToken, url.user != nil, !hasSignedIn {
                     hasSignedIn = true
                     try signIn()
                     continue
                 }
                 guard error.kind == .unreachable else { throw error }
                 last = error
-                isElecting = isElecting || error.oauthError == EtcdCalls.noLeader
+                isElecting = isElecting || error.code == .etcdElection
                 attempts += 1
                 state.withLock { $0.index = index + 1 }
             }
@@ -128,8 +128,6 @@ final class EtcdCalls: Sendable {
 
     /// The path of the call that signs in. It is sent without the token, which may have expired.
     private static let authentication = "auth/authenticate"
-    private static let badToken = "invalid auth token"
-    private static let noLeader = "no leader"
 
     private func read(_ response: HTTPResponse) throws(OIDCError) -> JSONValue {
         guard let json = try? JSONValue(parsing: response.body), json.object != nil else {
@@ -141,15 +139,15 @@ final class EtcdCalls: Sendable {
             return json
         }
         let words = words(text)
-        if text.includes(EtcdCalls.badToken) {
+        if text.includes("invalid auth token") {
             throw OIDCError(
                 .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
-                oauthError: EtcdCalls.badToken)
+                code: .etcdToken)
         }
         if ["no leader", "leader changed", "request timed out"].contains(where: text.includes) {
             throw OIDCError(
                 .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
-                oauthError: EtcdCalls.noLeader)
+                code: .etcdElection)
         }
         if text.includes("permission denied") {
             throw .sharedStoreRefusal(
@@ -181,4 +179,11 @@ final class EtcdCalls: Sendable {
         return .sharedStoreRefusal(
             url.server, words, hint: "use a client certificate without CommonName, and a user and a password")
     }
+}
+
+extension OIDCError.Code {
+    /// The token of etcd's user has expired.
+    fileprivate static let etcdToken = OIDCError.Code(rawValue: "etcd_token")
+    /// etcd has no leader, and is electing one.
+    fileprivate static let etcdElection = OIDCError.Code(rawValue: "etcd_election")
 }

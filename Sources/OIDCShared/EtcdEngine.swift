@@ -15,6 +15,8 @@ package final class EtcdEngine: SharedEngine {
         var seconds: Int64
     }
     let grants = Mutex<[String: Grant]>([:])
+    /// The leases that another owner had when they were last asked for. Until one is free, nothing is granted for it.
+    private let held = Mutex<Set<String>>([])
 
     package convenience init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
         var configuration = configuration
@@ -41,10 +43,9 @@ package final class EtcdEngine: SharedEngine {
         try EtcdEngine.value(in: try sendAboutKeys("range", ["key": key(name)]))
     }
 
-    /// Returns the first value of a range answer.
-    private static func value(in answer: JSONValue) throws(OIDCError) -> SharedValue? {
-        let entries = try entries(in: answer)
-        guard let entry = entries.first else { return nil }
+    /// Returns the first value of a range answer; nil if there is none.
+    private static func value(in answer: JSONValue?) throws(OIDCError) -> SharedValue? {
+        guard let answer, let entry = try entries(in: answer).first else { return nil }
         // An empty value is left out of the JSON.
         guard let revision = number(entry["mod_revision"]),
             let bytes = Base64.decode(entry["value"]?.string ?? "")
@@ -74,11 +75,16 @@ package final class EtcdEngine: SharedEngine {
 
     package func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
-    ) throws(OIDCError) -> Bool {
+    ) throws(OIDCError) -> SharedValue? {
         var put: JSONObject = JSONObject()
         put["key"] = key(name)
         put["value"] = .string(Base64.encode(bytes))
-        if let lifetime { put["lease"] = .string(try grant(lifetime).id) }
+        var granted: Grant?
+        if let lifetime {
+            let grant = try grant(lifetime)
+            put["lease"] = .string(grant.id)
+            granted = grant
+        }
         let comparison: JSONValue =
             current.map { current in
                 [
@@ -86,25 +92,22 @@ package final class EtcdEngine: SharedEngine {
                     "mod_revision": .string(String(current.revision)),
                 ]
             } ?? ["key": key(name), "target": "CREATE", "result": "EQUAL", "create_revision": "0"]
-        return try swap(comparison, .object(put), finding: bytes)
-    }
-
-    /// Puts a value if the comparison holds. Also returns true if the value is stored already, as the answer
-    /// to the same call may have been lost.
-    private func swap(_ comparison: JSONValue, _ put: JSONValue, finding bytes: [UInt8]) throws(OIDCError)
-        -> Bool
-    {
         let answer = try sendAboutKeys(
             "txn",
             [
-                "compare": [comparison], "success": [["request_put": put]],
-                "failure": [["request_range": ["key": put["key"] ?? .null]]],
+                "compare": [comparison], "success": [["request_put": .object(put)]],
+                "failure": [["request_range": ["key": key(name)]]],
             ])
-        if answer["succeeded"]?.bool == true { return true }
-        guard let found = answer["responses"]?.array?.first?["response_range"] else {
+        if answer["succeeded"]?.bool == true {
+            return SharedValue(bytes: bytes, revision: EtcdEngine.number(answer["header"]?["revision"]) ?? 0)
+        }
+        guard let range = answer["responses"]?.array?.first?["response_range"] else {
             throw EtcdCalls.nonsense
         }
-        return try EtcdEngine.value(in: found)?.bytes == bytes
+        // The value is stored already if the answer to the same call was lost.
+        if let found = try EtcdEngine.value(in: range), found.bytes == bytes { return found }
+        if let granted { revoke(granted) }
+        return nil
     }
 
     package func remove(_ name: String) throws(OIDCError) {
@@ -146,16 +149,83 @@ package final class EtcdEngine: SharedEngine {
 
 /// Leases in etcd.
 extension EtcdEngine {
-    package func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
-        let bytes = Array(owner.utf8)
-        if let found = try read(lease) { return found.bytes == bytes }
+    package func acquire(
+        _ lease: String, owner: String, for duration: Duration, reading names: [String], checksWrites: Bool
+    ) throws(OIDCError) -> LeaseAnswer {
+        let ranges = ([lease] + names).map { name -> JSONValue in ["request_range": ["key": key(name)]] }
+        if held.withLock({ $0.contains(lease) }) {
+            let answer = try leaseAnswer(
+                try sendAboutKeys("txn", ["success": .array(ranges)]), owner, reading: names)
+            if answer.isTaken { return answer.found }
+        }
         let grant = try grant(duration)
-        let isOurs = try swap(
-            ["key": key(lease), "target": "CREATE", "result": "EQUAL", "create_revision": "0"],
-            ["key": key(lease), "value": .string(Base64.encode(bytes)), "lease": .string(grant.id)],
-            finding: bytes)
-        if isOurs { grants.withLock { $0[owner] = grant } } else { revoke(grant) }
-        return isOurs
+        var success: [JSONValue] = [
+            [
+                "request_put": [
+                    "key": key(lease), "value": .string(Base64.encode(Array(owner.utf8))),
+                    "lease": .string(grant.id),
+                ]
+            ]
+        ]
+        if checksWrites, let first = names.first { success.append(rewriting(first)) }
+        let reply: JSONValue
+        do throws(OIDCError) {
+            reply = try sendAboutKeys(
+                "txn",
+                [
+                    "compare": [
+                        ["key": key(lease), "target": "CREATE", "result": "EQUAL", "create_revision": "0"]
+                    ],
+                    "success": .array(success + ranges), "failure": .array(ranges),
+                ])
+        } catch {
+            // If the server is away, it may have given the lease.
+            if error.kind != .unreachable { revoke(grant) }
+            throw error
+        }
+        let answer = try leaseAnswer(reply, owner, reading: names)
+        held.withLock { held in
+            if answer.found.isOurs { held.remove(lease) } else { held.insert(lease) }
+        }
+        if reply["succeeded"]?.bool == true {
+            grants.withLock { $0[owner] = grant }
+        } else if !answer.found.isOurs || grants.withLock({ $0[owner] != nil }) {
+            revoke(grant)
+        } else {
+            // The answer to the same call was lost.
+            grants.withLock { $0[owner] = grant }
+        }
+        return answer.found
+    }
+
+    /// Returns the operation that writes a value unchanged, if there is one.
+    private func rewriting(_ name: String) -> JSONValue {
+        [
+            "request_txn": [
+                "compare": [
+                    ["key": key(name), "target": "CREATE", "result": "GREATER", "create_revision": "0"]
+                ],
+                "success": [
+                    ["request_put": ["key": key(name), "ignore_value": true, "ignore_lease": true]]
+                ],
+            ]
+        ]
+    }
+
+    /// Reads the ranges at the end of an answer: that of the lease, and those of the values.
+    private func leaseAnswer(
+        _ reply: JSONValue, _ owner: String, reading names: [String]
+    ) throws(OIDCError) -> (found: LeaseAnswer, isTaken: Bool) {
+        guard let responses = reply["responses"]?.array, responses.count > names.count else {
+            throw EtcdCalls.nonsense
+        }
+        let ranges = responses.suffix(names.count + 1).map { $0["response_range"] }
+        let holder = try EtcdEngine.value(in: ranges.first ?? nil)
+        var answer = LeaseAnswer(isOurs: holder?.bytes == Array(owner.utf8))
+        for (name, range) in zip(names, ranges.dropFirst()) {
+            answer.values[name] = .some(try EtcdEngine.value(in: range))
+        }
+        return (answer, holder != nil)
     }
 
     package func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool {

@@ -142,6 +142,9 @@ extension SharedSessionStore {
         }
     }
 
+    /// Whether a session waits for the server.
+    func hasPending(_ key: SessionKey) -> Bool { pending?.content(pendingName(key)) != nil }
+
     /// Writes a pending session, unless the stored one has changed meanwhile.
     func writePending(_ key: SessionKey) throws(OIDCError) {
         let name = pendingName(key)

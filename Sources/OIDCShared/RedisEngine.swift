@@ -55,12 +55,13 @@ package final class RedisEngine: SharedEngine {
 
     package func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
-    ) throws(OIDCError) -> Bool {
+    ) throws(OIDCError) -> SharedValue? {
         let milliseconds = lifetime.map { max(1, $0.milliseconds) } ?? 0
-        return try succeeds(
+        let isWritten = try succeeds(
             RedisCommand(
                 script: RedisEngine.writing, key: key(name),
                 [current?.bytes ?? [], bytes, Array(String(milliseconds).utf8)]))
+        return isWritten ? SharedValue(bytes: bytes) : nil
     }
 
     package func remove(_ name: String) throws(OIDCError) {
@@ -126,11 +127,16 @@ package final class RedisEngine: SharedEngine {
     /// Connects without sending anything.
     func connect() throws(OIDCError) { try link.connect() }
 
+    /// Returns whether the lease is the owner's, and the values. One that is not a string is an error in the list. The
+    /// first value is written before the lease, so a refusal leaves no lease behind.
     private static let acquiring = """
         local v = redis.call('GET', KEYS[1])
-        if v and v ~= ARGV[1] then return 0 end
+        local found = {(not v or v == ARGV[1]) and 1 or 0}
+        for i = 2, #KEYS do found[i] = redis.pcall('GET', KEYS[i]) end
+        if found[1] == 0 then return found end
+        if ARGV[3] == '1' and type(found[2]) == 'string' then redis.call('SET', KEYS[2], found[2], 'KEEPTTL') end
         redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-        return 1
+        return found
         """
     private static let extending = """
         if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
@@ -142,8 +148,28 @@ package final class RedisEngine: SharedEngine {
         return redis.call('DEL', KEYS[1])
         """
 
-    package func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
-        try succeeds(script(RedisEngine.acquiring, lease, owner, duration))
+    package func acquire(
+        _ lease: String, owner: String, for duration: Duration, reading names: [String], checksWrites: Bool
+    ) throws(OIDCError) -> LeaseAnswer {
+        let words = [owner, String(max(1, duration.milliseconds)), checksWrites ? "1" : "0"]
+        let reply = try send(
+            RedisCommand(
+                script: RedisEngine.acquiring, keys: ([lease] + names).map(key), words.map { Array($0.utf8) })
+        )
+        guard let items = reply.array, items.count == names.count + 1, let number = items[0].integer else {
+            throw nonsense
+        }
+        var answer = LeaseAnswer(isOurs: number == 1)
+        for (name, item) in zip(names, items.dropFirst()) {
+            switch item {
+            case .null: answer.values[name] = .some(nil)
+            case .bytes(let bytes): answer.values[name] = SharedValue(bytes: bytes)
+            // It is read again, for its error.
+            case .error: continue
+            default: throw nonsense
+            }
+        }
+        return answer
     }
 
     package func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool {

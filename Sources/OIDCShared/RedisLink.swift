@@ -10,19 +10,23 @@ final class RedisLink: Sendable {
     private let timeout: Duration
 
     private struct State {
-        var connections: [SharedStoreURL.Host: RedisConnection] = [:]
+        /// The connections that no command uses now.
+        var idle: [SharedStoreURL.Host: [RedisConnection]] = [:]
         /// The current server: one of the list, or one that a sentinel or a redirect named.
         var target: SharedStoreURL.Host?
-        var asksFirst = false
         /// The index of the server of the list to use; a failure moves on to the next one.
         var index = 0
+        /// The number of failures; a connection from before one is not used again.
+        var generation = 0
 
         /// Closes the connections: what broke one may have broken the others.
         mutating func drop() {
-            connections = [:]
+            idle = [:]
             target = nil
+            generation += 1
         }
     }
+    /// Locked only for a moment, never while a server is waited for: a call that hangs delays no other.
     private let state = Mutex(State())
 
     init(_ url: SharedStoreURL, _ configuration: CurlConfiguration) {
@@ -39,12 +43,61 @@ final class RedisLink: Sendable {
     /// Sends a command and returns its reply. Every command can be repeated, so one that got no reply is sent
     /// again.
     func send(_ command: RedisCommand) throws(OIDCError) -> RedisReply {
-        let end = deadline
-        let result = state.withLock { state in
-            Result { () throws(OIDCError) in try send(command, &state, until: end) }
+        let deadline = deadline
+        var (attempts, redirects) = (0, 0)
+        let hosts = max(1, url.hosts.count)
+        var asksFirst = false
+        while true {
+            attempts += 1
+            // The time is divided, so a server that hangs leaves time for the next one.
+            let end =
+                attempts < hosts
+                ? min(deadline, .now().adding(milliseconds: timeout.milliseconds / Int64(hosts))) : deadline
+            var wasOpen = false
+            let reply: RedisReply
+            do throws(WireFault) {
+                reply = try exchange(command, asksFirst: asksFirst, &wasOpen, until: end)
+            } catch {
+                drop()
+                if case .slow = error, attempts < hosts, MonotonicTime.now() < deadline {
+                    moveOn()
+                    continue
+                }
+                if case .broken = error, attempts <= (wasOpen ? 2 : 1) + hosts - 1 {
+                    if !wasOpen { moveOn() }
+                    continue
+                }
+                if case .other(let refusal) = error, refusal.kind == .unreachable, attempts < hosts {
+                    moveOn()
+                    continue
+                }
+                throw fault(error)
+            }
+            asksFirst = false
+            guard case .error(let text) = reply else { return reply }
+            if redirects < RedisLink.redirectLimit, let redirect = redirect(text) {
+                state.withLock { $0.target = redirect.host }
+                asksFirst = redirect.asksFirst
+                redirects += 1
+                continue
+            }
+            // The server became a replica, is loading its data, or does not know the new master yet. READONLY
+            // may be inside the text, as Redis 6 wraps the errors of scripts in others.
+            if attempts <= url.hosts.count,
+                text.includes("READONLY")
+                    || ["MASTERDOWN", "LOADING", "CLUSTERDOWN"].contains(where: text.hasPrefix)
+            {
+                drop()
+                moveOn()
+                continue
+            }
+            throw RedisRefusal.error(text, url)
         }
-        return try result.get()
     }
+
+    private func drop() { state.withLock { $0.drop() } }
+
+    private func moveOn() { state.withLock { $0.index += 1 } }
 
     private var deadline: MonotonicTime {
         let end = MonotonicTime.now().adding(milliseconds: timeout.milliseconds)
@@ -56,88 +109,43 @@ final class RedisLink: Sendable {
         do throws(WireFault) { _ = try open(url.hosts.first, until: deadline) } catch { throw fault(error) }
     }
 
-    private func send(_ command: RedisCommand, _ state: inout State, until deadline: MonotonicTime)
-        throws(OIDCError) -> RedisReply
-    {
-        var (attempts, redirects) = (0, 0)
-        let hosts = max(1, url.hosts.count)
-        while true {
-            attempts += 1
-            // The time is divided, so a server that hangs leaves time for the next one.
-            let end =
-                attempts < hosts
-                ? min(deadline, .now().adding(milliseconds: timeout.milliseconds / Int64(hosts))) : deadline
-            let wasOpen = state.target.map { state.connections[$0] != nil } ?? false
-            let reply: RedisReply
-            do throws(WireFault) {
-                reply = try exchange(command, &state, until: end)
-            } catch {
-                state.drop()
-                if case .slow = error, attempts < hosts, MonotonicTime.now() < deadline {
-                    state.index += 1
-                    continue
-                }
-                if case .broken = error, attempts <= (wasOpen ? 2 : 1) + hosts - 1 {
-                    if !wasOpen { state.index += 1 }
-                    continue
-                }
-                if case .other(let refusal) = error, refusal.kind == .unreachable, attempts < hosts {
-                    state.index += 1
-                    continue
-                }
-                throw fault(error)
-            }
-            guard case .error(let text) = reply else { return reply }
-            if redirects < RedisLink.redirectLimit, redirect(text, &state) {
-                redirects += 1
-                continue
-            }
-            // The server became a replica, is loading its data, or does not know the new master yet. READONLY
-            // may be inside the text, as Redis 6 wraps the errors of scripts in others.
-            if attempts <= url.hosts.count,
-                text.includes("READONLY")
-                    || ["MASTERDOWN", "LOADING", "CLUSTERDOWN"].contains(where: text.hasPrefix)
-            {
-                state.drop()
-                state.index += 1
-                continue
-            }
-            throw RedisRefusal.error(text, url)
-        }
-    }
-
-    private func exchange(_ command: RedisCommand, _ state: inout State, until deadline: MonotonicTime)
-        throws(WireFault) -> RedisReply
-    {
+    /// Sends a command over a connection that nothing else uses meanwhile. `wasOpen` is set if that is an earlier one.
+    private func exchange(
+        _ command: RedisCommand, asksFirst: Bool, _ wasOpen: inout Bool, until deadline: MonotonicTime
+    ) throws(WireFault) -> RedisReply {
+        let (used, generation) = state.withLock { ($0.target, $0.generation) }
         let target: SharedStoreURL.Host
-        if let used = state.target { target = used } else { target = try listed(state, until: deadline) }
-        state.target = target
+        if let used { target = used } else { target = try listed(until: deadline) }
+        let idle = state.withLock { state in
+            state.target = target
+            return state.idle[target]?.popLast()
+        }
+        wasOpen = idle != nil
         let connection: RedisConnection
-        if let open = state.connections[target] {
-            connection = open
+        if let idle {
+            connection = idle
         } else {
             connection = try open(target, until: deadline)
             // If AUTH or SELECT fails, the command is not sent: it would use another user or database.
             let replies = greeting.isEmpty ? [] : try connection.send(greeting, until: deadline)
             if let refusal = replies.first(where: { if case .error = $0 { true } else { false } }) {
-                state.drop()
+                drop()
                 return refusal
             }
-            state.connections[target] = connection
         }
-        let commands = state.asksFirst ? [RedisCommand("ASKING"), command] : [command]
-        state.asksFirst = false
+        let commands = asksFirst ? [RedisCommand("ASKING"), command] : [command]
         let replies = try connection.send(commands, until: deadline)
+        state.withLock { state in
+            if state.generation == generation { state.idle[target, default: []].append(connection) }
+        }
         return replies.last ?? .null
     }
 
     /// Returns the current server of the list, or the master that it names if it is a sentinel.
-    private func listed(_ state: State, until deadline: MonotonicTime) throws(WireFault)
-        -> SharedStoreURL.Host
-    {
+    private func listed(until deadline: MonotonicTime) throws(WireFault) -> SharedStoreURL.Host {
         // The URL of a socket has no host.
         guard !url.hosts.isEmpty else { return SharedStoreURL.Host(name: "", port: 0) }
-        let host = url.hosts[state.index % url.hosts.count]
+        let host = url.hosts[state.withLock { $0.index } % url.hosts.count]
         guard let master = url.master else { return host }
         let named = try RedisSentinel.master(master, at: open(host, until: deadline), until: deadline)
         guard !named.name.isEmpty, named.name.utf8.allSatisfy(SharedStoreURL.Host.allows),
@@ -193,21 +201,19 @@ final class RedisLink: Sendable {
 
     private static let redirectLimit = 5
 
-    /// Follows a cluster's redirect, such as `MOVED 3999 127.0.0.1:6381`. Returns false for any other error.
-    private func redirect(_ text: String, _ state: inout State) -> Bool {
+    /// Parses a cluster's redirect, such as `MOVED 3999 127.0.0.1:6381`. Returns nil for any other error.
+    private func redirect(_ text: String) -> (host: SharedStoreURL.Host, asksFirst: Bool)? {
         let words = text.split(separator: " ")
         guard words.count == 3, words[0] == "MOVED" || words[0] == "ASK",
             let colon = words[2].lastIndex(of: ":"),
             let port = UInt16(words[2][words[2].index(after: colon)...])
-        else { return false }
+        else { return nil }
         var name = String(words[2][..<colon])
-        if name.isEmpty { name = (state.target ?? url.hosts.first)?.name ?? "" }
+        if name.isEmpty { name = (target ?? url.hosts.first)?.name ?? "" }
         guard !name.isEmpty, name.utf8.allSatisfy(SharedStoreURL.Host.allows),
             case let host = SharedStoreURL.Host(name: name, port: port), url.mayRedirect(to: host)
-        else { return false }
-        state.target = host
-        state.asksFirst = words[0] == "ASK"
-        return true
+        else { return nil }
+        return (host, words[0] == "ASK")
     }
 
     private func fault(_ fault: WireFault) -> OIDCError {

@@ -122,7 +122,11 @@ struct RedisCommand: Sendable {
     init(_ words: [String]) { self.words = words.map { Array($0.utf8) } }
 
     init(script: String, key: String, _ arguments: [[UInt8]]) {
-        words = ["EVAL", script, "1", key].map { Array($0.utf8) } + arguments
+        self.init(script: script, keys: [key], arguments)
+    }
+
+    init(script: String, keys: [String], _ arguments: [[UInt8]]) {
+        words = (["EVAL", script, String(keys.count)] + keys).map { Array($0.utf8) } + arguments
     }
 
     var bytes: [UInt8] {

@@ -13,12 +13,12 @@ package protocol SharedEngine: Sendable {
     func read(_ name: String) throws(OIDCError) -> SharedValue?
 
     /// Writes a value if `current` is still the stored one, or if there is none and `current` is nil. Returns
-    /// whether it did.
+    /// the value as it is stored, or nil if another one is.
     ///
     /// The server removes the value after `lifetime`, or never if that is nil.
     func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
-    ) throws(OIDCError) -> Bool
+    ) throws(OIDCError) -> SharedValue?
 
     /// Removes a value, which need not exist.
     func remove(_ name: String) throws(OIDCError)
@@ -26,8 +26,14 @@ package protocol SharedEngine: Sendable {
     /// Lists the names of values that start with a prefix.
     func names(_ prefix: String) throws(OIDCError) -> [String]
 
-    /// Gives a lease to its owner until `duration` has passed. Returns false if another owner has it.
-    func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool
+    /// Gives a lease to its owner until `duration` has passed, unless another owner has it, and reads values in the
+    /// same step.
+    ///
+    /// If the lease is given and `checksWrites` is true, the first value is written unchanged, if there is one: a
+    /// server that refuses writes does so before a refresh token is presented, and the lease is not given.
+    func acquire(
+        _ lease: String, owner: String, for duration: Duration, reading names: [String], checksWrites: Bool
+    ) throws(OIDCError) -> LeaseAnswer
 
     /// Extends a lease to `duration` from now; returns false if the owner no longer has it. Throws if the
     /// server would not accept a write.
@@ -38,6 +44,26 @@ package protocol SharedEngine: Sendable {
 
     /// Checks the server for `oidc doctor`.
     func health(now: Instant) throws(OIDCError) -> [HealthReport]
+}
+
+/// The answer to the request for a lease.
+package struct LeaseAnswer: Sendable {
+    /// Whether the owner has the lease.
+    package var isOurs: Bool
+    /// The values by name; nil for one that does not exist. One that cannot be read is left out.
+    package var values: [String: SharedValue?]
+
+    package init(isOurs: Bool, values: [String: SharedValue?] = [:]) {
+        self.isOurs = isOurs
+        self.values = values
+    }
+}
+
+extension SharedEngine {
+    /// Gives a lease to its owner, without reading anything. Returns false if another owner has it.
+    func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
+        try acquire(lease, owner: owner, for: duration, reading: [], checksWrites: false).isOurs
+    }
 }
 
 /// A value and its revision.

@@ -5,11 +5,11 @@ import Synchronization
 
 /// The durations of leases, by the server's clock.
 package struct LeaseTimes: Sendable {
-    /// The lease until a refresh token is presented. It can be short: until then two processes may safely
-    /// continue, and it is how long a killed holder delays the others.
+    /// The lease if no refresh token will be presented. It can be short: two processes may safely continue, and it is
+    /// how long a killed holder delays the others.
     package var acquired: Duration
-    /// The duration once a single-use refresh token is presented. A holder that is stopped for less time
-    /// keeps its session.
+    /// The lease if a single-use refresh token will be presented. A holder that is stopped for less time keeps its
+    /// session.
     package var presenting: Duration
 
     package init(acquired: Duration = .seconds(10), presenting: Duration = .seconds(60)) {
@@ -28,7 +28,7 @@ package struct LeaseRuntime: Sendable {
     /// A function that calls `body` every `milliseconds` until the returned closure is called.
     package var renew:
         @Sendable (_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void = {
-            RenewalThread.start($0, $1)
+            RenewalThread.start($0, endsBeforeStop: false, $1)
         }
     /// A function that returns a random number below the bound.
     package var random: @Sendable (Int64) -> Int64 = { Int64.random(in: 0..<max(1, $0)) }
@@ -41,18 +41,23 @@ final class SharedLease: Sendable {
     let name: String
     private let engine: any SharedEngine
     private let times: LeaseTimes
+    private let duration: Duration
     private let owner: String
     private struct State {
+        /// When the server was last asked for this lease, and gave it.
+        var givenAt: MonotonicTime?
         var isPresenting = false
         var isLost = false
         var outage: OIDCError?
     }
     private let state = Mutex(State())
 
-    init(_ name: String, _ engine: any SharedEngine, _ times: LeaseTimes) {
+    /// Creates a lease, which is not acquired yet. If `presents` is true, a refresh token may be presented under it.
+    init(_ name: String, _ engine: any SharedEngine, _ times: LeaseTimes, presents: Bool = false) {
         self.name = name
         self.engine = engine
         self.times = times
+        duration = presents ? times.presenting : times.acquired
         owner = Base64URL.encode(Random.bytes(16))
     }
 
@@ -66,22 +71,36 @@ final class SharedLease: Sendable {
     /// The time between extensions of the lease, in milliseconds.
     var period: Int64 { times.acquired.milliseconds / 3 }
 
-    func acquire() throws(OIDCError) -> Bool {
-        try engine.acquire(name, owner: owner, for: times.acquired)
+    func acquire(
+        reading names: [String] = [], checksWrites: Bool = false, now: @Sendable () -> MonotonicTime
+    ) throws(OIDCError) -> LeaseAnswer {
+        let start = now()
+        let answer = try engine.acquire(
+            name, owner: owner, for: duration, reading: names, checksWrites: checksWrites)
+        if answer.isOurs { state.withLock { $0.givenAt = start } }
+        return answer
     }
 
-    /// Extends the lease before a single-use refresh token is presented. Throws if another process took over.
+    /// Checks that the lease outlasts the request with a single-use refresh token. Throws if another process took over.
+    ///
+    /// A lease that was given a moment ago is not asked for again. If this process was stopped since, or before it got
+    /// an answer, the lease may have expired.
     func present(now: @Sendable () -> MonotonicTime) throws(OIDCError) {
-        // A concurrent `renew` extends the lease again, by the longer time.
         state.withLock { $0.isPresenting = true }
+        if duration >= times.presenting, let givenAt = state.withLock({ $0.givenAt }), isShort(givenAt, now())
+        {
+            return
+        }
         for _ in 0..<SharedLease.presentLimit {
             let start = now()
             guard try engine.extend(name, owner: owner, to: times.presenting) else { throw lost() }
-            // If this process was stopped before it got the answer, the lease may have expired since.
-            guard now().milliseconds(from: start) < times.acquired.milliseconds else { continue }
-            return
+            if isShort(start, now()) { return }
         }
         throw .sharedStore(engine.description, "answers too slowly for a refresh")
+    }
+
+    private func isShort(_ start: MonotonicTime, _ end: MonotonicTime) -> Bool {
+        end.milliseconds(from: start) < times.acquired.milliseconds
     }
 
     private static let presentLimit = 3
@@ -98,13 +117,7 @@ final class SharedLease: Sendable {
 
     /// Extends the lease while the request runs. A failure is harmless: the record's version guards the
     /// write.
-    func renew() {
-        var wasPresenting: Bool
-        repeat {
-            wasPresenting = isPresenting
-            _ = try? engine.extend(name, owner: owner, to: wasPresenting ? times.presenting : times.acquired)
-        } while wasPresenting != isPresenting
-    }
+    func renew() { _ = try? engine.extend(name, owner: owner, to: duration) }
 
     func release() { try? engine.release(name, owner: owner) }
 }

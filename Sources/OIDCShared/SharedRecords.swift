@@ -55,7 +55,7 @@ final class SharedRecords: Sendable {
     /// without its session.
     func session(_ key: SessionKey, orDamaged: Bool = false) throws(OIDCError) -> Stored? {
         // Noted before the read: afterwards, another process may have written a newer record.
-        let newest = newest(key.fileStem)
+        let newest = newest(key)
         let value: SharedValue?
         do throws(OIDCError) {
             value = try engine.read(SharedRecords.name(.session, key.fileStem))
@@ -63,14 +63,17 @@ final class SharedRecords: Sendable {
             guard orDamaged, error.code == .damagedSession else { throw error }
             return Stored(value: nil, version: 0, session: nil)
         }
-        return try value.map { value throws(OIDCError) in
-            try session(value, key, after: newest, orDamaged: orDamaged)
-        }
+        return try session(in: value, key, after: newest, orDamaged: orDamaged)
     }
 
-    private func session(
-        _ value: SharedValue, _ key: SessionKey, after newest: Int64, orDamaged: Bool
-    ) throws(OIDCError) -> Stored {
+    /// The version of the newest record that this machine has seen.
+    func newest(_ key: SessionKey) -> Int64 { newest(key.fileStem) }
+
+    /// Opens a value that was read when `newest` was the version of the newest known record.
+    func session(
+        in value: SharedValue?, _ key: SessionKey, after newest: Int64, orDamaged: Bool
+    ) throws(OIDCError) -> Stored? {
+        guard let value else { return nil }
         do throws(OIDCError) {
             let (record, plain) = try opened(value.bytes, .session, key.fileStem)
             guard ExactText.isSame(record.key, key.text) else { throw fault(.otherKey, key.fileStem) }
@@ -94,9 +97,10 @@ final class SharedRecords: Sendable {
         return session
     }
 
-    /// Writes a session if `current` is still the stored one. Returns whether it did.
-    func write(_ session: Session, replacing current: Stored?, lifetime: Duration?) throws(OIDCError) -> Bool
-    {
+    /// Writes a session if `current` is still the stored one. Returns it as it is stored, or nil if another one is.
+    func write(
+        _ session: Session, replacing current: Stored?, lifetime: Duration?
+    ) throws(OIDCError) -> Stored? {
         let stem = session.key.fileStem
         let before = max(current?.version ?? 0, newest(stem))
         // The version is at least the current time, so it also grows across a sign-out.
@@ -107,21 +111,19 @@ final class SharedRecords: Sendable {
         let name = SharedRecords.name(.session, stem)
         if let current, current.value == nil { try engine.remove(name) }
         guard
-            try engine.write(
-                name, record.bytes, replacing: current?.value,
-                lifetime: lifetime)
-        else { return false }
+            let value = try engine.write(
+                name, record.bytes, replacing: current?.value, lifetime: lifetime)
+        else { return nil }
         note(version, stem)
-        return true
+        return Stored(value: value, version: version, session: session)
     }
 
-    /// Returns the shared failure; nil if there is none or it cannot be read.
-    func failure(_ key: SessionKey) -> (value: SharedValue, failure: SharedFailure)? {
-        guard let value = try? engine.read(SharedRecords.name(.failure, key.fileStem)),
-            let (record, plain) = try? opened(value.bytes, .failure, key.fileStem),
+    /// Returns the shared failure in a value; nil if there is none or it cannot be read.
+    func failure(in value: SharedValue?, _ key: SessionKey) -> SharedFailure? {
+        guard let value, let (record, plain) = try? opened(value.bytes, .failure, key.fileStem),
             ExactText.isSame(record.key, key.text), let failure = SharedFailure(stored: plain)
         else { return nil }
-        return (value, failure)
+        return failure
     }
 
     func write(_ failure: SharedFailure, of key: SessionKey, replacing current: SharedValue?)

@@ -21,7 +21,16 @@ package final class SharedSessionStore: SessionStoring {
         var purpose: LockPurpose
     }
 
+    /// The values that were read together with a lease. Each is used once, as it is soon outdated.
+    struct Snapshot {
+        var newest: Int64
+        var values: [String: SharedValue?]
+    }
+
     struct Memory {
+        var snapshots: [SessionKey: Snapshot] = [:]
+        /// What a write under a lease is compared with: the record that was read or written last.
+        var bases: [SessionKey: SharedRecords.Stored] = [:]
         var leases: [Lock: SharedLease] = [:]
         var copies: [SessionKey: Session] = [:]
         /// The number of threads of this process that wait for a session's lease or hold it.
@@ -57,6 +66,7 @@ package final class SharedSessionStore: SessionStoring {
         if let copy = copy(of: key) { return copy }
         let lease = lease(key)
         if let outage = lease?.outage { throw outage }
+        if hasPending(key) { forget(key) }
         do throws(OIDCError) { try writePending(key) } catch {
             // A refresh starts from the record on the server, so it does not use the local copy.
             guard error.kind == .unreachable, lease == nil, let copy = try pendingSession(key) else {
@@ -65,16 +75,43 @@ package final class SharedSessionStore: SessionStoring {
             return copy
         }
         // A damaged record of a grant without a user counts as missing; the next token replaces it.
-        let session = try records.session(key, orDamaged: !key.grant.needsUser)?.session
-        remember(session, key)
-        return session
+        let stored = try stored(key, orDamaged: !key.grant.needsUser)
+        memory.withLock { $0.bases[key] = lease == nil ? nil : stored }
+        remember(stored?.session, key)
+        return stored?.session
+    }
+
+    /// Returns the record, as it was read together with the lease or as it is now.
+    private func stored(_ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> SharedRecords.Stored? {
+        guard let (value, newest) = takeSnapshot(SharedRecords.name(.session, key.fileStem), key) else {
+            return try records.session(key, orDamaged: orDamaged)
+        }
+        return try records.session(in: value, key, after: newest, orDamaged: orDamaged)
+    }
+
+    private func takeSnapshot(_ name: String, _ key: SessionKey) -> (value: SharedValue?, newest: Int64)? {
+        memory.withLock { memory in
+            guard let newest = memory.snapshots[key]?.newest,
+                let value = memory.snapshots[key]?.values.removeValue(forKey: name)
+            else { return nil }
+            return (value, newest)
+        }
+    }
+
+    /// Forgets what was read of a session.
+    private func forget(_ key: SessionKey) {
+        memory.withLock { memory in
+            memory.snapshots[key] = nil
+            memory.bases[key] = nil
+        }
     }
 
     package func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         remember(nil, session.key)
+        forget(session.key)
         for _ in 0..<SharedSessionStore.writeLimit {
             let stored = try records.session(session.key, orDamaged: replacingDamaged)
-            guard try records.write(session, replacing: stored, lifetime: lifetime(of: session)) else {
+            guard try records.write(session, replacing: stored, lifetime: lifetime(of: session)) != nil else {
                 continue
             }
             return removePending(session.key)
@@ -90,16 +127,32 @@ package final class SharedSessionStore: SessionStoring {
         return try replaceRefreshed(current, with: session, under: lease)
     }
 
+    /// Compares with the record that was read or written last under the lease, so a refresh reads nothing again. If
+    /// another one is stored by now, reads it.
     func replaced(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        let key = session.key
+        var base = memory.withLock { memory in
+            memory.snapshots[key] = nil
+            return memory.bases.removeValue(forKey: key)
+        }
+        if base?.session != current { base = nil }
         for _ in 0..<SharedSessionStore.writeLimit {
             let isMachine = !session.key.grant.needsUser
-            let stored = try records.session(session.key, orDamaged: isMachine)
+            let known = base
+            base = nil
+            let stored = if let known { known } else { try records.session(key, orDamaged: isMachine) }
             // The answer to our own write may have been lost.
             if let found = stored?.session, found == session { return true }
             // The server removes the session of a grant without a user when it expires, so a missing one may
             // be replaced.
             guard isMachine && stored?.session == nil || stored?.session == current else { return false }
-            if try records.write(session, replacing: stored, lifetime: lifetime(of: session)) { return true }
+            guard let written = try records.write(session, replacing: stored, lifetime: lifetime(of: session))
+            else { continue }
+            memory.withLock { memory in
+                let isHeld = memory.leases[Lock(key: key, purpose: .tokens)] != nil
+                memory.bases[key] = isHeld ? written : nil
+            }
+            return true
         }
         return false
     }
@@ -108,6 +161,7 @@ package final class SharedSessionStore: SessionStoring {
 
     package func remove(_ key: SessionKey) throws(OIDCError) {
         remember(nil, key)
+        forget(key)
         try removeRecords(key.fileStem)
         removePending(key)
     }
@@ -156,6 +210,7 @@ package final class SharedSessionStore: SessionStoring {
         do throws(OIDCError) {
             let key = try stored.content.get().key
             remember(nil, key)
+            forget(key)
             removePending(key)
         } catch {
             // A record that cannot be opened stays: machines with another key may have written it.
@@ -169,7 +224,9 @@ package final class SharedSessionStore: SessionStoring {
     ) throws(OIDCError) -> [Session] { [] }
 
     package func failure(of key: SessionKey) -> SharedFailure? {
-        guard var failure = records.failure(key)?.failure else { return nil }
+        let name = SharedRecords.name(.failure, key.fileStem)
+        let value = takeSnapshot(name, key).map(\.value) ?? ((try? engine.read(name)) ?? nil)
+        guard var failure = records.failure(in: value, key) else { return nil }
         // The clock of the machine that failed may be ahead of ours.
         let now = records.now()
         failure.time = min(failure.time, now)
@@ -182,17 +239,16 @@ package final class SharedSessionStore: SessionStoring {
             try? engine.remove(SharedRecords.name(.failure, key.fileStem))
             return
         }
-        let stored = records.failure(key)
-        guard id == nil || stored?.failure.id == id else { return }
-        let current = try? engine.read(SharedRecords.name(.failure, key.fileStem))
-        try? records.write(failure, of: key, replacing: stored?.value ?? current)
+        let current = (try? engine.read(SharedRecords.name(.failure, key.fileStem))) ?? nil
+        guard id == nil || records.failure(in: current, key)?.id == id else { return }
+        try? records.write(failure, of: key, replacing: current)
     }
 
     package func probe(_ key: SessionKey) throws(OIDCError) {
         _ = try records.keys()
         _ = try records.session(key, orDamaged: true)
         let lease = SharedLease("lease/\(key.fileStem)\(SharedSessionStore.probe)", engine, times)
-        guard try lease.acquire() else { return }
+        guard try lease.acquire(now: runtime.now).isOurs else { return }
         defer { lease.release() }
         // The server may permit leases, but not records.
         let name = SharedRecords.name(.session, key.fileStem + SharedSessionStore.probe)
@@ -204,14 +260,8 @@ package final class SharedSessionStore: SessionStoring {
     private static let probe = ".probe"
 
     package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
-        guard let lease = lease(key) else { return nil }
-        // Writes the record unchanged, so a server that refuses writes does so before the request.
-        if let stored = try records.session(key), let session = stored.session,
-            try !records.write(session, replacing: stored, lifetime: lifetime(of: session))
-        {
-            throw lease.lost()
-        }
-        try lease.present(now: runtime.now)
+        // That the server takes writes was checked when it gave the lease.
+        try lease(key)?.present(now: runtime.now)
         return nil
     }
 
@@ -288,12 +338,17 @@ extension SharedSessionStore {
         memory.withLock { $0.refreshing[key, default: 0] += 1 }
         defer { memory.withLock { $0.refreshing[key, default: 1] -= 1 } }
         while true {
-            let lease = SharedLease(name, engine, times)
+            let lease = SharedLease(
+                name, engine, times, presents: purpose == .tokens && key.grant.needsUser)
             if let value = try acquire(lease, lock, wait, &clock, unless: settled) { return value }
             let stop = runtime.renew(lease.period) { lease.renew() }
             defer {
                 stop()
-                memory.withLock { $0.leases[lock] = nil }
+                memory.withLock { memory in
+                    memory.leases[lock] = nil
+                    memory.bases[key] = nil
+                    memory.snapshots[key] = nil
+                }
                 if lease.outage == nil { lease.release() }
             }
             do throws(OIDCError) {
@@ -323,13 +378,14 @@ extension SharedSessionStore {
             }
             if isOurs {
                 do throws(OIDCError) {
-                    if try lease.acquire() { return nil }
+                    if try acquire(lease, lock) { return nil }
                 } catch {
                     memory.withLock { $0.leases[lock] = nil }
                     throw error
                 }
                 memory.withLock { $0.leases[lock] = nil }
             }
+            defer { if isOurs { memory.withLock { $0.snapshots[lock.key] = nil } } }
             if let value = try settled() { return value }
             try clock.check(wait, now: runtime.now()) {
                 .sharedStore(
@@ -341,5 +397,24 @@ extension SharedSessionStore {
             runtime.sleep(pause / 2 + runtime.random(pause))
             pause = min(pause * 2, 250)
         }
+    }
+
+    /// Asks for the lease, and keeps what the server answers of the session.
+    private func acquire(_ lease: SharedLease, _ lock: Lock) throws(OIDCError) -> Bool {
+        guard lock.purpose == .tokens else { return try lease.acquire(now: runtime.now).isOurs }
+        let (key, stem) = (lock.key, lock.key.fileStem)
+        let names = [SharedRecords.name(.session, stem), SharedRecords.name(.failure, stem)]
+        let newest = records.newest(key)
+        let answer: LeaseAnswer
+        do throws(OIDCError) {
+            answer = try lease.acquire(
+                reading: names, checksWrites: key.grant.needsUser, now: runtime.now)
+        } catch {
+            // A record that is too large to be read is replaced under the lease.
+            guard error.code == .damagedSession else { throw error }
+            return try lease.acquire(now: runtime.now).isOurs
+        }
+        memory.withLock { $0.snapshots[key] = Snapshot(newest: newest, values: answer.values) }
+        return answer.isOurs
     }
 }

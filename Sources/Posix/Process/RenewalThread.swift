@@ -1,17 +1,32 @@
 /// A thread that calls a closure regularly.
 package enum RenewalThread {
-    package static func start(_ milliseconds: Int64, _ body: @escaping @Sendable () -> Void) -> () -> Void {
+    /// Starts a thread, and returns a closure that stops it. That waits for a call that is running, unless
+    /// `endsBeforeStop` is false, as for a call that may hang and does no harm afterwards.
+    package static func start(
+        _ milliseconds: Int64, endsBeforeStop: Bool = true, _ body: @escaping @Sendable () -> Void
+    ) -> () -> Void {
         guard let (reading, writing) = try? FileDescriptor.pipe() else { return {} }
         let thread = try? BackgroundThread {
             while true {
                 var interests = [Poll.Interest(reading.rawValue, .reading)]
-                if Poll.wait(&interests, until: .now().adding(milliseconds: milliseconds)) { return }
+                if Poll.wait(&interests, until: .now().adding(milliseconds: milliseconds)) { break }
                 body()
             }
+            if !endsBeforeStop { reading.close() }
+        }
+        guard let thread else {
+            return {
+                writing.close()
+                reading.close()
+            }
+        }
+        guard endsBeforeStop else {
+            thread.detach()
+            return { writing.close() }
         }
         return {
             writing.close()
-            thread?.join()
+            thread.join()
             reading.close()
         }
     }

@@ -134,14 +134,14 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
 
     func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
-    ) throws(OIDCError) -> Bool {
+    ) throws(OIDCError) -> SharedValue? {
         try call { () throws(OIDCError) in
             let old = engine[name]
-            let isWritten = try engine.write(name, bytes, replacing: current, lifetime: lifetime)
-            guard isWritten, name.hasPrefix("session/") else { return isWritten }
+            let written = try engine.write(name, bytes, replacing: current, lifetime: lifetime)
+            guard written != nil, name.hasPrefix("session/") else { return written }
             fleet.check(bytes, over: old)
             isPresenting = false
-            return true
+            return written
         }
     }
 
@@ -151,8 +151,13 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
 
     func names(_ prefix: String) throws(OIDCError) -> [String] { try engine.names(prefix) }
 
-    func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
-        try call { () throws(OIDCError) in try engine.acquire(lease, owner: owner, for: duration) }
+    func acquire(
+        _ lease: String, owner: String, for duration: Duration, reading names: [String], checksWrites: Bool
+    ) throws(OIDCError) -> LeaseAnswer {
+        try call { () throws(OIDCError) in
+            try engine.acquire(
+                lease, owner: owner, for: duration, reading: names, checksWrites: checksWrites)
+        }
     }
 
     func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool {

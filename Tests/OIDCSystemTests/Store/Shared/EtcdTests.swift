@@ -65,15 +65,63 @@ struct EtcdTests {
     @Test("a write compares the revision, and one whose answer was lost is found to be done")
     func writes() throws {
         let won = Gateway { _ in .success(#"{"header":{"revision":"2"},"succeeded":true}"#) }
-        #expect(try engine(won).write("session/x", [1], replacing: nil, lifetime: nil))
+        #expect(try engine(won).write("session/x", [1], replacing: nil, lifetime: nil)?.revision == 2)
         let lost = Gateway { request in
             .success(
                 String(decoding: request.body, as: UTF8.self).contains(#""mod_revision":"12""#)
                     ? #"{"header":{"revision":"2"},"responses":[{"response_range":\#(Self.found)}]}"# : "[]")
         }
         let current = SharedValue(bytes: [0], revision: 12)
-        #expect(try engine(lost).write("session/x", Array("v".utf8), replacing: current, lifetime: nil))
-        #expect(try !engine(lost).write("session/x", Array("w".utf8), replacing: current, lifetime: nil))
+        let stored = try engine(lost).write("session/x", Array("v".utf8), replacing: current, lifetime: nil)
+        #expect(stored?.revision == 12)
+        #expect(
+            try engine(lost).write("session/x", Array("w".utf8), replacing: current, lifetime: nil) == nil)
+    }
+
+    @Test("what etcd granted for a write that it refuses is revoked")
+    func lostWrite() throws {
+        let gateway = Gateway { request in
+            .success(
+                request.url.path.hasSuffix("grant")
+                    ? #"{"ID":"7"}"#
+                    : #"{"header":{"revision":"2"},"responses":[{"response_range":\#(Self.found)}]}"#)
+        }
+        let engine = try engine(gateway, "etcd://a")
+        #expect(try engine.write("session/x", [1], replacing: nil, lifetime: .seconds(9)) == nil)
+        #expect(gateway.requests == ["a /v3/lease/grant", "a /v3/kv/txn", "a /v3/lease/revoke"])
+    }
+
+    @Test("a lease is given with the values in one transaction; while another has it, nothing is granted")
+    func acquires() throws {
+        let isFree = Mutex(false)
+        let gateway = Gateway { request in
+            guard !request.url.path.contains("/lease/") else { return .success(#"{"ID":"7"}"#) }
+            let holder = isFree.withLock { $0 } ? "bWU=" : "eW91"
+            let lease =
+                #"{"header":{"revision":"13"},"kvs":[{"key":"aw==","mod_revision":"13","value":"\#(holder)"}],"count":"1"}"#
+            let ranges = [lease, Self.found, #"{"header":{"revision":"13"}}"#].map {
+                #"{"response_range":\#($0)}"#
+            }
+            let start = isFree.withLock { $0 } ? [#"{"response_put":{}}"#, #"{"response_txn":{}}"#] : []
+            return .success(
+                #"{"header":{"revision":"13"},"succeeded":\#(isFree.withLock { $0 }),"#
+                    + #""responses":[\#((start + ranges).joined(separator: ","))]}"#)
+        }
+        let engine = try engine(gateway, "etcd://a")
+        let names = ["session/x", "failure/x"]
+        func acquire() throws(OIDCError) -> LeaseAnswer {
+            try engine.acquire("lease/x", owner: "me", for: .seconds(60), reading: names, checksWrites: true)
+        }
+        let lost = try acquire()
+        #expect(!lost.isOurs && lost.values["session/x"] == SharedValue(bytes: Array("v".utf8), revision: 12))
+        #expect(gateway.requests == ["a /v3/lease/grant", "a /v3/kv/txn", "a /v3/lease/revoke"])
+        #expect(try !acquire().isOurs)
+        #expect(gateway.requests.count == 4)
+        isFree.withLock { $0 = true }
+        let won = try engine.acquire(
+            "lease/y", owner: "me", for: .seconds(60), reading: names, checksWrites: true)
+        #expect(won.isOurs && won.values["failure/x"] == .some(nil))
+        #expect(gateway.requests.suffix(2) == ["a /v3/lease/grant", "a /v3/kv/txn"])
     }
 
     @Test("the endpoints are tried in turn, and the one that answered stays first")

@@ -24,6 +24,8 @@ final class MemoryEngine: SharedEngine {
         /// The failure of removals of names that start so.
         var removeFailure: (prefix: String, error: OIDCError)?
         var calls = 0
+        /// Runs before each extension of a lease.
+        var onExtension: @Sendable () -> Void = {}
         /// Runs before each read.
         var onRead: @Sendable () -> Void = {}
     }
@@ -67,12 +69,12 @@ final class MemoryEngine: SharedEngine {
 
     func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
-    ) throws(OIDCError) -> Bool {
+    ) throws(OIDCError) -> SharedValue? {
         if let (prefix, error) = state.withLock({ $0.writeFailure }), name.hasPrefix(prefix) { throw error }
         return try run { state in
-            guard Self.found(name, state)?.value.revision == current?.revision else { return false }
+            guard Self.found(name, state)?.value.revision == current?.revision else { return nil }
             Self.put(name, bytes, lifetime, &state)
-            return true
+            return state.entries[name]?.value
         }
     }
 
@@ -93,16 +95,30 @@ final class MemoryEngine: SharedEngine {
         }
     }
 
-    func acquire(_ lease: String, owner: String, for duration: Duration) throws(OIDCError) -> Bool {
-        try run { state in
-            if let found = Self.found(lease, state), found.value.bytes != Array(owner.utf8) { return false }
-            Self.put(lease, Array(owner.utf8), duration, &state)
-            return true
+    func acquire(
+        _ lease: String, owner: String, for duration: Duration, reading names: [String], checksWrites: Bool
+    ) throws(OIDCError) -> LeaseAnswer {
+        let (refusal, first) = (state.withLock { $0.writeFailure }, names.first)
+        let result = try run { state -> Result<LeaseAnswer, OIDCError> in
+            var answer = LeaseAnswer(isOurs: true)
+            if let found = Self.found(lease, state) { answer.isOurs = found.value.bytes == Array(owner.utf8) }
+            if answer.isOurs, checksWrites, let first, var entry = Self.found(first, state) {
+                if let refusal, first.hasPrefix(refusal.prefix) { return .failure(refusal.error) }
+                // As in etcd, it has another revision then.
+                state.revision += 1
+                entry.value.revision = state.revision
+                state.entries[first] = entry
+            }
+            for name in names { answer.values[name] = .some(Self.found(name, state)?.value) }
+            if answer.isOurs { Self.put(lease, Array(owner.utf8), duration, &state) }
+            return .success(answer)
         }
+        return try result.get()
     }
 
     func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool {
-        try run { state in
+        state.withLock { $0.onExtension }()
+        return try run { state in
             guard Self.found(lease, state)?.value.bytes == Array(owner.utf8) else { return false }
             Self.put(lease, Array(owner.utf8), duration, &state)
             return true

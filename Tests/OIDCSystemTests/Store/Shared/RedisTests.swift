@@ -173,7 +173,7 @@ struct RedisTests {
 
     @Test("the next server is asked if one is away or a replica, and a cluster's redirect is followed")
     func others() throws {
-        let good = try server { $0 == "EVAL" ? ":1\r\n" : "$1\r\nv\r\n" }
+        let good = try server { $0 == "EVAL" ? "*1\r\n:1\r\n" : "$1\r\nv\r\n" }
         let replica = try server { _ in "-READONLY You can't write against a read only replica.\r\n" }
         #expect(try engine(1, good.port).read("session/x")?.bytes == Array("v".utf8))
         #expect(try engine(replica.port, good.port).acquire("lease/x", owner: "o", for: .seconds(1)))
@@ -328,6 +328,34 @@ struct RedisTests {
         #expect(try engine(hung.port, good.port, seconds: 4).read("session/x")?.bytes == Array("v".utf8))
         done.signal()
         withExtendedLifetime((hung, good)) {}
+    }
+
+    @Test("a lease comes with the values; one that is not a string is left out")
+    func acquires() throws {
+        let server = try server { _ in "*4\r\n:1\r\n$1\r\nv\r\n$-1\r\n-WRONGTYPE no\r\n" }
+        let answer = try engine(server.port).acquire(
+            "lease/x", owner: "o", for: .seconds(1), reading: ["a", "b", "c"], checksWrites: true)
+        #expect(answer.isOurs)
+        #expect(answer.values == ["a": SharedValue(bytes: Array("v".utf8)), "b": nil])
+    }
+
+    @Test("a command that hangs keeps no other one waiting")
+    func parallel() async throws {
+        let (isAsked, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let server = try server { name in
+            guard name == "DEL" else { return "$1\r\nv\r\n" }
+            isAsked.signal()
+            _ = done.wait(timeout: .now() + 30)
+            return ":1\r\n"
+        }
+        let engine = try engine(server.port, seconds: 40)
+        async let hanging: Void = detached { try? engine.remove("session/x") }
+        let wasAsked = await detached { isAsked.wait(timeout: .now() + 20) == .success }
+        let start = MonotonicTime.now()
+        #expect(try wasAsked && engine.read("session/x") != nil)
+        #expect(MonotonicTime.now().milliseconds(from: start) < 15_000)
+        done.signal()
+        await hanging
     }
 
     @Test("a connection that broke since the last command is made again")

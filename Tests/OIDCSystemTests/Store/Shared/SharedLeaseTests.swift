@@ -16,10 +16,15 @@ struct SharedLeaseTests {
     private let engine = MemoryEngine()
     private let lease = "lease/\(SessionKey.example.fileStem)"
 
-    private func machine() throws -> SharedSessionStore {
-        let keys = try SealingKeys.example()
+    /// `isTimed` means that this machine's clock is the engine's, so it notices that it was stopped.
+    private func machine(isTimed: Bool = false) throws -> SharedSessionStore {
+        let (keys, engine) = (try SealingKeys.example(), engine)
         var runtime = LeaseRuntime()
         runtime.renew = { _, _ in {} }
+        if isTimed {
+            runtime.now = { MonotonicTime(nanoseconds: engine.state.withLock { $0.time } * 1_000_000) }
+            runtime.sleep = { engine.pass($0) }
+        }
         return SharedSessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
     }
 
@@ -84,16 +89,16 @@ struct SharedLeaseTests {
 
     @Test("a holder that was stopped before it presented its refresh token no longer presents it")
     func stoppedBefore() throws {
-        let (stopped, other) = (try machine(), try machine())
+        let (stopped, other) = (try machine(isTimed: true), try machine(isTimed: true))
         try other.save(.example(), replacingDamaged: false)
         var presented: [String] = []
         var turns = 0
-        let result = try stopped.withLock(.example, LockWait(limit: .seconds(5))) {
+        let result = try stopped.withLock(.example, LockWait(limit: .seconds(120))) {
             () throws(OIDCError) -> String in
             turns += 1
             let current = try stopped.load(.example)
             if current != .example() { return "adopted" }
-            engine.pass(10_001)
+            engine.pass(60_001)
             // Meanwhile, another machine refreshes.
             try other.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) in
                 _ = try other.reserveSpace(for: .example)
@@ -219,7 +224,7 @@ struct SharedLeaseTests {
     func release() throws {
         let store = try machine()
         try store.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) in
-            engine.pass(10_001)
+            engine.pass(60_001)
             #expect(try engine.acquire(lease, owner: "next", for: .seconds(10)))
         }
         #expect(engine[lease] == Array("next".utf8))
@@ -267,5 +272,73 @@ struct SharedLeaseTests {
             }
             #expect(engine.state.withLock { $0.calls } >= before + 3)
         }
+    }
+
+    @Test(
+        "a refresh asks the server six times, and once more if it removes a failure",
+        arguments: [false, true])
+    func roundTrips(hasFailed: Bool) throws {
+        let now = Instant(secondsSinceEpoch: 1_800_000_000)
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        if hasFailed {
+            store.leave(
+                SharedFailure(
+                    error: OIDCError(.unreachable, "down"), time: now.adding(-3_600), id: "1",
+                    refreshTokenHash: nil), for: .example, replacing: nil)
+        }
+        let tokens = SessionTokens(
+            store: store, key: .example, now: { now }, wait: LockWait(limit: .seconds(5))
+        ) { (current, _) throws(OIDCError) in
+            // The answer's check adds the ID token, so the session is written twice.
+            let next = answer(current ?? .example(), "at-2")
+            return SessionTokens.Answer(successor: next.successor) { () throws(OIDCError) in
+                var outcome = try next.check()
+                outcome.session.displayName = "Ada"
+                return outcome
+            }
+        }
+        engine.state.withLock { $0.calls = 0 }
+        #expect(try tokens.token(TokenDemand()).access.token.revealed == "at-2")
+        // Session, failure, lease with both, successor, result, release.
+        #expect(engine.state.withLock { $0.calls } == (hasFailed ? 7 : 6))
+        let stored = try store.load(.example)
+        #expect(stored?.tokens.refreshToken?.revealed == "rt-at-2" && stored?.displayName == "Ada")
+        #expect(store.failure(of: .example) == nil && engine[lease] == nil)
+    }
+
+    @Test("a session that another machine wrote after it was read with the lease is not overwritten")
+    func outdated() throws {
+        let (store, other) = (try machine(), try machine())
+        try store.save(.example(), replacingDamaged: false)
+        try store.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) in
+            #expect(try store.load(.example) == .example())
+            try other.save(.example("at-9"), replacingDamaged: false)
+            #expect(try !store.replace(.example(), with: .example("at-2")))
+            #expect(try store.replace(.example("at-9"), with: .example("at-10")))
+        }
+        #expect(try other.load(.example) == .example("at-10"))
+    }
+
+    @Test("a refresh that is finished does not wait for an extension of its lease that hangs", .waiting)
+    func hangingExtension() throws {
+        let keys = try SealingKeys.example()
+        let store = SharedSessionStore(engine, times: LeaseTimes(acquired: .milliseconds(30))) {
+            () throws(OIDCError) in keys
+        }
+        let (isHanging, answer) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        engine.state.withLock {
+            $0.onExtension = {
+                isHanging.signal()
+                _ = answer.wait(timeout: .now() + 30)
+            }
+        }
+        let start = MonotonicTime.now()
+        try store.withLock(.example, LockWait(limit: .seconds(5))) {
+            _ = isHanging.wait(timeout: .now() + 20)
+        }
+        #expect(MonotonicTime.now().milliseconds(from: start) < 20_000)
+        #expect(engine[lease] == nil)
+        answer.signal()
     }
 }
