@@ -71,10 +71,13 @@ package final class CurlChannel: @unchecked Sendable {
         defer { library.pointee.easy_reset(easy) }
         var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: limits.configuration, stage: exchange.stage)
-        try setup.apply(request, exchange, headers: lists[0], addresses: lists[1], to: &options)
-        return withExtendedLifetime((lists, exchange)) {
+        let trustsDirectoryAlone = try setup.apply(
+            request, exchange, headers: lists[0], addresses: lists[1], to: &options)
+        var result = withExtendedLifetime((lists, exchange)) {
             withoutBrokenPipeSignal { drive(exchange, limits) }
         }
+        result.trustsDirectoryAlone = trustsDirectoryAlone
+        return result
     }
 
     private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {

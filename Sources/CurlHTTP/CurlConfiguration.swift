@@ -12,6 +12,8 @@ package struct CurlConfiguration: Sendable {
     package var deadline: MonotonicTime?
     /// The certificate authorities to trust instead of the machine's.
     package var caFile: CertificateAuthorities?
+    /// The machine's certificate authorities, and what is known of them; shared by copies.
+    package var systemAuthorities = SystemAuthorities()
     package var clientCertificate: ClientCertificate?
     /// The origins that get the client certificate with every request.
     package var certificateOrigins: Set<String> = []

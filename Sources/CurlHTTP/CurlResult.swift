@@ -27,6 +27,8 @@ package struct CurlResult {
     /// Whether any part of the answer came, including interim answers.
     package var hasAnswerBytes = false
     var isReusedConnection = false
+    /// Whether libcurl had the directory of certificate authorities and not the bundle.
+    package var trustsDirectoryAlone = false
     /// The TLS library's result for the server's certificate (CURLINFO_SSL_VERIFYRESULT): OpenSSL's
     /// `X509_V_…`.
     package var certificateVerification = 0
@@ -82,6 +84,12 @@ enum CurlInfo {
     package static func number(_ info: Int, of easy: OpaquePointer) -> Int {
         var value = 0
         return oidc_curl_get_long(easy, Int32(info), &value) == 0 ? value : 0
+    }
+
+    static func text(_ info: Int, of easy: OpaquePointer) -> String? {
+        var text: UnsafePointer<CChar>?
+        guard oidc_curl_get_string(easy, Int32(info), &text) == 0, let text else { return nil }
+        return String(cString: text)
     }
 
     package static func offset(_ info: Int, of easy: OpaquePointer) -> Int64 {

@@ -14,18 +14,20 @@ package struct CurlSetup {
         self.stage = stage
     }
 
+    /// Sets everything. Returns whether the machine's directory of authorities is used alone.
     func apply(
         _ request: HTTPRequest, _ exchange: CurlExchange, headers: CurlList, addresses: CurlList,
         to options: inout CurlOptions
-    ) throws(OIDCError) {
+    ) throws(OIDCError) -> Bool {
         try addHeaders(of: request, exchange.body, to: headers)
-        setConnection(request.url, addresses: addresses, &options)
+        let trustsDirectoryAlone = setConnection(request.url, addresses: addresses, &options)
         setMethod(request, exchange.body, &options)
         if request.onlyConnects { options.set(OIDC_CURLOPT_CONNECT_ONLY, 1) }
         if configuration.presentsCertificate(request) { setClientCertificate(&options) }
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
         setCallbacks(exchange, &options)
         try check(options)
+        return trustsDirectoryAlone
     }
 
     /// Throws if libcurl refused an option.
@@ -36,11 +38,12 @@ package struct CurlSetup {
             hint: "use libcurl 7.66 or later, built with TLS", stage: stage)
     }
 
-    /// Sets the URL, the proxy and addresses, and the trusted certificate authorities.
-    package func setConnection(_ url: WebURL, addresses: CurlList, _ options: inout CurlOptions) {
+    /// Sets the URL, the proxy and addresses, and the trusted certificate authorities. Returns whether the
+    /// machine's directory of authorities is used alone.
+    package func setConnection(_ url: WebURL, addresses: CurlList, _ options: inout CurlOptions) -> Bool {
         setTransport(url, &options)
         setAddress(url, addresses, &options)
-        setTrust(url.isSecure, &options)
+        return setTrust(url, &options)
     }
 
     private func setTransport(_ url: WebURL, _ options: inout CurlOptions) {
@@ -101,42 +104,38 @@ package struct CurlSetup {
         }
     }
 
-    package func setTrust(_ isSecure: Bool, _ options: inout CurlOptions) {
+    /// Sets the trusted certificate authorities. Returns whether the machine's directory of them is used alone.
+    package func setTrust(_ url: WebURL, _ options: inout CurlOptions) -> Bool {
         options.set(OIDC_CURLOPT_SSL_VERIFYPEER, 1)
         options.set(OIDC_CURLOPT_SSL_VERIFYHOST, 2)
         options.set(OIDC_CURLOPT_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
         options.offer(OIDC_CURLOPT_PROXY_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
-        guard let file = configuration.caFile else {
-            if isSecure, let path = authoritiesElsewhere(options.easy) {
+        if let file = configuration.caFile {
+            // Only the file's authorities are trusted: libcurl would add those of the machine's directory.
+            setAuthorities(bundle: file.path, directory: nil, &options)
+            return false
+        }
+        guard url.isSecure else { return false }
+        switch configuration.systemAuthorities.source(for: url, self, options.easy) {
+        case .directory(let path):
+            setAuthorities(bundle: nil, directory: path, &options)
+            return true
+        case .bundle(let path):
+            if let path {
                 options.set(OIDC_CURLOPT_CAINFO, path)
+                options.offer(OIDC_CURLOPT_PROXY_CAINFO, path)
             }
-            return
+            return false
         }
-        // Only the file's authorities are trusted: libcurl would add those of the machine's directory.
-        options.set(OIDC_CURLOPT_CAINFO, file.path)
-        options.offer(OIDC_CURLOPT_CAPATH, nil)
-        options.offer(OIDC_CURLOPT_PROXY_CAINFO, file.path)
-        options.offer(OIDC_CURLOPT_PROXY_CAPATH, nil)
     }
 
-    /// Returns this machine's certificate authorities for a libcurl that was built for another system; nil if
-    /// libcurl's own paths exist.
-    private func authoritiesElsewhere(_ easy: OpaquePointer) -> String? {
-        var paths: [String] = []
-        for info in [OIDC_CURLINFO_CAINFO, OIDC_CURLINFO_CAPATH] {
-            var text: UnsafePointer<CChar>?
-            if oidc_curl_get_string(easy, Int32(info), &text) == 0, let text {
-                paths.append(String(cString: text))
-            }
-        }
-        guard !paths.isEmpty, !paths.contains(where: PEMFile.isReadable) else { return nil }
-        return Self.usualAuthorities.first(where: PEMFile.isReadable)
+    /// Sets the authorities for servers and for proxies that are reached with TLS.
+    private func setAuthorities(bundle: String?, directory: String?, _ options: inout CurlOptions) {
+        options.set(OIDC_CURLOPT_CAINFO, bundle)
+        options.offer(OIDC_CURLOPT_CAPATH, directory)
+        options.offer(OIDC_CURLOPT_PROXY_CAINFO, bundle)
+        options.offer(OIDC_CURLOPT_PROXY_CAPATH, directory)
     }
-
-    private static let usualAuthorities = [
-        "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-        "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
-    ]
 
     package func setClientCertificate(_ options: inout CurlOptions) {
         guard let certificate = configuration.clientCertificate else { return }
@@ -147,9 +146,11 @@ package struct CurlSetup {
         options.set(OIDC_CURLOPT_KEYPASSWD, certificate.passphrase?.revealed ?? (usesGnuTLS ? nil : ""))
     }
 
-    private var usesGnuTLS: Bool {
-        library.pointee.version_info(0).pointee.tls_library.map { String(cString: $0).includes("GnuTLS") }
-            ?? false
+    private var usesGnuTLS: Bool { tlsLibrary.includes("GnuTLS") }
+
+    /// The name and version of the TLS library, such as `OpenSSL/3.0.19`.
+    var tlsLibrary: String {
+        library.pointee.version_info(0).pointee.tls_library.map { String(cString: $0) } ?? ""
     }
 
     private func setCallbacks(_ exchange: CurlExchange, _ options: inout CurlOptions) {

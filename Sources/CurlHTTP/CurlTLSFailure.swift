@@ -72,7 +72,7 @@ package struct CurlTLSFailure {
             return failure.error(
                 .unreachable, "\(host) does not answer with TLS", hint: "check the host and the port")
         }
-        if isOfAnotherKey {
+        if Self.isOfAnotherKey(text) {
             return failure.error(
                 .untrusted,
                 "the certificate of \(host) could not be verified: it is signed by another key than the authority's",
@@ -89,14 +89,16 @@ package struct CurlTLSFailure {
                 : "try again later, or check for a proxy on the way")
     }
 
-    /// Whether a signature of the certificate chain does not verify, as with an authority that has the right
+    /// Returns whether a signature of the certificate chain does not verify, as with an authority that has the right
     /// name and another key. libcurl reports this as a failed handshake (35), because OpenSSL's first error
     /// then comes from its cryptography and not from its TLS code (libcurl 7.88 with OpenSSL 3.0, 2026-11).
-    private var isOfAnotherKey: Bool {
-        !says("ssl routines")
-            && says(
-                "asn1 encoding routines", "rsa routines", "elliptic curve routines", "ecdsa routines",
-                "provider routines")
+    static func isOfAnotherKey(_ text: String) -> Bool {
+        let lowered = ASCII.lowercased(text)
+        let components = [
+            "asn1 encoding", "rsa", "elliptic curve", "ecdsa", "provider",
+        ]
+        return !lowered.includes("ssl routines")
+            && components.contains { lowered.includes("\($0) routines") }
     }
 
     /// The reason without OpenSSL's prefix: its version, a number and the name of a component.

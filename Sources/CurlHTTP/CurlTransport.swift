@@ -126,7 +126,10 @@ package final class CurlTransport: HTTPTransport {
         let limits = CurlChannel.Limits(
             configuration: configuration, end: end, silence: silence,
             isAwaitedOnceSent: request.redeemsSingleUseSecret)
-        let result = try channel.perform(request, exchange, limits)
+        var result = try channel.perform(request, exchange, limits)
+        if configuration.needsBundle(after: result, from: request.url) {
+            result = try channel.perform(request, exchange, limits)
+        }
         let elapsed = Duration.nanoseconds(MonotonicTime.now().nanoseconds - start.nanoseconds)
         guard let failure = failure(result, exchange, request) else {
             configuration.trace?(

@@ -41,6 +41,28 @@ package final class CurlWire: Wire, @unchecked Sendable {
         } catch {
             throw .other(error)
         }
+        let request = HTTPRequest(.get, url, usesClientCertificate: true)
+        let failure = { @Sendable (result: CurlResult) in
+            CurlFailure(result: result, request: request, stage: .store, configuration: configuration)
+        }
+        var (wire, result) = try open(url, configuration, until: deadline, failure)
+        if configuration.needsBundle(after: result, from: url) {
+            (wire, result) = try open(url, configuration, until: deadline, failure)
+        }
+        if let wire { return wire }
+        switch result.ending {
+        case .code(.timedOut): throw .slow
+        // The host was not resolved, or the connection was refused: another server may answer.
+        case .code(let code) where code == .unresolvedHost || code == .noConnection:
+            throw .broken(CurlFailure.meaning(of: code))
+        default: throw .other(failure(result).error)
+        }
+    }
+
+    private static func open(
+        _ url: WebURL, _ configuration: CurlConfiguration, until deadline: MonotonicTime,
+        _ failure: @escaping @Sendable (CurlResult) -> CurlFailure
+    ) throws(WireFault) -> (CurlWire?, CurlResult) {
         guard let library = oidc_curl(), let easy = library.pointee.easy_init() else {
             throw .other(
                 OIDCError(
@@ -49,35 +71,25 @@ package final class CurlWire: Wire, @unchecked Sendable {
         }
         let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
         errorText[0] = 0
+        var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .store)
-        let isSet = setup.setConnectOnly(easy, to: url, errorText, until: deadline)
+        let trustsDirectoryAlone = setup.setConnectOnly(url, errorText, until: deadline, &options)
         let code: CurlCode =
-            isSet
+            options.rejected == nil
             ? CurlCode(withoutBrokenPipeSignal { library.pointee.easy_perform(easy) }) : .unknownOption
         var socket: Int32 = -1
-        let request = HTTPRequest(.get, url, usesClientCertificate: true)
-        let failure = { @Sendable (result: CurlResult) in
-            CurlFailure(result: result, request: request, stage: .store, configuration: configuration)
-        }
         if code == .ok, oidc_curl_get_socket(easy, &socket) == 0, socket >= 0 {
-            return CurlWire(library, easy, socket, errorText, failure)
+            let wire = CurlWire(library, easy, socket, errorText, failure)
+            return (wire, CurlResult(ending: .code(code)))
         }
         defer {
             withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) }
             errorText.deallocate()
         }
-        switch code {
-        case .timedOut: throw .slow
-        // The host was not resolved, or the connection was refused: another server may answer.
-        case .unresolvedHost, .noConnection: throw .broken(CurlFailure.meaning(of: code))
-        default:
-            var verification = 0
-            _ = oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_SSL_VERIFYRESULT), &verification)
-            var result = CurlResult(ending: .code(code))
-            result.certificateVerification = verification
-            result.text = String(cString: errorText)
-            throw .other(failure(result).error)
-        }
+        var result = CurlResult(ending: .code(code), text: String(cString: errorText))
+        result.certificateVerification = CurlInfo.number(OIDC_CURLINFO_SSL_VERIFYRESULT, of: easy)
+        result.trustsDirectoryAlone = trustsDirectoryAlone
+        return (nil, result)
     }
 
     package func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
@@ -132,12 +144,11 @@ package final class CurlWire: Wire, @unchecked Sendable {
 
 extension CurlSetup {
     /// Sets the options of a connection that libcurl only opens, as the caller sends and receives its bytes.
-    /// Returns false if libcurl refused one.
+    /// Returns whether the machine's directory of authorities is used alone.
     fileprivate func setConnectOnly(
-        _ easy: OpaquePointer, to url: WebURL, _ errorText: UnsafeMutablePointer<CChar>,
-        until deadline: MonotonicTime
+        _ url: WebURL, _ errorText: UnsafeMutablePointer<CChar>, until deadline: MonotonicTime,
+        _ options: inout CurlOptions
     ) -> Bool {
-        var options = CurlOptions(easy)
         options.set(OIDC_CURLOPT_URL, url.text)
         options.set(OIDC_CURLOPT_NOSIGNAL, 1)
         options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
@@ -145,10 +156,9 @@ extension CurlSetup {
         options.offer(OIDC_CURLOPT_SSL_ENABLE_ALPN, 0)
         let left = deadline.milliseconds(from: .now())
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, min(left, 3_600_000))))
-        _ = oidc_curl_keep_sockets(easy)
+        _ = oidc_curl_keep_sockets(options.easy)
         options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
-        setTrust(true, &options)
         setClientCertificate(&options)
-        return options.rejected == nil
+        return setTrust(url, &options)
     }
 }

@@ -228,6 +228,7 @@ extension ProxyExchange {
         case .discarding(let next, _): again(next, now: now)
         case .answering(let framing):
             finish(framing, isComplete: ended.isAnsweredWhole(after: code))
+        case .sending where problem == nil && ended.needsBundle(curl): send()
         case .sending where mayRepeat && problem == nil && body.canRepeat && ended.isRepeatable(after: code):
             mayRepeat = false
             send()

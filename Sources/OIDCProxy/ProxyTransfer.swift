@@ -58,6 +58,7 @@ final class ProxyTransfer {
     private var bodyBytes = 0
     private var result = CurlResult(ending: .code(.failedInit))
     private let isRepeatable: Bool
+    private var trustsDirectoryAlone = false
 
     init(
         _ order: Order, _ library: UnsafePointer<oidc_curl_library>, _ configuration: CurlConfiguration,
@@ -86,7 +87,7 @@ final class ProxyTransfer {
     private func setUp(_ configuration: CurlConfiguration) throws(OIDCError) {
         var options = CurlOptions(easy)
         let setup = CurlSetup(library: library, configuration: configuration, stage: .resource)
-        setup.setConnection(order.url, addresses: addresses, &options)
+        trustsDirectoryAlone = setup.setConnection(order.url, addresses: addresses, &options)
         // libcurl uses a connection again only for requests with the same certificate, or none (since 7.50.1).
         if configuration.presentsCertificate(order.summary) { setup.setClientCertificate(&options) }
         // Another proxy on the way would need the whole URL.
@@ -199,6 +200,7 @@ final class ProxyTransfer {
     func noteEnd(_ code: CurlCode) {
         result = CurlResult(
             .code(code), of: easy, errorText: errorText, isSent: isSent, hasAnswerBytes: hasAnswerBytes)
+        result.trustsDirectoryAlone = trustsDirectoryAlone
     }
 
     /// Returns whether the request can be repeated because the connection ended before an answer. libcurl
@@ -212,6 +214,12 @@ final class ProxyTransfer {
     /// libcurl could not send the rest of the body (RFC 9113 §8.1). libcurl has words for every other end of a stream.
     func isAnsweredWhole(after code: CurlCode) -> Bool {
         code == .ok || code == .http2Stream && errorText.pointee == 0
+    }
+
+    /// Returns whether to send the request again, as nothing was sent to a server that other authorities may
+    /// verify.
+    func needsBundle(_ configuration: CurlConfiguration) -> Bool {
+        configuration.needsBundle(after: result, from: order.url)
     }
 
     /// Returns the error of a transfer that has ended.

@@ -15,7 +15,8 @@ package final class TLSServers: Sendable {
 
     private init() throws {
         folder = NSTemporaryDirectory() + "oidc-tls-\(UInt64.random(in: 0 ... .max))"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         server = try PythonServer(TLSServers.script, [folder])
         let words = server.firstLine.split(separator: " ")
         ports = Dictionary(
@@ -74,6 +75,14 @@ package final class TLSServers: Sendable {
                 "-subj", "/CN=rsaca", "-out", "rsaimitation.pem")
         leaf("ofrsa", "rsaca")
         leaf("good", "ca"); leaf("expired", "ca", "-1"); leaf("client", "ca"); leaf("stranger", "alien")
+        # The same authorities as a bundle, and as a directory by the hashes of their names.
+        def hashed(name, *authorities):
+            os.mkdir(d + name, 0o755); os.chmod(d + name, 0o755)
+            for authority in authorities: shutil.copy(d + authority + ".pem", d + name)
+            openssl("rehash", d + name)
+            with open(d + name + ".pem", "w") as bundle:
+                for authority in authorities: bundle.write(open(d + authority + ".pem").read())
+        hashed("both", "ca", "rsaca"); hashed("imitations", "imitation", "rsaimitation"); hashed("others", "alien")
         openssl("pkcs8", "-topk8", "-in", "client.key", "-out", "locked.key", "-passout", "pass:open sesame")
         def serve(context, listener):
             def talk(raw):
@@ -95,7 +104,7 @@ package final class TLSServers: Sendable {
                             peer = s.getpeercert()
                             name = peer["subject"][0][0][1] if peer else "nobody"
                             body = (s.version() + " " + name).encode()
-                            page = d + head.split()[1].decode().split("/")[1] + ".json"
+                            page = d + (head.split()[1].decode() + "/").split("/")[1] + ".json"
                             if os.path.exists(page): body = open(page, "rb").read()
                             status = b"401 Unauthorized" if b"token-1\r\n" in head else b"200 OK"
                             s.sendall(b"HTTP/1.1 %s\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body))

@@ -46,6 +46,19 @@ package enum PEMFile {
         access(path, R_OK) == 0
     }
 
+    /// Returns whether a directory has certificates by the hash of their names, as `openssl rehash` links them,
+    /// and only this user or root can change it.
+    package static func isHashedDirectory(_ path: String) -> Bool {
+        guard let directory = try? OpenFile(path, for: .sharedDirectory),
+            let status = try? directory.status(), status.isTrusted, status.permissions & 0o022 == 0,
+            UserFile.openDirectory(of: path) == nil, let names = try? directory.names()
+        else { return false }
+        return names.contains { name in
+            name.utf8.count == 10 && name.hasSuffix(".0")
+                && name.utf8.prefix(8).allSatisfy { ASCII.isHexDigit($0) }
+        }
+    }
+
     /// Returns whether a `-----BEGIN` line or a PEM header contains `mark`.
     package static func has(_ mark: String, in bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
