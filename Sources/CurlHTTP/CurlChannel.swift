@@ -11,6 +11,7 @@ package final class CurlChannel: @unchecked Sendable {
     let library: UnsafePointer<oidc_curl_library>
     private let easy: OpaquePointer
     private let multi: OpaquePointer
+    private let idle = IdleConnections()
     let usesClientCertificate: Bool
     /// Whether the channel was abandoned because its name resolution cannot be canceled.
     private(set) var isAbandoned = false
@@ -82,7 +83,8 @@ package final class CurlChannel: @unchecked Sendable {
 
     private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
         exchange.touch()
-        guard library.pointee.multi_add_handle(multi, easy) == 0 else {
+        idle.endReadable()
+        guard idle.observe(easy), library.pointee.multi_add_handle(multi, easy) == 0 else {
             return result(.code(.failedInit), exchange)
         }
         var postponement = CurlPostponement(limits)
@@ -105,6 +107,8 @@ package final class CurlChannel: @unchecked Sendable {
             }
         }
         let result = result(ending ?? .code(.failedInit), exchange)
+        // libcurl forgets the connection with the handle.
+        if result.isSuccess, let socket = IdleConnections.socket(of: easy) { idle.add(socket) }
         close(ending)
         return result
     }
@@ -185,6 +189,9 @@ package final class CurlChannel: @unchecked Sendable {
 
 /// The idle channels. Requests with and without the client certificate never share a connection.
 package final class CurlChannelPool: Sendable {
+    /// The largest number of channels that are kept.
+    private static let limit = 8
+
     private let idle = Mutex<[CurlChannel]>([])
 
     func take(usesClientCertificate: Bool) throws(OIDCError) -> CurlChannel {
@@ -197,6 +204,6 @@ package final class CurlChannelPool: Sendable {
 
     func giveBack(_ channel: CurlChannel) {
         guard !channel.isAbandoned else { return }
-        idle.withLock { $0.append(channel) }
+        idle.withLock { if $0.count < Self.limit { $0.append(channel) } }
     }
 }

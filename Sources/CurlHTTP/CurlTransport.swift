@@ -34,6 +34,13 @@ package final class CurlTransport: HTTPTransport {
         return CurlTransport(bounded, sharing: pool)
     }
 
+    /// Returns a transport with the same connections whose requests end early if `isCancelled` returns true.
+    package func cancelled(if isCancelled: @escaping @Sendable () -> Bool) -> CurlTransport {
+        var cancellable = configuration
+        cancellable.isCancelled = isCancelled
+        return CurlTransport(cancellable, sharing: pool)
+    }
+
     /// Sends a request and returns the answer, whatever its status. Redirects of a GET are followed within
     /// its origin.
     package func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {

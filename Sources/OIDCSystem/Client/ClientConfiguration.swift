@@ -57,16 +57,17 @@ public struct ClientConfiguration: Sendable {
         Client(id: clientID, authentication: authentication, assertionAudience: issuer)
     }
 
-    func environment(isCancelled: @escaping @Sendable () -> Bool) -> ProviderEnvironment {
+    /// Returns the environment of a call; `curl` is used unless the program has a transport of its own.
+    func environment(
+        _ curl: CurlTransport, isCancelled: @escaping @Sendable () -> Bool
+    ) -> ProviderEnvironment {
         if let transport {
             return ProviderEnvironment(
                 transport: transport, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
         }
-        var configuration = CurlConfiguration()
-        configuration.isCancelled = isCancelled
         let cache = StateDirectories(environment: ProcessEnvironment.current).cache
         return ProviderEnvironment(
-            transport: CurlTransport(configuration),
+            transport: curl.cancelled(if: isCancelled),
             cache: cache.map { MetadataCache(directory: $0) } ?? NoCache(), now: { Clock.now() },
             random: Random.bytes)
     }

@@ -1,3 +1,4 @@
+import CurlHTTP
 public import OIDCCore
 import OIDCCrypto
 import OIDCSessions
@@ -12,6 +13,8 @@ public struct OIDCClient: Sendable {
     /// Called with the events of a sign-in; by default the URL or the code is written to stderr.
     public var notice: @Sendable (SignInNotice) -> Void = { OIDCClient.write($0) }
     let memory = SessionStore.inMemory()
+    /// Keeps connections between calls; copies of this client share them.
+    private let curl = CurlTransport()
 
     /// Creates a client from a configuration.
     public init(_ configuration: ClientConfiguration) {
@@ -109,7 +112,7 @@ extension OIDCClient {
     ) throws(OIDCError) -> Session {
         let store = store
         try store.probe(configuration.key)
-        let environment = configuration.environment(isCancelled: isCancelled)
+        let environment = configuration.environment(curl, isCancelled: isCancelled)
         let login = try login(scope, onDevice: onDevice, environment)
         let deadline = MonotonicTime.now().adding(seconds: configuration.timeout.components.seconds)
         let keep = { (outcome: SignInFlow.Outcome) throws(OIDCError) in
@@ -212,14 +215,14 @@ extension OIDCClient {
     func blockingToken(
         _ scope: Scope?, _ resources: [String], _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> AccessToken {
-        let environment = configuration.environment(isCancelled: isCancelled)
+        let environment = configuration.environment(curl, isCancelled: isCancelled)
         let demand = TokenDemand(scope: scope, resources: resources)
         return try tokens(environment, isCancelled).token(demand).access
     }
 
     @usableFromInline
     func blockingUserInfo(_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> JSONObject {
-        let environment = configuration.environment(isCancelled: isCancelled)
+        let environment = configuration.environment(curl, isCancelled: isCancelled)
         return try ProtectedRequest(tokens(environment, isCancelled), environment: environment).userInfo(
             leeway: configuration.leeway, alias: { alias(of: $0, for: .userInfo, environment) }
         ) { _ throws(OIDCError) in
@@ -231,7 +234,7 @@ extension OIDCClient {
     func blockingSend(
         _ request: HTTPRequest, _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> HTTPResponse {
-        let environment = configuration.environment(isCancelled: isCancelled)
+        let environment = configuration.environment(curl, isCancelled: isCancelled)
         let protected = ProtectedRequest(tokens(environment, isCancelled), environment: environment)
         return try protected.send { attempt throws(OIDCError) in
             var authorized = request
@@ -259,7 +262,7 @@ extension OIDCClient {
             session = try forget()
         }
         guard let session, let stored = session.endpoints.revocation else { return .notOffered }
-        let environment = configuration.environment(isCancelled: isCancelled)
+        let environment = configuration.environment(curl, isCancelled: isCancelled)
         let endpoint = alias(of: stored, for: .revocation, environment)
         var isRevoked = false
         let failures = SessionRevocation(session, as: configuration.client, environment).run(at: endpoint) {
