@@ -1,5 +1,5 @@
 """What the benchmarks share: how a command is measured, and when a table may be written."""
-import datetime, json, os, pathlib, platform, re, shlex, shutil, signal, socket, statistics, subprocess, sys, tempfile, time
+import ctypes, datetime, json, os, pathlib, platform, re, shlex, shutil, signal, socket, statistics, subprocess, sys, tempfile, time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "Sources/OIDCCore/Documentation.docc/Performance.md"
@@ -140,6 +140,36 @@ class DemoProvider:
     def __exit__(self, *_):
         self.child.send_signal(signal.SIGTERM)
         self.child.wait()
+
+
+def certificate():
+    """Makes a certificate of 127.0.0.1, signed by itself; returns a file with it and its key."""
+    file = work / "server.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", "/CN=oidc benchmark", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", work / "server.key",
+                    "-out", file], check=True, capture_output=True)
+    file.write_text(file.read_text() + (work / "server.key").read_text())
+    return file
+
+
+def trust(file):
+    """Adds a certificate to the system's authorities, for the programs that this one starts; returns why it cannot."""
+    system = pathlib.Path("/etc/ssl/certs")
+    if not any(system.glob("*.0")) or not (system / "ca-certificates.crt").exists():
+        return "no directory of authorities that has their hashes, and a bundle"
+    if os.geteuid() != 0 or ctypes.CDLL(None).unshare(0x00020000) != 0:  # CLONE_NEWNS
+        return "adding an authority to the system's needs root"
+    copy = work / "certs"
+    shutil.copytree(system, copy, symlinks=True)
+    text = file.read_text()
+    text = text[:text.index("-----END CERTIFICATE-----")] + "-----END CERTIFICATE-----\n"
+    name = subprocess.run(["openssl", "x509", "-hash", "-noout", "-in", file], check=True, capture_output=True, text=True)
+    (copy / f"{name.stdout.strip()}.0").write_text(text)
+    with open(copy / "ca-certificates.crt", "a") as bundle:
+        bundle.write(text)
+    for arguments in (["--make-rprivate", "/"], ["--bind", copy, system]):
+        subprocess.run(["mount", *arguments], check=True)
+    return None
 
 
 def login(oidc, provider, environment):

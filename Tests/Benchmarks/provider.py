@@ -1,9 +1,10 @@
 """A provider that signs everyone in at once and counts what it is asked; for the benchmarks alone."""
-import http.server, json, threading, time, urllib.parse
+import http.server, json, ssl, threading, time, urllib.parse
 
 
 class Provider:
-    def __init__(self):
+    def __init__(self, certificate=None):
+        """With a certificate and its key in one file, it speaks TLS."""
         self.requests, self.times = [], []
         self.expires_in = 3600
         self.userinfo_size = 1024
@@ -60,7 +61,11 @@ class Provider:
             daemon_threads = True
 
         server = Server(("127.0.0.1", 0), Handler)
-        self.issuer = f"http://127.0.0.1:{server.server_port}"
+        self.issuer = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
 
     def note(self, request):
