@@ -91,11 +91,6 @@ package struct LoopbackListener {
         return (descriptors, port)
     }
 
-    /// Returns whether an error says that all of several ports were in use. They may have become free since.
-    package static func isBusy(_ failure: OIDCError, _ address: LoopbackAddress) -> Bool {
-        address.ports.candidates.count > 1 && failure.message == error(address, 0, .addressInUse).message
-    }
-
     static func error(
         _ address: LoopbackAddress, _ port: UInt16, _ reason: Errno
     ) -> OIDCError {
@@ -117,6 +112,6 @@ package struct LoopbackListener {
             isOne
                 ? "port \(port) on \(host) is in use by another program"
                 : "ports \(list) on \(host) are all in use by other sign-ins or programs",
-            hint: .advice(.choosePort))
+            hint: .advice(.choosePort), code: isOne ? nil : .portsInUse)
     }
 }

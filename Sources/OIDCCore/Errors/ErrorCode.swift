@@ -33,6 +33,10 @@ extension OIDCError {
         public static let unknownClient = Code(rawValue: "unknown_client")
         /// A client is registered only with a token that the provider issues for that (RFC 7591 §3).
         public static let registrationNeedsToken = Code(rawValue: "registration_needs_token")
+        /// The redirect URL is not registered for the client.
+        public static let redirectRefused = Code(rawValue: "redirect_refused")
+        /// All of several ports to listen on are in use. They may become free.
+        public static let portsInUse = Code(rawValue: "ports_in_use")
         /// The device code has expired.
         public static let deviceCodeExpired = Code(rawValue: "device_code_expired")
         /// The client may not use this grant.

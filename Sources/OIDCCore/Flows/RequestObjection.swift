@@ -11,24 +11,15 @@ package enum RequestObjection: Sendable {
 
     init?(_ error: OIDCError, redirectURI: String, client: Client) {
         var error = error
-        switch error.oauthError {
-        case "invalid_scope": self = .final(error)
-        // oidc-provider 9 has a code of its own for it.
-        case "invalid_redirect_uri", "invalid_request":
-            guard error.oauthError == "invalid_redirect_uri" || Self.namesRedirect(error.message) else {
-                return nil
-            }
+        if error.code == .redirectRefused {
             error.hint = .checkRegistration(redirectURL: redirectURI, clientID: client.id)
             self = .final(error)
+            return
+        }
+        switch error.oauthError {
+        case "invalid_scope": self = .final(error)
         case "invalid_client" where client.authentication.method != "none": self = .noted(error)
         default: return nil
-        }
-    }
-
-    private static func namesRedirect(_ message: String) -> Bool {
-        let words = ASCII.lowercased(message)
-        return ["redirect_uri", "redirect uri", "redirect url", "redirect-uri"].contains {
-            words.includes($0)
         }
     }
 }

@@ -114,6 +114,15 @@ extension OAuthErrorResponse {
         ["AADSTS9010010", "AADSTS901002"].contains { description?.includes($0) == true }
     }
 
+    /// Whether the redirect URL is not registered for the client. oidc-provider 9 has a code of its own for that.
+    var refusesRedirect: Bool {
+        guard code == "invalid_request" else { return code == "invalid_redirect_uri" }
+        let words = ASCII.lowercased(description ?? "")
+        return ["redirect_uri", "redirect uri", "redirect url", "redirect-uri"].contains {
+            words.includes($0)
+        }
+    }
+
     /// Whether the request must be pushed (RFC 9126). Keycloak 26.7: "Pushed Authorization Request is only
     /// allowed."; oidc-provider 9.13: "Pushed Authorization Request must be used".
     var mustBePushed: Bool {

@@ -55,8 +55,9 @@ package struct PushedAuthorization: Hashable, Sendable {
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 var error = client.failure(response, to: request, stage: .pushedAuthorization)
                 if isBound, error.oauthError == "use_dpop_nonce" { error.hint = DPoP.missingNonceHint }
-                error.hint =
-                    OAuthErrorResponse(response)?.promptHint(sent: pending.prompt) ?? error.hint
+                let answer = OAuthErrorResponse(response)
+                error.hint = answer?.promptHint(sent: pending.prompt) ?? error.hint
+                if error.code == nil, answer?.refusesRedirect == true { error.code = .redirectRefused }
                 throw error
             }
             return .pushed(try PushedAuthorization(response, pending, now: now))

@@ -114,9 +114,9 @@ package struct BrowserSignIn {
         guard let address = redirect.loopback else { return nil }
         do throws(OIDCError) { return try listen(address) } catch {
             guard browser == nil, readsInput || offersDeviceCode else {
-                guard case .firstFree(let ports) = address.ports, ports.count > 1,
-                    LoopbackListener.isBusy(error, address)
-                else { throw error }
+                guard case .firstFree(let ports) = address.ports, error.code == .portsInUse else {
+                    throw error
+                }
                 return try listenerOnceFree(address, ports)
             }
             notice(.warning(Warning("\(error.message); the sign-in goes on without a listener")))
@@ -142,7 +142,7 @@ package struct BrowserSignIn {
             var interests = Interruption.wakeUpDescriptor.map { [Poll.Interest($0, .reading)] } ?? []
             Poll.wait(&interests, until: min(deadline, now.adding(milliseconds: 200)))
             do throws(OIDCError) { return try listen(address) } catch {
-                guard LoopbackListener.isBusy(error, address) else { throw error }
+                guard error.code == .portsInUse else { throw error }
             }
         }
     }
