@@ -5,51 +5,39 @@ import Posix
 
 /// A caller's connection: its requests, one at a time, and their answers. No function blocks.
 final class ProxyConnection {
-    let descriptor: FileDescriptor
+    private let connection: HTTP1Connection
     /// Whether the caller came through a Unix socket.
     private let isOnSocket: Bool
-    let began: MonotonicTime
-    private(set) var isEnded = false
-    /// Whether everything is sent and the sending side is closed; further bytes from the caller are
-    /// discarded.
-    var isDraining = false
     /// The request that is being forwarded.
     private(set) var exchange: ProxyExchange?
-    /// The time of the last bytes in either direction.
-    private(set) var lastActivity: MonotonicTime
-    /// The time of the current request's first byte.
-    private(set) var requestBegan: MonotonicTime
     /// Whether the caller's user was checked.
     var isIdentified = false
     /// Whether the caller closed its sending side but still waits for its answer.
     private(set) var isHalfClosed = false
     /// Whether a request on this connection had the secret.
     private(set) var hasProof = false
-
-    private var parser: HTTP1.RequestParser
     /// Bytes that came after the head of the current request.
     private var pending: ArraySlice<UInt8> = []
-    var output = ProxyOutput()
-    var closesAfterOutput = false
-    var drained = 0
+    private var closesAfterOutput = false
 
     init(_ descriptor: FileDescriptor, isOnSocket: Bool, limits: HTTP1.Limits, now: MonotonicTime) {
-        self.descriptor = descriptor
         self.isOnSocket = isOnSocket
-        parser = HTTP1.RequestParser(limits: limits, leavesBody: true)
-        lastActivity = now
-        requestBegan = now
-        began = now
+        connection = HTTP1Connection(
+            descriptor, HTTP1.RequestParser(limits: limits, leavesBody: true), now: now)
     }
 
+    var descriptor: FileDescriptor { connection.descriptor }
+    var began: MonotonicTime { connection.began }
+    var isEnded: Bool { connection.isEnded }
+    var isDraining: Bool { connection.isDraining }
+    var lastActivity: MonotonicTime { connection.lastActivity }
+    var requestBegan: MonotonicTime { connection.requestBegan }
     /// Whether the output waits until the caller accepts more.
-    var isBlocked: Bool { output.isBlocked }
+    var isBlocked: Bool { connection.isBlocked }
     /// Whether the caller has sent nothing since the last answer, or nothing at all.
-    var isIdle: Bool {
-        !isEnded && !isDraining && exchange == nil && output.isEmpty && parser.isIdle
-    }
+    var isIdle: Bool { exchange == nil && connection.isIdle }
     /// Whether the caller has sent part of a request's head.
-    var isReadingHead: Bool { !isDraining && exchange == nil && output.isEmpty && !parser.isIdle }
+    var isReadingHead: Bool { exchange == nil && connection.isReading }
 
     /// The events to wait for.
     var interest: Poll.Direction {
@@ -69,17 +57,17 @@ final class ProxyConnection {
     ) {
         if ready.contains(.writing) { flush(now: now) }
         guard ready.contains(.reading), !isEnded else { return }
-        if isDraining { return drain() }
+        if isDraining { return connection.drain() }
         if let exchange {
             if exchange.awaitsBody {
-                touch(now)
+                connection.touch(now)
                 exchange.resumeBody()
             } else {
                 watch(exchange)
             }
             return
         }
-        guard receive(now: now) else { return }
+        guard connection.receive(now: now) else { return }
         serve(now: now, take: take, refuse: refuse)
     }
 
@@ -88,30 +76,15 @@ final class ProxyConnection {
         now: MonotonicTime, take: (HTTPServerRequest) -> ProxyExchange?, refuse: (HTTP1.Rejection) -> Void
     ) {
         guard !isEnded, !isDraining, exchange == nil, !closesAfterOutput else { return }
-        switch parser.next() {
+        switch connection.parser.next() {
         case .needsMore: return
         case .rejected(let rejection): refuse(rejection)
         case .request(let request):
-            pending = parser.takeUnread()[...]
+            pending = connection.parser.takeUnread()[...]
             exchange = take(request)
             if exchange != nil { hasProof = true }
             exchange?.begin(now: now)
         }
-    }
-
-    func touch(_ now: MonotonicTime) { lastActivity = now }
-
-    /// Reads bytes of the next head and returns whether there were any.
-    private func receive(now: MonotonicTime) -> Bool {
-        guard let bytes = LoopbackSocket.receive(from: descriptor) else { return false }
-        guard !bytes.isEmpty else {
-            end()
-            return false
-        }
-        if parser.isIdle { requestBegan = now }
-        touch(now)
-        parser.feed(bytes)
-        return true
     }
 
     /// Reads while the caller waits for its answer, to notice if it leaves.
@@ -179,20 +152,20 @@ final class ProxyConnection {
         exchange = nil
         closesAfterOutput = closesAfterOutput || closes
         guard !closesAfterOutput else { return }
-        if !pending.isEmpty { parser.feed(Array(pending)) }
+        if !pending.isEmpty { connection.parser.feed(Array(pending)) }
         pending = []
     }
 
     /// Whether the next request may already have arrived with the last one.
-    var mayServe: Bool { !isEnded && exchange == nil && !isBlocked && !closesAfterOutput && !parser.isIdle }
+    var mayServe: Bool {
+        !isEnded && exchange == nil && !isBlocked && !closesAfterOutput && !connection.parser.isIdle
+    }
 
     func end() {
-        guard !isEnded else { return }
-        isEnded = true
         exchange?.settle()
         exchange = nil
-        descriptor.close()
-        (output, pending) = (ProxyOutput(), [])
+        pending = []
+        connection.end()
     }
 }
 
@@ -208,47 +181,26 @@ extension ProxyConnection {
         finishExchange(closes: closes)
     }
 
-    func write(_ bytes: [UInt8]) {
-        guard !isEnded else { return }
-        output.collect(bytes)
-    }
+    func write(_ bytes: [UInt8]) { connection.write(bytes) }
 
     /// Adds a part of a body.
     func write(prefix: String, _ bytes: UnsafeRawBufferPointer, suffix: String, now: MonotonicTime) {
-        guard !isEnded else { return }
-        do throws(Errno) {
-            if try output.pass(prefix, bytes, suffix, to: descriptor) { touch(now) }
-        } catch {
-            end()
-        }
+        connection.write(prefix: prefix, bytes, suffix: suffix, now: now)
+        if isEnded { end() }
     }
 
     /// Sends as much output as the caller accepts, and resumes a paused answer.
     func flush(now: MonotonicTime) {
         guard !isEnded else { return }
-        do throws(Errno) {
-            if try output.flush(to: descriptor, keepsCapacity: exchange != nil) { touch(now) }
-        } catch {
+        connection.flush(now: now, keepsCapacity: exchange != nil)
+        guard !isEnded else {
             exchange?.cancel()
             return end()
         }
         guard !isBlocked else { return }
         exchange?.resumeAnswer()
-        if closesAfterOutput, exchange == nil, !isDraining {
-            isDraining = true
-            LoopbackSocket.shutdownSending(descriptor)
-            drain()
-        }
+        if closesAfterOutput, exchange == nil { connection.finish() }
     }
 
-    var hasOutput: Bool { !isEnded && !isDraining && (!output.isEmpty || closesAfterOutput) }
-
-    /// Reads until the caller closes. Closing with unread bytes would reset the connection, and the caller
-    /// might lose the answer (RFC 9112 §9.6).
-    func drain() {
-        while !isEnded, let bytes = LoopbackSocket.receive(from: descriptor) {
-            drained += bytes.count
-            if bytes.isEmpty || drained > LoopbackSocket.drainLimit { end() }
-        }
-    }
+    var hasOutput: Bool { !isEnded && !isDraining && (!connection.isFlushed || closesAfterOutput) }
 }

@@ -1,11 +1,10 @@
-import OIDCCore
 import Posix
 
-/// The bytes that are still to be sent to a caller. Small parts are collected and sent at the end of a round.
-struct ProxyOutput {
+/// The bytes that are still to be sent to a peer. Small parts are collected and sent at the end of a round.
+struct HTTP1Output {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// Whether the caller accepts no bytes for now.
+    /// Whether the peer accepts no bytes for now.
     private(set) var isBlocked = false
 
     /// The number of bytes up to which parts are collected.
@@ -15,7 +14,7 @@ struct ProxyOutput {
 
     mutating func collect(_ part: [UInt8]) { bytes += part }
 
-    /// Collects a small part, or sends a large one and copies only the bytes that the caller does not accept.
+    /// Collects a small part, or sends a large one and copies only the bytes that the peer does not accept.
     /// Returns whether it accepted any.
     mutating func pass(
         _ prefix: String, _ part: UnsafeRawBufferPointer, _ suffix: String, to descriptor: FileDescriptor
@@ -62,7 +61,7 @@ struct ProxyOutput {
         bytes += suffix[max(0, sent - collected - part.count)...]
     }
 
-    /// Sends as much as the caller accepts, and returns whether it accepted any bytes.
+    /// Sends as much as the peer accepts, and returns whether it accepted any bytes.
     mutating func flush(to descriptor: FileDescriptor, keepsCapacity: Bool) throws(Errno) -> Bool {
         let before = start
         while !isEmpty {
