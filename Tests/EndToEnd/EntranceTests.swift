@@ -480,6 +480,19 @@ struct SwitchTests {
         #expect(shown.contains("The default profile is b.") && text.contains(#""default_profile": "b""#))
     }
 
+    @Test("a narrow terminal shows the numbers too")
+    func listedNarrowly() throws {
+        defer { program.remove() }
+        let run = try TerminalRun(program, ["switch"], columns: 40)
+        #expect(run.wait { $0.contains("number or name): ") ? 0 : nil } != nil)
+        run.type("2\n")
+        let (status, shown) = run.finish()
+        let blocks = shown.replacingOccurrences(of: "\r", with: "").components(separatedBy: "\n\n")
+        let block = blocks.first { $0.contains("https://b.example") }
+        #expect(status == 0 && block?.hasPrefix("#  ") == true, "\(shown)")
+        #expect(block?.prefix { $0 != "\n" }.hasSuffix(" 2") == true, "\(shown)")
+    }
+
     @Test("config list shows the issuer, the provider's name or its host, never a token endpoint")
     func providerName() throws {
         defer { program.remove() }

@@ -54,7 +54,7 @@ struct SwitchCommand: RunnableCommand {
             ].map { DisplayText.clean($0, limit: 200) }
         }
         let table = Table.text(
-            ["", "", "PROFILE", "PROVIDER", "SIGNED IN"], rows, width: Terminal.width(.standardError))
+            ["#", "", "PROFILE", "PROVIDER", "SIGNED IN"], rows, width: Terminal.width(.standardError))
         guard TerminalQuestion.isPossible, !context.console.isJSON else {
             context.console.note(table)
             let other = profiles.first { !$0.isDefault } ?? first
