@@ -104,6 +104,15 @@ struct EntranceTests {
         #expect(variables.files(in: ".config/oidc").isEmpty && program.files(in: ".config/oidc").isEmpty)
     }
 
+    @Test("a sign-out of nobody says so, and does not ask for an issuer")
+    func signOutOfNobody() throws {
+        defer { program.remove() }
+        let outcome = try program.run("logout")
+        #expect(outcome.status == 2, "\(outcome)")
+        #expect(
+            outcome.errorOutput == "error: nobody is signed in, and no provider is set\n  try: oidc login\n")
+    }
+
     @Test("a file that cannot be written is a warning")
     func unwritable() throws {
         defer { program.remove() }

@@ -55,7 +55,10 @@ struct LogoutCommand: RunnableCommand {
         switch try context.target(url, command: "logout", options, and: bound) {
         case .resource(let operand): return try run(operand, context)
         case .provider(let provider):
-            if !provider.namesProvider, let error = ResourceRecords(context)?.choice { throw error }
+            if !provider.namesProvider {
+                if let error = ResourceRecords(context)?.choice { throw error }
+                try refuseNobody(provider, context)
+            }
             let key = try SessionAccess(provider).key
             let outcome = try end(key, provider, context)
             if context.console.isJSON {
@@ -64,6 +67,13 @@ struct LogoutCommand: RunnableCommand {
             if let failure = outcome.failure { throw failure }
             return 0
         }
+    }
+
+    /// Throws if there is neither a profile nor a session: then nobody misses an issuer.
+    private func refuseNobody(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) {
+        let profiles = try context.settingsLoader.file()?.profiles ?? []
+        guard profiles.isEmpty, try KnownProviders(provider).sessions().isEmpty else { return }
+        throw .usage("nobody is signed in, and no provider is set", hint: "oidc login")
     }
 
     /// Ends the session of the settings, wherever it is stored.
@@ -359,6 +369,7 @@ extension LogoutCommand {
                 try finish(Removal(content: .success(leftover.session)), in: leftover.store)
             }
         }
+        if results.documents.isEmpty, results.failure == nil { context.console.note("there was no session") }
         if context.console.isJSON { try context.console.output(.array(results.documents)) }
         if let failure = results.failure { throw failure }
         return 0

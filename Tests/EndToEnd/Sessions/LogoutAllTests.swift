@@ -62,6 +62,8 @@ struct LogoutAllTests {
         let expected = "Basic " + Data("demo-confidential:demo-secret".utf8).base64EncodedString()
         #expect(revocations.all.allSatisfy { $0.headers["Authorization"] == expected })
         #expect(try oidc.run("status", "--all").status == 3)
+        let again = try oidc.run("logout", "--all")
+        #expect(again.status == 0 && again.errorOutput == "there was no session\n", "\(again)")
     }
 
     @Test("a secret from the variables goes to no other provider, and tokens that stay valid are reported")
