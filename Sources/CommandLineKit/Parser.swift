@@ -151,7 +151,10 @@ extension Program {
                 "\(message), did you mean \(name) \(call)?", hint: "\(name) help \(call)")
         }
         guard let nearest = Nearest.match(word.lowercased(), among: names(below: route.type)) else {
-            return UsageError(message)
+            guard isHelp, route.type == nil, let meant = Nearest.match(word, among: glossaryWords()) else {
+                return UsageError(message)
+            }
+            return UsageError("\(message), did you mean \(meant)?", hint: "\(name) help \(meant)")
         }
         var meant = route
         meant.path.append(nearest)

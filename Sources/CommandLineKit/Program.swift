@@ -15,6 +15,8 @@ package struct Program: Sendable {
     package let manual: @Sendable () -> [ManSection]
     /// The explanation of a word that is neither a command nor a topic, such as a setting.
     package let glossary: @Sendable (String) -> ManSection?
+    /// The words that the glossary explains, to suggest one for a similar word.
+    package let glossaryWords: @Sendable () -> [String]
     /// The columns that help may take.
     package let width: @Sendable () -> Int
 
@@ -24,6 +26,7 @@ package struct Program: Sendable {
         otherNames: @escaping @Sendable () -> [String: String] = { [:] },
         manual: @escaping @Sendable () -> [ManSection] = { [] },
         glossary: @escaping @Sendable (String) -> ManSection? = { _ in nil },
+        glossaryWords: @escaping @Sendable () -> [String] = { [] },
         width: @escaping @Sendable () -> Int = { TextLayout.width }
     ) {
         self.name = name
@@ -35,6 +38,7 @@ package struct Program: Sendable {
         self.otherNames = otherNames
         self.manual = manual
         self.glossary = glossary
+        self.glossaryWords = glossaryWords
         self.width = width
     }
 

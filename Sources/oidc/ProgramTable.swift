@@ -41,6 +41,7 @@ extension Program {
             """,
         otherNames: { otherNames },
         manual: { Manual.sections }, glossary: { Glossary.section($0) },
+        glossaryWords: { Setting.all.map(\.name) },
         width: { min(TextLayout.width, max(30, Terminal.width(.standardOutput) ?? TextLayout.width)) })
 
     private static let otherNames = [

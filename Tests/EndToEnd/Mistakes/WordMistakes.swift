@@ -45,6 +45,7 @@ extension Mistake {
         Mistake("token --scop a", "unknown option '--scop', did you mean --scope?", "oidc token --scope a"),
         Mistake(
             "token --refesh", "unknown option '--refesh', did you mean --refresh?", "oidc token --refresh"),
+        Mistake("help scop", "unknown command 'scop', did you mean scope?", "oidc help scope"),
         Mistake("logout --alll", "unknown option '--alll', did you mean --all?", "oidc logout --all"),
         Mistake("demo --server", "unknown option '--server', did you mean --serve?", "oidc demo --serve"),
         Mistake(
