@@ -29,7 +29,9 @@ enum Entrance {
     /// Returns the URL that a word with a dot or a port means; nil for any other word.
     static func url(withoutScheme text: String) -> WebURL? {
         let host = text.prefix { !"/?#".contains($0) }
-        guard host.contains(".") || host.contains(":"), !text.contains("="), !text.contains("@"),
+        // `./file` is a path.
+        guard host.contains(".") || host.contains(":"), !host.hasPrefix("."), !text.contains("="),
+            !text.contains("@"),
             let url = WebURL.completing(text), url.fragment == nil
         else { return nil }
         return url
@@ -54,7 +56,9 @@ enum Entrance {
         let meant =
             ResourceOperand.meantURL(text)
             ?? (text.contains("@") ? ResourceOperand.meantURL("https://\(text)") : nil)
-        if let meant { return .usage(problem, hint: .text("oidc login \(ShellWord.quoted(meant.text))")) }
+        if let meant, !meant.host.hasPrefix(".") {
+            return .usage(problem, hint: .text("oidc login \(ShellWord.quoted(meant.text))"))
+        }
         return .usage(
             "\(problem) (oidc help providers lists the names)", hint: "oidc login --issuer URL --client-id ID"
         )

@@ -46,6 +46,9 @@ extension Mistake {
         Mistake(
             "token --refesh", "unknown option '--refesh', did you mean --refresh?", "oidc token --refresh"),
         Mistake("help scop", "unknown command 'scop', did you mean scope?", "oidc help scope"),
+        Mistake(
+            "login ./config.json", "\"./config.json\" is not a profile, a provider known by name, or a URL",
+            "oidc login --issuer URL --client-id ID"),
         Mistake("logout --alll", "unknown option '--alll', did you mean --all?", "oidc logout --all"),
         Mistake("demo --server", "unknown option '--server', did you mean --serve?", "oidc demo --serve"),
         Mistake(
