@@ -36,17 +36,29 @@ struct TypedLine: Sendable {
         return TypedLine.line(words)
     }
 
-    /// Returns the index of the word with the value that an option has already; a setting's if the option is `--set`.
+    /// Returns the index of the word with the value that an option has already. If the option is `--set`, it is the
+    /// value of the same setting, or else of none that is known.
     private func index(ofValueOf option: String, like value: String) -> Int? {
         let start = option == "--set" ? String(value.prefix { $0 != "=" }) + "=" : ""
-        return words.indices.first { index in
+        let same = words.indices.first { index in
             words[index].hasPrefix("\(option)=\(start)")
                 || index > words.startIndex && words[index - 1] == option && words[index].hasPrefix(start)
+        }
+        if same != nil || option != "--set" { return same }
+        return words.indices.first { index in
+            let isAttached = words[index].hasPrefix("--set=")
+            guard isAttached || index > words.startIndex && words[index - 1] == option else { return false }
+            let assignment = words[index].dropFirst(isAttached ? "--set=".count : 0)
+            return Setting.named(String(assignment.prefix { $0 != "=" })) == nil
         }
     }
 
     private static func line(_ words: [String]) -> String? {
-        guard case .run? = try? Program.oidc.parse(words), words.allSatisfy(isHarmless) else { return nil }
+        switch try? Program.oidc.parse(words) {
+        case .run, .version: break
+        case .help, nil: return nil
+        }
+        guard words.allSatisfy(isHarmless) else { return nil }
         return (["oidc"] + words.map { ShellWord.quoted($0) }).joined(separator: " ")
     }
 

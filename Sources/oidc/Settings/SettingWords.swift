@@ -33,7 +33,15 @@ extension SettingsLoader {
                     ?? "oidc help settings")
         }
         let name = String(text[..<equals])
-        guard let setting = Setting.named(name) else { throw unknown(name, in: option) }
+        guard let setting = Setting.named(name) else {
+            var error = unknown(name, in: option)
+            if let nearest = Nearest.match(name, among: Setting.all.map(\.name)).flatMap(Setting.named),
+                let line = line(nearest, text[text.index(after: equals)...], option)
+            {
+                error.hint = line
+            }
+            throw error
+        }
         if setting.kind.isSecret {
             throw OIDCError.usage(
                 "\(name) is not taken from the command line, where every process can read it",
@@ -46,6 +54,14 @@ extension SettingsLoader {
                 hint: "put the URL into the configuration file, or into \(setting.variable)")
         }
         return try entry(setting, word, .option(option), named: "\(option) \(name)")
+    }
+
+    /// Returns the hint to give a setting by `--set` or `config set`; nil for a value that may be secret, or by
+    /// anything else.
+    private static func line(_ setting: Setting, _ value: Substring, _ option: String) -> Hint? {
+        let calls = ["--set": "--set", "config set": "oidc config set"]
+        guard let call = calls[option], !setting.kind.mayBeSecret, value.utf8.count <= 80 else { return nil }
+        return .text("\(call) \(ShellWord.quoted("\(setting.name)=\(value)"))")
     }
 
     /// Refuses a setting that the command line sets twice, by `--set` or an option. Options may repeat the
@@ -81,8 +97,14 @@ extension SettingsLoader {
             if let mistake = setting.kind.mistake(in: word) {
                 throw OIDCError.usage("\(source) is not valid JSON (\(mistake))", hint: "oidc help settings")
             }
+            var hint: Hint?
+            if case .option(let option) = origin,
+                let nearest = Nearest.match(word, among: setting.kind.choices)
+            {
+                hint = line(setting, nearest[...], option)
+            }
             throw OIDCError.usage(
-                "\(source): \(mismatch(.string(word), of: setting))", hint: "oidc help settings")
+                "\(source): \(mismatch(.string(word), of: setting))", hint: hint ?? "oidc help settings")
         }
         return SettingLayers.Entry(setting: setting, value: value, origin: origin)
     }

@@ -10,6 +10,9 @@ extension Mistake {
         Mistake("token --set foo", "--set takes KEY=VALUE, not \"foo\"", "oidc help settings"),
         Mistake(
             "token --set prot=1", "unknown setting \"prot\" in --set, did you mean port?",
+            "oidc token --set port=1"),
+        Mistake(
+            "token --set client_secert=x", "unknown setting \"client_secert\" in --set, did you mean",
             "oidc help settings"),
         Mistake(
             "token --set client_secret=x", "client_secret is not taken from the command line",
@@ -17,7 +20,7 @@ extension Mistake {
         Mistake(
             "token --set flow=devise",
             "--set flow: expected one of auto, browser, device, paste, found \"devise\", did you mean device?",
-            "oidc help settings"),
+            "oidc token --set flow=device"),
         Mistake(
             "token --set dpop=yes", "--set dpop: expected true or false, found \"yes\"", "oidc help settings"),
         Mistake(
@@ -51,8 +54,11 @@ extension Mistake {
         Mistake("config set", "oidc config set needs KEY=VALUE", "oidc help config set"),
         Mistake("config set port", "config set takes KEY=VALUE, not \"port\"", "oidc config set port=VALUE"),
         Mistake(
-            "config set isuer=x", "unknown setting \"isuer\" in config set, did you mean issuer?",
-            "oidc help settings"),
+            "config set scop='openid email'", "unknown setting \"scop\" in config set, did you mean scope?",
+            "oidc config set 'scope=openid email'"),
+        Mistake(
+            "config set -p work flow=devise", "config set flow: expected one of auto, browser, device, paste",
+            "oidc config set -p work flow=device"),
         Mistake(
             "config set port=0", "config set port: expected a whole number from 1 to 65535",
             "oidc help settings"),
@@ -143,7 +149,8 @@ extension Mistake {
             "config set client_secret=x", "client_secret is not taken from the command line",
             "use client_secret_file"),
         Mistake(
-            "token --set subject_token_source=github", "did you mean github-actions?", "oidc help settings"),
+            "token --set subject_token_source=github", "did you mean github-actions?",
+            "oidc token --set subject_token_source=github-actions"),
         Mistake(
             "discover --issuer http://login.example.com", "issuer: plain http is for loopback only",
             "use https"),

@@ -45,6 +45,9 @@ extension Mistake {
         Mistake("token --scop a", "unknown option '--scop', did you mean --scope?", "oidc token --scope a"),
         Mistake(
             "token --refesh", "unknown option '--refesh', did you mean --refresh?", "oidc token --refresh"),
+        Mistake(
+            "--verison", "unknown option '--verison' before the command, did you mean --version?",
+            "oidc --version"),
         Mistake("help scop", "unknown command 'scop', did you mean scope?", "oidc help scope"),
         Mistake(
             "login ./config.json", "\"./config.json\" is not a profile, a provider known by name, or a URL",
