@@ -218,7 +218,7 @@ struct ProfileEditor {
     ) throws(OIDCError) -> Outcome {
         // Checks the change first: a refused one creates nothing, not even a directory.
         var outcome = try content(try loader.ownFile(mayBeMissing: true)).outcome
-        try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
+        try ConfigurationFile.rewrite(path) { () throws(OIDCError) in
             let change = try content(try loader.ownFile(mayBeMissing: true))
             outcome = change.outcome
             return change.bytes

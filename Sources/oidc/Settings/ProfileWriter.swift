@@ -12,7 +12,7 @@ struct ProfileWriter {
     func write(
         as name: String, replacing: Bool, _ entries: (JSONObject) throws(OIDCError) -> [SettingLayers.Entry]
     ) throws(OIDCError) {
-        try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
+        try ConfigurationFile.rewrite(path) { () throws(OIDCError) in
             try checkName(name, replacing: replacing)
             return try written(ProfileWriter.profile(try entries(try profiles())), as: name)
         }
@@ -27,7 +27,7 @@ struct ProfileWriter {
     ) throws(OIDCError) -> String? {
         guard try make(try profiles()) != nil else { return nil }
         var added: String?
-        try UserFile.rewrite(path, named: "configuration") { () throws(OIDCError) in
+        try ConfigurationFile.rewrite(path) { () throws(OIDCError) in
             let profiles = try profiles()
             // Another process may have added it meanwhile.
             guard let made = try make(profiles) else { return try file()?.bytes ?? [] }

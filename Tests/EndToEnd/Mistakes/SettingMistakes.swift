@@ -62,6 +62,9 @@ extension Mistake {
         Mistake(
             "config set port=0", "config set port: expected a whole number from 1 to 65535",
             "oidc help settings"),
+        Mistake(
+            "config set flow=device --config /proc/none.json", "/proc/none.json cannot be written",
+            "name a file that you can write, by --config FILE or OIDC_CONFIG", status: 1),
         Mistake("config unset flow", "\"flow\" is not set in profile \"home\"", "oidc config show -p home"),
         Mistake(
             "config set --config several.json flow=device",
