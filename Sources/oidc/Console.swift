@@ -218,7 +218,7 @@ enum Table {
         }
     }
 
-    /// Formats rows of equal length; the last column is not padded.
+    /// Formats rows of equal length; nothing is padded at the end of a line.
     static func text(columns rows: [[String]]) -> String {
         let count = rows.map(\.count).max() ?? 0
         let widths = (0..<count).map { column in
@@ -226,7 +226,7 @@ enum Table {
         }
         return rows.map { row in
             row.enumerated().map { column, cell in
-                let isLast = column == row.count - 1
+                let isLast = row[(column + 1)...].allSatisfy(\.isEmpty)
                 let padding = isLast ? 0 : widths[column] - columns(cell) + 2
                 return cell + String(repeating: " ", count: padding)
             }.joined()

@@ -48,6 +48,7 @@ struct SignInTextTests {
         let rows = [["*", "张伟", "no"], ["", "work", "alice@example.com"]]
         let table = "   PROFILE  SIGNED IN\n*  张伟     no\n   work     alice@example.com"
         #expect(Table.text(header, rows, width: nil) == table)
+        #expect(Table.text(columns: [["ab", "c", "d"], ["a", "", ""]]) == "ab  c  d\na")
         #expect(Table.text(header, rows, width: 29) == table)
         #expect(
             Table.text(header, rows, width: 28)
