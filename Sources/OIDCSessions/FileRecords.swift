@@ -24,8 +24,8 @@ package struct FileRecords: RecordPlace {
     }
 
     package func read(_ name: RecordName) throws(OIDCError) -> Record? {
-        let bytes = name.kind == .session ? try directory.read(name.stem) : try failure(name.stem)
-        return bytes.map { Record(bytes: $0) }
+        guard name.kind == .session else { return try failure(name.stem) }
+        return try directory.read(name.stem).map { Record(bytes: $0) }
     }
 
     package func write(
@@ -82,11 +82,14 @@ package struct FileRecords: RecordPlace {
 
     private static let failureEnding = ".failure"
 
-    private func failure(_ stem: String) throws(OIDCError) -> [UInt8]? {
+    private func failure(_ stem: String) throws(OIDCError) -> Record? {
         guard let directory = try PrivateDirectory.open(directory.path) else { return nil }
-        do { return try AtomicFile.read(stem + FileRecords.failureEnding, in: directory) } catch {
-            throw error.storeError(
-                FilePath.join(self.directory.path, stem + FileRecords.failureEnding), noun: "file")
+        do {
+            return try AtomicFile.read(stem + FileRecords.failureEnding, in: directory).map {
+                Record(bytes: $0)
+            }
+        } catch {
+            return .unreadable
         }
     }
 

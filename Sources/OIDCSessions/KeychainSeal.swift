@@ -95,8 +95,7 @@ package final class KeychainSeal: SessionSeal {
         var secret: [UInt8]?
         if let current, let kept = try? EncryptedSession(stored: current.bytes), kept.helper == keeper.name {
             stored.entry = kept.entry
-            // Opened for its check of a secret from memory, which another process may have replaced.
-            _ = try? opened(kept)
+            forgetReplaced(kept)
             secret = try self.secret(of: kept.entry)
         }
         let used = if let secret { secret } else { try newSecret(for: stored.entry) }
@@ -106,6 +105,15 @@ package final class KeychainSeal: SessionSeal {
             throw OIDCError(error, stage: .store)
         }
         return stored.json.bytes
+    }
+
+    /// Forgets a secret from memory that does not open the record: another process has replaced it.
+    private func forgetReplaced(_ stored: EncryptedSession) {
+        guard let known = secrets.withLock({ $0[stored.entry] }), (try? stored.open(with: known)) == nil
+        else {
+            return
+        }
+        secrets.withLock { $0[stored.entry] = nil }
     }
 
     package func forget(_ record: Record?, of stem: String) throws(OIDCError) {

@@ -120,21 +120,7 @@ public struct SessionStore: Sendable {
     private func write(_ session: Session, over current: Record?) throws(OIDCError) -> Bool {
         let bytes = try seal.seal(session, over: current)
         return try records.write(
-            bytes, to: session.key.recordName, replacing: current, lifetime: lifetime(of: session))
-    }
-
-    /// Returns how long the record is useful: until its last token expires. Nil, without a limit, if a user signed in,
-    /// if there is a refresh token, or if a token does not expire.
-    private func lifetime(of session: Session) -> Duration? {
-        guard !session.key.grant.needsUser, session.tokens.refreshToken == nil else { return nil }
-        let ends = [session.tokens.access.expiresAt] + session.derived.map(\.access.expiresAt)
-        var last: Instant?
-        for end in ends {
-            guard let end else { return nil }
-            last = max(last ?? end, end)
-        }
-        guard let last else { return nil }
-        return .seconds(min(max(1, last.seconds(since: now())), 31_536_000))
+            bytes, to: session.key.recordName, replacing: current, lifetime: session.lifetime(at: now()))
     }
 
     /// Removes the session, even a damaged one; it need not exist.
@@ -263,7 +249,7 @@ public struct SessionStore: Sendable {
         }
         for _ in 0..<SessionStore.writeLimit {
             let current: Record?
-            do throws(OIDCError) { current = try records.read(name) } catch { current = .unreadable }
+            do throws(OIDCError) { current = try records.read(name) } catch { return }
             guard id == nil || current.flatMap({ SharedFailure(stored: $0.bytes) })?.id == id else { return }
             let isWritten = try? records.write(
                 failure.json.bytes, to: name, replacing: current, lifetime: .seconds(300))
@@ -302,6 +288,20 @@ extension SessionKey {
 }
 
 extension Session {
+    /// Returns how long the session is useful: until its last token expires. Nil, without a limit, if a user signed in,
+    /// if there is a refresh token, or if a token does not expire.
+    package func lifetime(at now: Instant) -> Duration? {
+        guard !key.grant.needsUser, tokens.refreshToken == nil else { return nil }
+        let ends = [tokens.access.expiresAt] + derived.map(\.access.expiresAt)
+        var last: Instant?
+        for end in ends {
+            guard let end else { return nil }
+            last = max(last ?? end, end)
+        }
+        guard let last else { return nil }
+        return .seconds(min(max(1, last.seconds(since: now)), 31_536_000))
+    }
+
     /// Returns whether this session may be the result of a refresh of the other one: both are of the same
     /// sign-in and have a refresh token, and this one is not older. The other's refresh token may then be
     /// spent.

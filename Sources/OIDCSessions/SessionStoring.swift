@@ -1,7 +1,8 @@
 package import OIDCCore
 package import Posix
 
-/// A store of sessions. Every fault is an `OIDCError` with a hint; there is no silent fallback.
+/// A store of sessions: a `SessionStore`, or the one that several machines share. Every fault is an `OIDCError` with a
+/// hint; there is no silent fallback.
 package protocol SessionStoring: Sendable {
     /// The store's name in messages: a path, or the name of a program.
     var description: String { get }

@@ -111,7 +111,10 @@ package final class SharedSessionStore: SessionStoring {
         forget(session.key)
         for _ in 0..<SharedSessionStore.writeLimit {
             let stored = try records.session(session.key, orDamaged: replacingDamaged)
-            guard try records.write(session, replacing: stored, lifetime: lifetime(of: session)) != nil else {
+            guard
+                try records.write(session, replacing: stored, lifetime: session.lifetime(at: records.now()))
+                    != nil
+            else {
                 continue
             }
             return removePending(session.key)
@@ -146,7 +149,9 @@ package final class SharedSessionStore: SessionStoring {
             // The server removes the session of a grant without a user when it expires, so a missing one may
             // be replaced.
             guard isMachine && stored?.session == nil || stored?.session == current else { return false }
-            guard let written = try records.write(session, replacing: stored, lifetime: lifetime(of: session))
+            guard
+                let written = try records.write(
+                    session, replacing: stored, lifetime: session.lifetime(at: records.now()))
             else { continue }
             memory.withLock { memory in
                 let isHeld = memory.leases[Lock(key: key, purpose: .tokens)] != nil
@@ -274,20 +279,6 @@ package final class SharedSessionStore: SessionStoring {
 
     /// Checks that the keys can be read.
     package func checkKeys() throws(OIDCError) { _ = try records.keys() }
-
-    /// Returns how long the server keeps the record: until its last token expires. Nil, without a limit, if a
-    /// user signed in, if there is a refresh token, or if a token does not expire.
-    private func lifetime(of session: Session) -> Duration? {
-        guard !session.key.grant.needsUser, session.tokens.refreshToken == nil else { return nil }
-        let ends = [session.tokens.access.expiresAt] + session.derived.map(\.access.expiresAt)
-        var last: Instant?
-        for end in ends {
-            guard let end else { return nil }
-            last = max(last ?? end, end)
-        }
-        guard let last else { return nil }
-        return .seconds(min(max(1, last.seconds(since: records.now())), 31_536_000))
-    }
 }
 
 /// Copies in memory (`store_cache`).
