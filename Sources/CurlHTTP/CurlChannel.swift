@@ -68,24 +68,18 @@ package final class CurlChannel: @unchecked Sendable {
     func perform(_ request: HTTPRequest, _ exchange: CurlExchange, _ limits: Limits) throws(OIDCError)
         -> CurlResult
     {
-        let lists = [CurlList(library), CurlList(library)]
-        defer { library.pointee.easy_reset(easy) }
-        var options = CurlOptions(easy)
-        let setup = CurlSetup(library: library, configuration: limits.configuration, stage: exchange.stage)
-        let trustsDirectoryAlone = try setup.apply(
-            request, exchange, headers: lists[0], addresses: lists[1], to: &options)
-        var result = withExtendedLifetime((lists, exchange)) {
-            withoutBrokenPipeSignal { drive(exchange, limits) }
+        let transfer = try CurlTransfer(
+            CurlTransfer.Order(request, exchange), library, on: easy, limits.configuration, client: exchange)
+        return withExtendedLifetime(exchange) {
+            withoutBrokenPipeSignal { drive(transfer, exchange, limits) }
         }
-        result.trustsDirectoryAlone = trustsDirectoryAlone
-        return result
     }
 
-    private func drive(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
+    private func drive(_ transfer: CurlTransfer, _ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
         exchange.touch()
         idle.endReadable()
-        guard idle.observe(easy), library.pointee.multi_add_handle(multi, easy) == 0 else {
-            return result(.code(.failedInit), exchange)
+        guard idle.observe(transfer.easy), library.pointee.multi_add_handle(multi, transfer.easy) == 0 else {
+            return result(.code(.failedInit), transfer)
         }
         var postponement = CurlPostponement(limits)
         defer { postponement.end() }
@@ -94,7 +88,7 @@ package final class CurlChannel: @unchecked Sendable {
             var running: Int32 = 0
             postponement.prepare()
             let isPerformed = library.pointee.multi_perform(multi, &running) == 0
-            postponement.settle(isSent: isSent(exchange))
+            postponement.settle(isSent: transfer.isSent)
             guard isPerformed else {
                 ending = .code(.failedInit)
                 break
@@ -102,19 +96,15 @@ package final class CurlChannel: @unchecked Sendable {
             postponement.reportSignal()
             ending = finished() ?? limit(exchange, limits)
             if ending == nil {
-                wait(exchange, limits)
+                wait(transfer, exchange, limits)
                 if !Interruption.isPostponed, limits.configuration.isCancelled() { ending = .cancelled }
             }
         }
-        let result = result(ending ?? .code(.failedInit), exchange)
+        let result = result(ending ?? .code(.failedInit), transfer)
         // libcurl forgets the connection with the handle.
-        if result.isSuccess, let socket = IdleConnections.socket(of: easy) { idle.add(socket) }
-        close(ending)
+        if result.isSuccess, let socket = IdleConnections.socket(of: transfer.easy) { idle.add(socket) }
+        close(transfer, ending)
         return result
-    }
-
-    private func isSent(_ exchange: CurlExchange) -> Bool {
-        exchange.isSent || CurlInfo.offset(OIDC_CURLINFO_PRETRANSFER_TIME_T, of: easy) > 0
     }
 
     private func finished() -> CurlResult.Ending? {
@@ -139,7 +129,7 @@ package final class CurlChannel: @unchecked Sendable {
     }
 
     /// Waits for activity or a signal, at most 100 milliseconds.
-    private func wait(_ exchange: CurlExchange, _ limits: Limits) {
+    private func wait(_ transfer: CurlTransfer, _ exchange: CurlExchange, _ limits: Limits) {
         let now = MonotonicTime.now()
         let ends = [limits.end, limits.configuration.deadline].compactMap { $0?.milliseconds(from: now) }
         let milliseconds = Int32(clamping: min(100, ends.min() ?? 100))
@@ -155,28 +145,26 @@ package final class CurlChannel: @unchecked Sendable {
         exchange.touch()
         guard input.isReadyToRead else { return }
         exchange.inputIsReady()
-        _ = library.pointee.easy_pause(easy, 0)
+        transfer.resume(receiving: true, sending: true)
     }
 
     /// Ends the transfer. libcurl before 7.87 would then wait many seconds for an unfinished name resolution,
     /// so in that case the handles are leaked.
-    private func close(_ ending: CurlResult.Ending?) {
+    private func close(_ transfer: CurlTransfer, _ ending: CurlResult.Ending?) {
         let quickExitVersion: UInt32 = 0x07_57_00
         if case .code = ending {
         } else if library.pointee.version_info(0).pointee.version_number < quickExitVersion,
-            CurlInfo.offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T, of: easy) == 0
+            CurlInfo.offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T, of: transfer.easy) == 0
         {
             isAbandoned = true
+            _ = Unmanaged.passRetained(transfer)
             return
         }
-        _ = library.pointee.multi_remove_handle(multi, easy)
+        _ = library.pointee.multi_remove_handle(multi, transfer.easy)
     }
 
-    private func result(_ ending: CurlResult.Ending, _ exchange: CurlExchange) -> CurlResult {
-        var result = CurlResult(
-            ending, of: easy, errorText: exchange.errorText, isSent: isSent(exchange),
-            hasAnswerBytes: exchange.hasAnswerBytes)
-        result.isReusedConnection = CurlInfo.number(OIDC_CURLINFO_NUM_CONNECTS, of: easy) == 0
+    private func result(_ ending: CurlResult.Ending, _ transfer: CurlTransfer) -> CurlResult {
+        var result = transfer.result(ending)
         // libcurl does not report why it got no socket.
         if !result.isSuccess, !result.isSent, result.systemError == 0,
             let reason = Platform.descriptorShortage
@@ -184,6 +172,22 @@ package final class CurlChannel: @unchecked Sendable {
             result.systemError = reason.code
         }
         return result
+    }
+}
+
+extension CurlTransfer.Order {
+    fileprivate init(_ request: HTTPRequest, _ exchange: CurlExchange) {
+        let body: CurlTransfer.Body =
+            if case .bytes(let bytes) = exchange.body {
+                .bytes(bytes)
+            } else {
+                .provided(length: exchange.body.length)
+            }
+        self.init(
+            method: request.method, url: request.url, fields: request.headers.fields, body: body,
+            usesClientCertificate: request.usesClientCertificate,
+            purpose: request.onlyConnects ? .connecting : .call(decodesContent: exchange.decodesContent),
+            stage: exchange.stage)
     }
 }
 

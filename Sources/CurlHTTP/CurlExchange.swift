@@ -1,16 +1,12 @@
-import CLibcurl
 import OIDCCore
 package import Posix
 
-/// The state of one transfer, used by libcurl's callbacks on the thread that drives it.
-final class CurlExchange {
+/// The body and the answer of one call.
+final class CurlExchange: CurlClient {
     private(set) var head = ResponseHead()
     private(set) var receivedBytes = 0
     /// The reason why one of our callbacks ended the transfer.
     package private(set) var refusal: OIDCError?
-    /// Whether the server may have received the request.
-    fileprivate(set) var isSent = false
-    var hasAnswerBytes: Bool { head.hasBytes || receivedBytes > 0 }
     /// The time of the last bytes in either direction.
     private(set) var lastActivity = MonotonicTime.now()
     /// The body source that had no bytes yet; sending resumes when it is readable.
@@ -26,7 +22,6 @@ final class CurlExchange {
     private var hasBegun = false
     private let onHead: (Int, HTTPHeaders) throws(OIDCError) -> Void
     private let onBody: (UnsafeRawBufferPointer) throws(OIDCError) -> Void
-    let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
 
     init(
         body: RequestBody, decodesContent: Bool = true, endsAfterHead: Bool = false, stage: Stage,
@@ -39,11 +34,6 @@ final class CurlExchange {
         self.stage = stage
         self.onHead = onHead
         self.onBody = onBody
-        errorText.initialize(repeating: 0, count: Int(OIDC_CURL_ERROR_SIZE))
-    }
-
-    deinit {
-        errorText.deallocate()
     }
 
     /// Records activity. Waiting for our own input counts too, as only the server's silence is limited.
@@ -55,7 +45,7 @@ final class CurlExchange {
         awaitedInput = nil
     }
 
-    fileprivate func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         // Later lines do not count as activity, so a slow header or endless interim answers reach the time
         // limit.
         if !hasBegun { touch() }
@@ -73,10 +63,10 @@ final class CurlExchange {
         }
     }
 
-    fileprivate func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
         defer { touch() }
         receivedBytes += bytes.count
-        return attempt { () throws(OIDCError) in try onBody(bytes) }
+        return attempt { () throws(OIDCError) in try onBody(bytes) } ? .taken : .refuse
     }
 
     private func attempt(_ step: () throws(OIDCError) -> Void) -> Bool {
@@ -89,7 +79,7 @@ final class CurlExchange {
         }
     }
 
-    fileprivate func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision {
         defer { touch() }
         switch body {
         case .bytes(let bytes): return read(bytes, into: buffer)
@@ -99,59 +89,33 @@ final class CurlExchange {
         }
     }
 
-    private func read(_ bytes: [UInt8], into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    private func read(_ bytes: [UInt8], into buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision
+    {
         let count = min(buffer.count, bytes.count - sentBytes)
         bytes.withUnsafeBytes { source in
             buffer.copyMemory(
                 from: UnsafeRawBufferPointer(rebasing: source[sentBytes..<sentBytes + count]))
         }
         sentBytes += count
-        return count
+        return count > 0 ? .bytes(count) : .end
     }
 
-    private func read(_ descriptor: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    private func read(_ descriptor: FileDescriptor, into buffer: UnsafeMutableRawBufferPointer)
+        -> CurlTransfer.Provision
+    {
         guard descriptor.isReadyToRead else {
             awaitedInput = descriptor
-            return Int(OIDC_CURL_READFUNC_PAUSE)
+            return .pause
         }
         do throws(Errno) {
             let bytes = try descriptor.read(limit: buffer.count)
             buffer.copyBytes(from: bytes)
-            return bytes.count
+            return bytes.isEmpty ? .end : .bytes(bytes.count)
         } catch {
             refusal = OIDCError(
                 .failed, "\(stage.title): the body to send cannot be read: \(error)", stage: stage)
-            return Int(OIDC_CURL_READFUNC_ABORT)
+            return .refuse
         }
-    }
-}
-
-/// The callbacks of libcurl, which get the exchange as their context.
-enum CurlCallback {
-    private static func find(_ context: UnsafeMutableRawPointer?) -> CurlExchange? {
-        context.map { Unmanaged<CurlExchange>.fromOpaque($0).takeUnretainedValue() }
-    }
-
-    static let header: oidc_curl_data_function = { bytes, size, count, context in
-        guard let exchange = find(context) else { return 0 }
-        return exchange.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
-            ? size * count : 0
-    }
-
-    static let body: oidc_curl_data_function = { bytes, size, count, context in
-        guard let exchange = find(context), size * count > 0 else { return 0 }
-        return exchange.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
-            ? size * count : 0
-    }
-
-    static let read: oidc_curl_data_function = { bytes, size, count, context in
-        guard let exchange = find(context) else { return 0 }
-        return exchange.read(into: UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
-    }
-
-    static let beforeRequest: oidc_curl_before_request_function = { context, _, _, _, _ in
-        find(context)?.isSent = true
-        return 0
     }
 }
 

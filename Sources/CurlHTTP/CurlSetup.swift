@@ -2,7 +2,7 @@ package import CLibcurl
 package import OIDCCore
 import Posix
 
-/// The translation of a request and the configuration into libcurl's options.
+/// The translation of the configuration into libcurl's options.
 package struct CurlSetup {
     let library: UnsafePointer<oidc_curl_library>
     let configuration: CurlConfiguration
@@ -12,22 +12,6 @@ package struct CurlSetup {
         self.library = library
         self.configuration = configuration
         self.stage = stage
-    }
-
-    /// Sets everything. Returns whether the machine's directory of authorities is used alone.
-    func apply(
-        _ request: HTTPRequest, _ exchange: CurlExchange, headers: CurlList, addresses: CurlList,
-        to options: inout CurlOptions
-    ) throws(OIDCError) -> Bool {
-        try addHeaders(of: request, exchange.body, to: headers)
-        let trustsDirectoryAlone = setConnection(request.url, addresses: addresses, &options)
-        setMethod(request, exchange.body, &options)
-        if request.onlyConnects { options.set(OIDC_CURLOPT_CONNECT_ONLY, 1) }
-        if configuration.presentsCertificate(request) { setClientCertificate(&options) }
-        options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
-        setCallbacks(exchange, &options)
-        try check(options)
-        return trustsDirectoryAlone
     }
 
     /// Throws if libcurl refused an option.
@@ -59,7 +43,7 @@ package struct CurlSetup {
         options.set(OIDC_CURLOPT_CONNECTTIMEOUT_MS, Int(max(1, patience)))
         options.offer(OIDC_CURLOPT_QUICK_EXIT, 1)
         _ = oidc_curl_keep_sockets(options.easy)
-        // HTTP/2 is off, as libcurl would repeat a refused stream. ProxyTransfer turns it on if a repetition is
+        // HTTP/2 is off, as libcurl would repeat a refused stream. A forwarded request turns it on if a repetition is
         // harmless or can be prevented.
         options.set(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_1_1)
         let firstVersionWithNames: UInt32 = 0x07_55_00
@@ -81,26 +65,6 @@ package struct CurlSetup {
         if url.host == "localhost" {
             addresses.append("localhost:\(url.effectivePort):127.0.0.1,[::1]")
             options.set(OIDC_CURLOPT_RESOLVE, pointer: addresses.head)
-        }
-    }
-
-    /// Sets method and body. libcurl repeats a request that got no answer on a reused connection, so requests
-    /// that must not be sent twice always use a new connection.
-    private func setMethod(_ request: HTTPRequest, _ body: RequestBody, _ options: inout CurlOptions) {
-        let length = body.length
-        let hasBody = length != 0
-        switch request.method {
-        case .get where !hasBody: return options.set(OIDC_CURLOPT_HTTPGET, 1)
-        case HTTPMethod("HEAD") where !hasBody: return options.set(OIDC_CURLOPT_NOBODY, 1)
-        case .post: break
-        default: options.set(OIDC_CURLOPT_CUSTOMREQUEST, request.method.name)
-        }
-        options.set(OIDC_CURLOPT_FRESH_CONNECT, 1)
-        options.set(OIDC_CURLOPT_POST, 1)
-        options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: length ?? -1)
-        // libcurl sends these bytes in one piece with the header, and those of the read callback separately.
-        if case .bytes(let bytes) = body, hasBody, bytes.count <= 16_384 {
-            bytes.withUnsafeBytes { options.set(OIDC_CURLOPT_COPYPOSTFIELDS, pointer: $0.baseAddress) }
         }
     }
 
@@ -153,32 +117,9 @@ package struct CurlSetup {
         library.pointee.version_info(0).pointee.tls_library.map { String(cString: $0) } ?? ""
     }
 
-    private func setCallbacks(_ exchange: CurlExchange, _ options: inout CurlOptions) {
-        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: exchange.errorText)
-        options.setCallbacks(
-            exchange, header: CurlCallback.header, body: CurlCallback.body, read: CurlCallback.read,
-            beforeRequest: CurlCallback.beforeRequest)
-        if exchange.decodesContent {
-            let canInflate =
-                library.pointee.version_info(0).pointee.features & Int32(OIDC_CURL_FEATURE_LIBZ) != 0
-            if canInflate { options.set(OIDC_CURLOPT_ACCEPT_ENCODING, "gzip, deflate") }
-        }
-    }
-
-    private func addHeaders(of request: HTTPRequest, _ body: RequestBody, to list: CurlList) throws(OIDCError)
-    {
-        for field in request.headers.fields {
-            try check(field)
-            list.append(field)
-        }
-        // A name without a value keeps libcurl from adding the header.
-        for name in ["Expect", "Content-Type"] where request.headers[name] == nil { list.append("\(name):") }
-        if body.length == nil { list.append("Transfer-Encoding: chunked") }
-    }
-
     /// Checks that a header field has no control character, such as a line end (RFC 9110 §5.5), and does not
     /// frame the message.
-    private func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
+    func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
         let isName = !field.name.isEmpty && field.name.utf8.allSatisfy { ASCII.isTokenCharacter($0) }
         let isValue = field.value.utf8.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
         guard isName, isValue else {

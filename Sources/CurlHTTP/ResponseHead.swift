@@ -11,8 +11,6 @@ struct ResponseHead {
     private var byteCount = 0
     private var fields: [(String, String)] = []
 
-    var hasBytes: Bool { byteCount > 0 }
-
     var headers: HTTPHeaders { HTTPHeaders(fields) }
 
     /// Whether the body may be long or endless; then a new connection costs less than reading it.

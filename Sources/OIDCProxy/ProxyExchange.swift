@@ -6,7 +6,7 @@ import Posix
 
 /// One request of a caller. It is sent with the token, and again if the token or its proof is refused; the
 /// answer is passed on as it arrives.
-final class ProxyExchange {
+final class ProxyExchange: CurlClient {
     enum Phase {
         case waitingForToken
         case sending
@@ -34,7 +34,7 @@ final class ProxyExchange {
     private let framing: HTTP1.BodyFraming
     var body: ProxyRequestBody
     var phase = Phase.waitingForToken
-    var transfer: ProxyTransfer?
+    var transfer: CurlTransfer?
     var head = ProxyResponseHead()
     var grant: ProxyTokens.Grant?
     /// The nonce of this request's last answer. Another request's may be single-use (RFC 9449 §8, §9).
@@ -190,12 +190,13 @@ final class ProxyExchange {
                 request.method, admission.target, nonce: nonce ?? server.states[admission.route].nonce,
                 server.tokens(of: admission.route).environment)
             let multi = try server.multi()
-            let transfer = try ProxyTransfer(
-                ProxyTransfer.Order(
+            let length: Int64? = if case .length(let length) = framing { Int64(length) } else { nil }
+            let transfer = try CurlTransfer(
+                CurlTransfer.Order(
                     method: request.method, url: admission.target, rawTarget: admission.rawTarget,
-                    fields: fields, framing: framing,
-                    usesClientCertificate: grant.isBoundToCertificate),
-                multi.library, curl, owner: self)
+                    fields: fields, body: .provided(length: length),
+                    usesClientCertificate: grant.isBoundToCertificate, purpose: .forwarding, stage: .resource),
+                multi.library, curl, client: self)
             self.transfer = transfer
             guard multi.add(transfer) else {
                 throw OIDCError(.failed, "libcurl has no memory for a request")
@@ -220,7 +221,7 @@ final class ProxyExchange {
 /// The end of transfers and requests.
 extension ProxyExchange {
     /// Handles the end of the transfer.
-    func transferEnded(_ ended: ProxyTransfer, _ code: CurlCode, now: MonotonicTime) {
+    func transferEnded(_ ended: CurlTransfer, _ code: CurlCode, now: MonotonicTime) {
         guard ended === transfer else { return }
         transfer = nil
         guard !connection.isEnded else { return cancel() }
@@ -316,7 +317,7 @@ extension ProxyExchange {
 /// What the server sends and receives. libcurl calls these functions on the proxy's thread.
 extension ProxyExchange {
     /// Provides a part of the request's body.
-    func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> ProxyTransfer.Provision {
+    func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision {
         if case .discarding = phase { return .refuse }
         lastActivity = .now()
         continueIfOwed()
@@ -487,7 +488,7 @@ extension ProxyExchange {
     }
 
     /// Takes a part of the body.
-    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> ProxyTransfer.Reception {
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
         lastActivity = .now()
         switch phase {
         case .discarding(let next, let count):
@@ -501,7 +502,7 @@ extension ProxyExchange {
         }
     }
 
-    private func pass(_ bytes: UnsafeRawBufferPointer, _ framing: Framing) -> ProxyTransfer.Reception {
+    private func pass(_ bytes: UnsafeRawBufferPointer, _ framing: Framing) -> CurlTransfer.Reception {
         switch framing {
         case .none: return .taken
         case .length(let missing):

@@ -10,8 +10,8 @@ final class ProxyMulti {
     private var sockets: [Int32: SocketWait] = [:]
     /// The time at which libcurl must be called even without an event.
     private(set) var timer: MonotonicTime?
-    private var transfers: [OpaquePointer: ProxyTransfer] = [:]
-    private var ended: [(ProxyTransfer, CurlCode)] = []
+    private var transfers: [OpaquePointer: CurlTransfer] = [:]
+    private var ended: [(CurlTransfer, CurlCode)] = []
     private let idle = IdleConnections()
 
     /// libcurl's `CURLPIPE_NOTHING`.
@@ -54,7 +54,7 @@ final class ProxyMulti {
 
     /// Adds a transfer and lets it choose its connection at once. Later, it could take one that has ended a
     /// transfer since, on which nobody has looked for bytes that no request asked for.
-    func add(_ transfer: ProxyTransfer) -> Bool {
+    func add(_ transfer: CurlTransfer) -> Bool {
         idle.endReadable()
         guard idle.observe(transfer.easy) else { return false }
         guard library.pointee.multi_add_handle(multi, transfer.easy) == 0 else { return false }
@@ -64,7 +64,7 @@ final class ProxyMulti {
     }
 
     /// Removes a transfer, which ends it if it is still running.
-    func remove(_ transfer: ProxyTransfer) {
+    func remove(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
         _ = library.pointee.multi_remove_handle(multi, transfer.easy)
     }
@@ -116,7 +116,7 @@ final class ProxyMulti {
     }
 
     /// Returns the next transfer that has ended, with libcurl's code.
-    func nextEnded() -> (ProxyTransfer, CurlCode)? { ended.isEmpty ? nil : ended.removeFirst() }
+    func nextEnded() -> (CurlTransfer, CurlCode)? { ended.isEmpty ? nil : ended.removeFirst() }
 
     private static let onSocket: oidc_curl_socket_function = { easy, descriptor, what, context, _ in
         guard let context else { return 0 }

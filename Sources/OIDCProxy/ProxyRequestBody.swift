@@ -1,3 +1,4 @@
+import CurlHTTP
 import LoopbackHTTP
 import OIDCCore
 
@@ -40,7 +41,7 @@ struct ProxyRequestBody {
 
     mutating func provide(
         _ buffer: UnsafeMutableRawBufferPointer, from connection: ProxyConnection
-    ) throws(HTTP1.Rejection) -> ProxyTransfer.Provision {
+    ) throws(HTTP1.Rejection) -> CurlTransfer.Provision {
         if let kept, replayed < kept.count {
             let count = min(buffer.count, kept.count - replayed)
             kept.withUnsafeBytes { bytes in
@@ -69,7 +70,7 @@ struct ProxyRequestBody {
 
     private mutating func read(
         _ buffer: UnsafeMutableRawBufferPointer, from connection: ProxyConnection
-    ) throws(HTTP1.Rejection) -> ProxyTransfer.Provision {
+    ) throws(HTTP1.Rejection) -> CurlTransfer.Provision {
         switch source {
         case .length(let missing):
             let room = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(missing, buffer.count)])

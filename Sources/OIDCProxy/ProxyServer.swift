@@ -163,7 +163,7 @@ package final class ProxyServer {
     }
 
     /// Ends a transfer early.
-    func end(_ transfer: ProxyTransfer) {
+    func end(_ transfer: CurlTransfer) {
         transfer.forbidReuse()
         requests?.remove(transfer)
     }
@@ -419,7 +419,7 @@ extension ProxyServer {
             var isBusy = false
             while let (transfer, code) = requests?.nextEnded() {
                 isBusy = true
-                transfer.owner?.transferEnded(transfer, code, now: .now())
+                (transfer.client as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
             }
             let now = MonotonicTime.now()
             for connection in connections where connection.hasOutput && !connection.isBlocked {

@@ -1,0 +1,386 @@
+package import CLibcurl
+package import OIDCCore
+
+/// What gives a transfer its body and takes the answer. libcurl calls these functions on the thread that drives
+/// the transfer.
+package protocol CurlClient: AnyObject {
+    /// Takes a header line; returns false to end the transfer.
+    func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool
+    /// Takes a part of the answer's body.
+    func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception
+    /// Provides a part of the request's body.
+    func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision
+}
+
+/// One request to a server, and its answer.
+package final class CurlTransfer {
+    package enum Reception {
+        case taken
+        /// The client accepts no bytes for now; libcurl keeps these.
+        case pause
+        case refuse
+    }
+
+    package enum Provision {
+        case bytes(Int)
+        case end
+        /// The client has no bytes yet.
+        case pause
+        case refuse
+    }
+
+    package enum Body {
+        /// libcurl sends a few bytes in one piece with the header, and others as the client provides them.
+        case bytes([UInt8])
+        /// What the client provides; nil if the length is not known in advance.
+        case provided(length: Int64?)
+
+        var length: Int64? {
+            switch self {
+            case .bytes(let bytes): Int64(bytes.count)
+            case .provided(let length): length
+            }
+        }
+    }
+
+    package enum Purpose: Hashable {
+        /// A call of this program.
+        case call(decodesContent: Bool)
+        /// A connection without a request.
+        case connecting
+        /// A request that is passed on for a caller, with its fields as they are.
+        case forwarding
+    }
+
+    /// A request to send.
+    package struct Order {
+        package var method: HTTPMethod
+        package var url: WebURL
+        /// The request target to send in place of the URL's.
+        package var rawTarget: String?
+        package var fields: [HTTPHeaders.Field]
+        package var body: Body
+        /// Whether the client certificate is presented, beyond the origins that always get it.
+        package var usesClientCertificate: Bool
+        package var purpose: Purpose
+        package var stage: Stage
+
+        package init(
+            method: HTTPMethod, url: WebURL, rawTarget: String? = nil, fields: [HTTPHeaders.Field],
+            body: Body,
+            usesClientCertificate: Bool, purpose: Purpose, stage: Stage
+        ) {
+            self.method = method
+            self.url = url
+            self.rawTarget = rawTarget
+            self.fields = fields
+            self.body = body
+            self.usesClientCertificate = usesClientCertificate
+            self.purpose = purpose
+            self.stage = stage
+        }
+
+        var hasBody: Bool { body.length != 0 }
+        var isForwarded: Bool { purpose == .forwarding }
+
+        /// The safe methods (RFC 9110 §9.2.1). PUT and DELETE are idempotent, but their second answer may differ.
+        var isRepeatable: Bool { ["GET", "HEAD", "OPTIONS"].contains(method.name) }
+
+        /// The request as far as errors and the choice of the certificate need it.
+        fileprivate var summary: HTTPRequest {
+            HTTPRequest(method, url, usesClientCertificate: usesClientCertificate)
+        }
+    }
+
+    private static let bufferSize = 32_768
+    /// The largest body that libcurl copies.
+    private static let copyLimit = 16_384
+
+    package let easy: OpaquePointer
+    private let ownsHandle: Bool
+    private let library: UnsafePointer<oidc_curl_library>
+    private let order: Order
+    private let headers: CurlList
+    private let addresses: CurlList
+    package private(set) weak var client: (any CurlClient)?
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
+    /// The CURLPAUSE_… bits.
+    private var pauses: Int32 = 0
+    /// Whether libcurl has the whole answer, and waits only until it can send more of the body.
+    package var isOnlySending = false
+    /// The number of times that libcurl has taken or given something.
+    package private(set) var calls = 0
+    private var isRequested = false
+    private var hasAnswerBytes = false
+    /// The number of bytes of the body that libcurl has.
+    private var bodyBytes = 0
+    private var trustsDirectoryAlone = false
+    private var result = CurlResult(ending: .code(.failedInit))
+
+    /// Prepares a request. A handle that is used for one request after the other keeps what resumes TLS sessions.
+    package init(
+        _ order: Order, _ library: UnsafePointer<oidc_curl_library>, on handle: OpaquePointer? = nil,
+        _ configuration: CurlConfiguration, client: any CurlClient
+    ) throws(OIDCError) {
+        guard let easy = handle ?? library.pointee.easy_init() else {
+            throw OIDCError(.failed, "libcurl has no memory for a request")
+        }
+        self.easy = easy
+        ownsHandle = handle == nil
+        self.library = library
+        self.order = order
+        self.client = client
+        headers = CurlList(library)
+        addresses = CurlList(library)
+        errorText.initialize(repeating: 0, count: Int(OIDC_CURL_ERROR_SIZE))
+        try setUp(configuration)
+    }
+
+    deinit {
+        if ownsHandle { library.pointee.easy_cleanup(easy) } else { library.pointee.easy_reset(easy) }
+        errorText.deallocate()
+    }
+
+    private func setUp(_ configuration: CurlConfiguration) throws(OIDCError) {
+        let setup = CurlSetup(library: library, configuration: configuration, stage: order.stage)
+        try addHeaders(setup)
+        var options = CurlOptions(easy)
+        trustsDirectoryAlone = setup.setConnection(order.url, addresses: addresses, &options)
+        // libcurl uses a connection again only for requests with the same certificate, or none (since 7.50.1).
+        if configuration.presentsCertificate(order.summary) { setup.setClientCertificate(&options) }
+        setMethod(&options)
+        setReuse(&options)
+        options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
+        options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
+        let noticesRepeats = options.setCallbacks(
+            self, header: Self.onHeader, body: Self.onBody, read: Self.onRead, beforeRequest: Self.onRequest)
+        switch order.purpose {
+        case .connecting: options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
+        case .call(let decodesContent): setCall(decodesContent, &options)
+        case .forwarding: setForwarding(noticesRepeats, &options)
+        }
+        try setup.check(options)
+    }
+
+    /// libcurl repeats a request that got no answer on a reused connection, so a call that must not be sent twice
+    /// always uses a new connection.
+    private func setCall(_ decodesContent: Bool, _ options: inout CurlOptions) {
+        if order.hasBody || !["GET", "HEAD"].contains(order.method.name) {
+            options.set(OIDC_CURLOPT_FRESH_CONNECT, 1)
+        }
+        let canInflate = library.pointee.version_info(0).pointee.features & Int32(OIDC_CURL_FEATURE_LIBZ) != 0
+        if decodesContent, canInflate { options.set(OIDC_CURLOPT_ACCEPT_ENCODING, "gzip, deflate") }
+    }
+
+    private func setForwarding(_ noticesRepeats: Bool, _ options: inout CurlOptions) {
+        // Another proxy on the way would need the whole URL.
+        if let target = order.rawTarget, order.url.isSecure || order.url.isLoopback {
+            options.set(OIDC_CURLOPT_REQUEST_TARGET, target)
+        }
+        // libcurl reads once a round. A larger buffer saves rounds; an even larger one would cost memory for
+        // each caller that is slow to read.
+        options.offer(OIDC_CURLOPT_BUFFERSIZE, Self.bufferSize)
+        // A libcurl without HTTP/2 refuses this option and stays with HTTP/1.1.
+        if order.url.isSecure, order.isRepeatable || noticesRepeats {
+            options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS)
+        }
+        // libcurl repeats a request that got no answer on a reused connection. One that must not be sent
+        // twice uses a connection that was idle for at most a second, or a new one.
+        if !order.isRepeatable {
+            if noticesRepeats {
+                options.set(OIDC_CURLOPT_MAXAGE_CONN, 1)
+            } else {
+                options.set(OIDC_CURLOPT_FRESH_CONNECT, 1)
+            }
+        }
+    }
+
+    /// Keeps libcurl from using the connection again until it has the whole body that the head announces. The
+    /// server may answer early (RFC 9110 §10.1.1) and keep the connection: the next request would be read as the
+    /// rest of this one's body, with its token (RFC 9112 §9.3). libcurl itself closes a connection if it ends a
+    /// transfer before it has sent what it has.
+    ///
+    /// The caller's expectation is the proxy's to answer: with one in the head, libcurl would not send the body
+    /// after an early answer, and yet keep the connection.
+    private func setReuse(_ options: inout CurlOptions) {
+        headers.append("Expect:")
+        if order.isForwarded, order.hasBody { options.set(OIDC_CURLOPT_FORBID_REUSE, 1) }
+    }
+
+    private func allowReuse() {
+        _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 0)
+    }
+
+    private func setMethod(_ options: inout CurlOptions) {
+        switch order.method {
+        case .get where !order.hasBody: return options.set(OIDC_CURLOPT_HTTPGET, 1)
+        case HTTPMethod("HEAD") where !order.hasBody: return options.set(OIDC_CURLOPT_NOBODY, 1)
+        case .post: break
+        default: options.set(OIDC_CURLOPT_CUSTOMREQUEST, order.method.name)
+        }
+        // Without a body, a caller's methods that define none send no Content-Length (RFC 9110 §8.6).
+        if order.isForwarded, !order.hasBody,
+            ![.post, .put, HTTPMethod("PATCH")].contains(order.method)
+        {
+            return options.set(OIDC_CURLOPT_HTTPGET, 1)
+        }
+        options.set(OIDC_CURLOPT_POST, 1)
+        options.set(OIDC_CURLOPT_POSTFIELDSIZE_LARGE, offset: order.body.length ?? -1)
+        if case .bytes(let bytes) = order.body, !bytes.isEmpty, bytes.count <= Self.copyLimit {
+            bytes.withUnsafeBytes { options.set(OIDC_CURLOPT_COPYPOSTFIELDS, pointer: $0.baseAddress) }
+        }
+    }
+
+    private func addHeaders(_ setup: CurlSetup) throws(OIDCError) {
+        for field in order.fields {
+            if order.isForwarded {
+                headers.append(latin1: field)
+            } else {
+                try setup.check(field)
+                headers.append(field)
+            }
+        }
+        let unset = ["Content-Type"] + (order.isForwarded ? ["Accept", "User-Agent"] : [])
+        // A name without a value keeps libcurl from adding the header.
+        for name in unset where !order.fields.contains(where: { ASCII.isSameIgnoringCase($0.name, name) }) {
+            headers.append("\(name):")
+        }
+        // libcurl leaves this field out with HTTP/2.
+        if order.body.length == nil { headers.append("Transfer-Encoding: chunked") }
+    }
+
+    /// Resumes a paused transfer. libcurl may call back before this returns.
+    package func resume(receiving: Bool = false, sending: Bool = false) {
+        let before = pauses
+        if receiving { pauses &= ~Int32(OIDC_CURL_PAUSE_RECV) }
+        if sending { pauses &= ~Int32(OIDC_CURL_PAUSE_SEND) }
+        if pauses != before { _ = library.pointee.easy_pause(easy, pauses) }
+    }
+
+    /// Closes the connection when the transfer ends. After an early end, libcurl would keep an HTTP/2
+    /// connection open and reset the stream only with the next request, so the server would not notice that
+    /// the caller left.
+    package func forbidReuse() {
+        _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 1)
+    }
+
+    /// Whether libcurl has sent all that it was given of the body. With HTTP/1.1 it also counts the chunks' sizes.
+    package var hasSentAll: Bool {
+        var sent: Int64 = 0
+        return oidc_curl_get_offset(easy, Int32(OIDC_CURLINFO_SIZE_UPLOAD_T), &sent) == 0 && sent == bodyBytes
+    }
+
+    package var isHTTP2: Bool {
+        CurlInfo.number(OIDC_CURLINFO_HTTP_VERSION, of: easy) > OIDC_CURL_HTTP_VERSION_1_1
+    }
+
+    package var isReceivingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_RECV) != 0 }
+    package var isSendingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_SEND) != 0 }
+
+    /// Whether the server may have received the request. Older versions of libcurl do not announce it.
+    var isSent: Bool {
+        isRequested || CurlInfo.offset(OIDC_CURLINFO_PRETRANSFER_TIME_T, of: easy) > 0
+    }
+
+    /// Returns how the transfer ended.
+    func result(_ ending: CurlResult.Ending) -> CurlResult {
+        var result = CurlResult(
+            ending, of: easy, errorText: errorText, isSent: isSent, hasAnswerBytes: hasAnswerBytes)
+        result.isReusedConnection = CurlInfo.number(OIDC_CURLINFO_NUM_CONNECTS, of: easy) == 0
+        result.trustsDirectoryAlone = trustsDirectoryAlone
+        return result
+    }
+
+    package func noteEnd(_ code: CurlCode) {
+        result = result(.code(code))
+    }
+
+    /// Returns whether the request can be repeated because the connection ended before an answer. libcurl
+    /// itself does not repeat it after a GOAWAY (before 8.0), or if it has a body, which libcurl cannot
+    /// rewind.
+    package func isRepeatable(after code: CurlCode) -> Bool {
+        order.isRepeatable && !hasAnswerBytes && (code == .http2 || code == .bodyNotRewound)
+    }
+
+    /// Returns whether the answer is whole: also if the server ended the stream without an error after it, so that
+    /// libcurl could not send the rest of the body (RFC 9113 §8.1). libcurl has words for every other end of a stream.
+    package func isAnsweredWhole(after code: CurlCode) -> Bool {
+        code == .ok || code == .http2Stream && errorText.pointee == 0
+    }
+
+    /// Returns whether to send the request again, as nothing was sent to a server that other authorities may
+    /// verify.
+    package func needsBundle(_ configuration: CurlConfiguration) -> Bool {
+        configuration.needsBundle(after: result, from: order.url)
+    }
+
+    /// Returns the error of a transfer that has ended.
+    package func failure(_ configuration: CurlConfiguration) -> OIDCError {
+        CurlFailure(
+            result: result, request: order.summary, stage: order.stage, configuration: configuration
+        ).error
+    }
+
+    private static func find(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+        context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    private static let onHeader: oidc_curl_data_function = { bytes, size, count, context in
+        guard let transfer = find(context), let client = transfer.client else { return 0 }
+        transfer.calls += 1
+        transfer.hasAnswerBytes = true
+        guard client.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) else {
+            transfer.forbidReuse()
+            return 0
+        }
+        return size * count
+    }
+
+    private static let onBody: oidc_curl_data_function = { bytes, size, count, context in
+        guard let transfer = find(context), let client = transfer.client else { return 0 }
+        guard size * count > 0 else { return 0 }
+        transfer.calls += 1
+        switch client.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
+        case .taken: return size * count
+        case .refuse:
+            transfer.forbidReuse()
+            return 0
+        case .pause:
+            transfer.pauses |= Int32(OIDC_CURL_PAUSE_RECV)
+            return Int(OIDC_CURL_WRITEFUNC_PAUSE)
+        }
+    }
+
+    private static let onRead: oidc_curl_data_function = { bytes, size, count, context in
+        guard let transfer = find(context), let client = transfer.client else {
+            return Int(OIDC_CURL_READFUNC_ABORT)
+        }
+        transfer.calls += 1
+        switch client.provideBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
+        case .bytes(let count):
+            transfer.bodyBytes += count
+            if transfer.order.body.length == Int64(transfer.bodyBytes) { transfer.allowReuse() }
+            return count
+        case .end:
+            if transfer.order.body.length == nil { transfer.allowReuse() }
+            return 0
+        case .refuse:
+            transfer.forbidReuse()
+            return Int(OIDC_CURL_READFUNC_ABORT)
+        case .pause:
+            transfer.pauses |= Int32(OIDC_CURL_PAUSE_SEND)
+            return Int(OIDC_CURL_READFUNC_PAUSE)
+        }
+    }
+
+    /// The callback before each sending of the request. It refuses to repeat a request that may have been
+    /// acted on.
+    private static let onRequest: oidc_curl_before_request_function = { context, _, _, _, _ in
+        guard let transfer = find(context) else { return 0 }
+        guard !transfer.isRequested || transfer.order.isRepeatable else {
+            return Int32(OIDC_CURL_PREREQFUNC_ABORT)
+        }
+        transfer.isRequested = true
+        return 0
+    }
+}
