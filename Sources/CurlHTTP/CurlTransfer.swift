@@ -355,9 +355,9 @@ package final class CurlTransfer {
         guard let transfer = find(context), let client = transfer.client else {
             return Int(OIDC_CURL_READFUNC_ABORT)
         }
-        transfer.calls += 1
         switch client.provideBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
         case .bytes(let count):
+            transfer.calls += 1
             transfer.bodyBytes += count
             if transfer.order.body.length == Int64(transfer.bodyBytes) { transfer.allowReuse() }
             return count

@@ -50,6 +50,8 @@ final class ProxyExchange: CurlClient {
     /// Whether libcurl does not notice where the answer ends. Of an HTTP/2 stream, it sees the end only once it
     /// has sent the whole body, and after an error it sends no more.
     private var endsUnseen = false
+    /// The time at which libcurl is to look for the end of the answer; nil if it notices it.
+    private(set) var nextLook: MonotonicTime?
     var closes: Bool
     var began = MonotonicTime.now()
     var entry: ProxyLogEntry
@@ -125,6 +127,18 @@ final class ProxyExchange: CurlClient {
             return transfer.isOnlySending ? min(limit, 200) : nil
         }
     }
+
+    /// Lets libcurl look for the end of the answer. With HTTP/2, it overlooks an end that comes while it sends the
+    /// body.
+    func look(now: MonotonicTime) {
+        nextLook = nil
+        guard case .answering = phase, let transfer else { return }
+        let isLast = !hasUnsentStream
+        server.requests?.look(at: transfer)
+        if !isLast, self.transfer != nil { nextLook = now.adding(milliseconds: Self.lookInterval) }
+    }
+
+    private static let lookInterval: Int64 = 200
 
     /// The time limit for the server, or for the caller that sends a body; nil while the token is awaited or
     /// an answer arrives, however slowly.
@@ -319,11 +333,15 @@ extension ProxyExchange {
     /// Provides a part of the request's body.
     func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision {
         if case .discarding = phase { return .refuse }
-        lastActivity = .now()
         continueIfOwed()
         do {
             let provision = try body.provide(buffer, from: connection)
-            if case .refuse = provision { problem = .slowCaller }
+            switch provision {
+            case .bytes: lastActivity = .now()
+            case .refuse: problem = .slowCaller
+            // libcurl asks for more again and again while it cannot send what it has.
+            case .end, .pause: break
+            }
             return provision
         } catch {
             problem = ProxyProblem(error)
@@ -449,6 +467,9 @@ extension ProxyExchange {
         }
         owesContinue = false
         body.forget()
+        if self.framing != .length(0), transfer?.isHTTP2 == true {
+            nextLook = lastActivity.adding(milliseconds: Self.lookInterval)
+        }
         entry.status = head.status
         phase = .answering(framing)
         var bytes = statusAndFields()

@@ -317,10 +317,17 @@ extension ProxyServer {
         looksAtHalfClosed = now.adding(milliseconds: 1_000)
     }
 
-    func expire(now: MonotonicTime) {
+    /// Ends what has reached its time limit; returns whether anything may have ended.
+    func expire(now: MonotonicTime) -> Bool {
         expireHalfClosed(now: now)
+        var hasEnded = false
         for connection in connections {
+            if let exchange = connection.exchange, let moment = exchange.nextLook, moment <= now {
+                exchange.look(now: now)
+                hasEnded = true
+            }
             guard let deadline = deadline(of: connection), deadline <= now else { continue }
+            hasEnded = true
             if let exchange = connection.exchange, exchange.isAnsweredEarly {
                 exchange.endAnsweredEarly()
             } else if let exchange = connection.exchange, !connection.isBlocked {
@@ -338,11 +345,13 @@ extension ProxyServer {
             }
             if !connection.isEnded { connection.flush(now: now) }
         }
+        return hasEnded
     }
 
     var nextMoment: MonotonicTime? {
         if hasUnsentOutput { return .now() }
         var moments = connections.compactMap { deadline(of: $0) } + sessions.map(\.nextMoment)
+        moments += connections.compactMap { $0.exchange?.nextLook }
         if let moment = requests?.nextMoment { moments.append(moment) }
         if let acceptsAgain { moments.append(acceptsAgain) }
         if let looksAtHalfClosed { moments.append(looksAtHalfClosed) }
@@ -397,7 +406,8 @@ extension ProxyServer {
         for session in sessions { session.advance(now: now) }
         if acceptsAgain.map({ $0 <= now }) ?? (rest.last?.ready.isEmpty == false) { admit(now: now) }
         settle()
-        expire(now: now)
+        // A request that has waited for one that ends now is served at once.
+        if expire(now: now) { settle() }
         connections.removeAll { $0.isEnded }
         if hasLogged {
             hasLogged = false

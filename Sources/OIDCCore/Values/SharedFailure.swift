@@ -1,20 +1,20 @@
 /// A failed token request, stored beside the session, so processes that want the same token do not all repeat
 /// it.
-public struct SharedFailure: Hashable, Sendable {
+package struct SharedFailure: Hashable, Sendable {
     /// The error of the request.
-    public var error: OIDCError
+    package var error: OIDCError
     /// The time of the failed request.
-    public var time: Instant
+    package var time: Instant
     /// An identifier that distinguishes failures of the same second.
-    public var id: String
+    package var id: String
     /// A hash of the session's refresh token after the failure; nil for a grant without one.
-    public var refreshTokenHash: String?
+    package var refreshTokenHash: String?
     /// The requested token as `TokenSource.text`; nil for the session's own token.
-    public var request: String?
+    package var request: String?
     /// The time of the failure by the machine's monotonic clock, in nanoseconds; nil if unknown.
-    public var moment: Int64?
+    package var moment: Int64?
     /// The time when a process first adopted the failure.
-    public var sharedAt: Instant?
+    package var sharedAt: Instant?
     /// The time when a process last adopted the failure, by the machine's monotonic clock, in nanoseconds.
     package var sharedMoment: Int64?
 
@@ -127,7 +127,7 @@ public struct SharedFailure: Hashable, Sendable {
 
     /// Returns whether other processes would fail in the same way. A mistake of one command line or process
     /// does not affect them.
-    public static func isShared(_ error: OIDCError) -> Bool {
+    package static func isShared(_ error: OIDCError) -> Bool {
         switch error.kind {
         case .refused, .unreachable, .untrusted: true
         case .loginRequired: error.endsSession || error.code == .signInAgain
@@ -138,7 +138,7 @@ public struct SharedFailure: Hashable, Sendable {
 
 extension SharedFailure {
     /// The stored form.
-    public var json: JSONValue {
+    package var json: JSONValue {
         var object = JSONObject()
         object["kind"] = .string(error.kind.rawValue)
         object["message"] = .string(error.message)
@@ -160,7 +160,7 @@ extension SharedFailure {
     }
 
     /// Parses the stored form; returns nil for any other content.
-    public init?(stored bytes: [UInt8]) {
+    package init?(stored bytes: [UInt8]) {
         guard let json = try? JSONValue(parsing: bytes),
             let kind = json["kind"]?.string.flatMap(OIDCError.Kind.init),
             let message = json["message"]?.string, let time = json["time"]?.integer,

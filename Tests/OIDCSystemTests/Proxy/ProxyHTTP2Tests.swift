@@ -285,6 +285,36 @@ struct ProxyHTTP2Tests {
         #expect(!body(try world(broken).exchange("POST", "x", fields, body: text)).hasSuffix("0\r\n\r\n"))
     }
 
+    @Test("a body whose last byte is not taken keeps no processor busy, and the next request is served")
+    func lastByte() throws {
+        let early: [Step] = [
+            .stall, .fields([(":status", "200"), ("content-length", "2")]), .data("ok", ends: true),
+        ]
+        let server = try HTTP2Server([early, [ok, .data("next", ends: true)]])
+        let world = try world(server) { $0.idleTimeout = 1_000 }
+        let caller = try world.connect()
+        let text = String(repeating: "a", count: 65_536)
+        caller.send(world.head("POST", "x", "Transfer-Encoding: chunked"))
+        caller.send("10000\r\n\(text)\r\n0\r\n\r\n")
+        #expect(caller.received(until: "ok").hasSuffix("ok"))
+        caller.send(world.head("GET", "y"))
+        #expect(caller.received(until: "0\r\n\r\n", within: 5).contains("next"))
+        #expect(world.finish() == .idle && world.processorTime() < .milliseconds(500))
+    }
+
+    @Test(
+        "the end of an answer that comes while the body is still sent is not overlooked",
+        arguments: [5, 65_536])
+    func endWhileSending(size: Int) throws {
+        let server = try HTTP2Server([[ok, .data("early", ends: true)]])
+        let world = try world(server)
+        let text = String(repeating: "a", count: size)
+        for _ in 0..<20 {
+            let reply = try world.exchange("POST", "x", ["Content-Length: \(size)"], body: text)
+            #expect(reply.hasSuffix("early\r\n0\r\n\r\n"), "\(reply)")
+        }
+    }
+
     @Test("an answer without a body, to a body that is not taken, ends soon")
     func answeredWithoutBody() throws {
         let server = try HTTP2Server([
