@@ -82,10 +82,15 @@ struct ClientConsent {
             + "\(DisplayText.clean(client.clientID, limit: 200)), with: \(scopeText)"
     }
 
+    /// Says that the answer gives away more than a token.
+    private var secretText: String {
+        hasUnnamedIssuer ? "; that server, which only this URL names, gets the client's secret" : ""
+    }
+
     private func isAllowed() throws(OIDCError) -> Bool {
         let answer =
             try TerminalQuestion.ask(
-                WrappedText(.standardError).text("\(subject). Continue? [y/N] ")) ?? ""
+                WrappedText(.standardError).text("\(subject)\(secretText). Continue? [y/N] ")) ?? ""
         return ["y", "yes"].contains(ASCII.lowercased(answer))
     }
 
@@ -96,11 +101,11 @@ struct ClientConsent {
         guard context.console.command == "login" else {
             let isScopeGiven = operand.settings.isScopeAnOption || scope.isEmpty
             return OIDCError(
-                .loginRequired, "\(subject): sign in to allow it",
+                .loginRequired, "\(subject)\(secretText): sign in to allow it",
                 hint: .text(line + (isScopeGiven ? "" : " --scope \(ShellWord.quoted(scope.text))")),
                 stage: .authorization)
         }
-        return .usage("\(subject): there is no terminal to ask at", hint: .text(line + names))
+        return .usage("\(subject)\(secretText): there is no terminal to ask at", hint: .text(line + names))
     }
 
     /// The error of a grant without a user, which is never asked.

@@ -121,6 +121,22 @@ struct ClientConsentTests {
         #expect(wider.status == 2 && wider.errorOutput.contains("with: more"), "\(wider)")
     }
 
+    @Test(
+        "that a server which only the URL names gets the client's secret is said before the answer",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+    func secret() throws {
+        let client = ["OIDC_CLIENT_ID": "corp-client", "OIDC_CLIENT_SECRET": "s3cret"]
+        let world = try ResourceWorld(client, isOwnResource: false) { $0.registers = false }
+        let words = "; that server, which only this URL names, gets the client's secret"
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 2 && refused.errorOutput.contains(words), "\(refused)")
+        let run = try TerminalRun(world.program, ["login", world.url], columns: 400)
+        let question = "with: its default scopes\(words). Continue? [y/N] "
+        try #require(run.wait(within: 60) { $0.contains(question) ? true : nil } == true, "\(run.text)")
+        run.type("n\n")
+        #expect(run.finish().status == 4 && world.server.tokenRequests.isEmpty)
+    }
+
     @Test("a registered client, and one known by its document, are not asked about")
     func registered() throws {
         let world = try ResourceWorld(isOwnResource: false, resource: { $0.metadata = Self.scopes })
