@@ -462,8 +462,9 @@ extension ProxyExchange {
             } else if request.minorVersion == 1, !endsUnseen { .chunked } else { .untilClose }
         if case .untilClose = framing { closes = true }
         if !body.isWhole {
-            // libcurl stops sending the body after such an answer.
-            if head.status >= 300 { closes = true } else { continueIfOwed() }
+            // libcurl stops sending the body after an error. With HTTP/2, it may not be able to send the rest.
+            closes = closes || head.status >= 300 || transfer?.isHTTP2 == true
+            if head.status < 300 { continueIfOwed() }
         }
         owesContinue = false
         body.forget()

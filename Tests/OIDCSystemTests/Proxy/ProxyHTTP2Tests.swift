@@ -208,6 +208,7 @@ struct ProxyHTTP2Tests {
         for number in 1...3 {
             let reply = try world.exchange("POST", "x", ["Content-Length: \(body.utf8.count)"], body: body)
             #expect(reply.hasSuffix("\r\n\r\nearly"), "\(reply)")
+            #expect(reply.contains("Connection: close\r\n"), "the next request would be lost: \(reply)")
             // The connection is closed, and not kept for a body that nobody takes.
             #expect(server.wait(for: "end", times: number), "\(server.events)")
         }
@@ -296,9 +297,15 @@ struct ProxyHTTP2Tests {
         let text = String(repeating: "a", count: 65_536)
         caller.send(world.head("POST", "x", "Transfer-Encoding: chunked"))
         caller.send("10000\r\n\(text)\r\n0\r\n\r\n")
-        #expect(caller.received(until: "ok").hasSuffix("ok"))
-        caller.send(world.head("GET", "y"))
-        #expect(caller.received(until: "0\r\n\r\n", within: 5).contains("next"))
+        let reply = caller.received(until: "\r\n\r\nok")
+        #expect(reply.hasSuffix("\r\n\r\nok"))
+        // The answer may come before the proxy has the whole body.
+        if reply.contains("Connection: close") {
+            #expect(try world.exchange("GET", "y").contains("next"))
+        } else {
+            caller.send(world.head("GET", "y"))
+            #expect(caller.received(until: "0\r\n\r\n", within: 5).contains("next"))
+        }
         #expect(world.finish() == .idle && world.processorTime() < .milliseconds(500))
     }
 
