@@ -108,7 +108,7 @@ package final class CurlTransfer {
     private var pauses: Int32 = 0
     /// Whether libcurl has the whole answer, and waits only until it can send more of the body.
     package var isOnlySending = false
-    /// The number of times that libcurl has taken or given something.
+    /// The number of times that libcurl has taken a part of the body or given a part of the answer.
     package private(set) var calls = 0
     private var isRequested = false
     private var hasAnswerBytes = false
@@ -264,7 +264,8 @@ package final class CurlTransfer {
         _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 1)
     }
 
-    /// Whether libcurl has sent all that it was given of the body. With HTTP/1.1 it also counts the chunks' sizes.
+    /// Whether libcurl has sent all that it was given of the body. Only for HTTP/2: in a chunked body of HTTP/1.1,
+    /// libcurl counts the sizes of the chunks, too.
     package var hasSentAll: Bool {
         var sent: Int64 = 0
         return oidc_curl_get_offset(easy, Int32(OIDC_CURLINFO_SIZE_UPLOAD_T), &sent) == 0 && sent == bodyBytes
@@ -302,8 +303,8 @@ package final class CurlTransfer {
         order.isRepeatable && !hasAnswerBytes && (code == .http2 || code == .bodyNotRewound)
     }
 
-    /// Returns whether the answer is whole: also if the server ended the stream without an error after it, so that
-    /// libcurl could not send the rest of the body (RFC 9113 §8.1). libcurl has words for every other end of a stream.
+    /// Returns whether the answer is whole. It also is if the server then ended the HTTP/2 stream without an error,
+    /// and takes no more of the body (RFC 9113 §8.1). Of every other end of a stream, libcurl has an error text.
     package func isAnsweredWhole(after code: CurlCode) -> Bool {
         code == .ok || code == .http2Stream && errorText.pointee == 0
     }

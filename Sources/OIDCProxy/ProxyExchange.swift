@@ -50,7 +50,7 @@ final class ProxyExchange: CurlClient {
     /// Whether libcurl does not notice where the answer ends. Of an HTTP/2 stream, it sees the end only once it
     /// has sent the whole body, and after an error it sends no more.
     private var endsUnseen = false
-    /// The time at which libcurl is to look for the end of the answer; nil if it notices it.
+    /// The time at which libcurl is to look for the end of the answer; nil if it notices that by itself.
     private(set) var nextLook: MonotonicTime?
     var closes: Bool
     var began = MonotonicTime.now()
@@ -117,19 +117,17 @@ final class ProxyExchange: CurlClient {
         let limit = server.configuration.timeout
         guard transfer.isHTTP2 else { return transfer.isOnlySending ? min(limit, 10_000) : nil }
         // libcurl reads no more once it has the whole answer, so it does not learn that the server would take more.
+        if transfer.isOnlySending { return min(limit, 200) }
         switch framing {
         case .none, .length(missing: 0):
             if endsUnseen { return 0 }
-            return awaitsBody && !transfer.isOnlySending ? nil : min(limit, 200)
+            return awaitsBody ? nil : min(limit, 2_000)
         case .length: return nil
-        case .chunked, .untilClose:
-            if endsUnseen { return min(limit, 2_000) }
-            return transfer.isOnlySending ? min(limit, 200) : nil
+        case .chunked, .untilClose: return endsUnseen ? min(limit, 2_000) : nil
         }
     }
 
-    /// Lets libcurl look for the end of the answer. With HTTP/2, it overlooks an end that comes while it sends the
-    /// body.
+    /// Lets libcurl look for the end of the answer. With HTTP/2, it overlooks one that comes while the body is sent.
     func look(now: MonotonicTime) {
         nextLook = nil
         guard case .answering = phase, let transfer else { return }
@@ -242,7 +240,8 @@ extension ProxyExchange {
         switch phase {
         case .discarding(let next, _): again(next, now: now)
         case .answering(let framing):
-            finish(framing, isComplete: ended.isAnsweredWhole(after: code))
+            // The server may have given up the connection over the body that libcurl dropped.
+            finish(framing, isComplete: endsUnseen || ended.isAnsweredWhole(after: code))
         case .sending where problem == nil && ended.needsBundle(curl): send()
         case .sending where mayRepeat && problem == nil && body.canRepeat && ended.isRepeatable(after: code):
             mayRepeat = false

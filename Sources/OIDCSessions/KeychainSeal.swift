@@ -171,8 +171,9 @@ extension SessionStore {
 
     /// Creates a store of sealed files whose keys are in a credential helper. The helper gets `environment` without
     /// the client's secret. Each run may take `milliseconds`, by default a minute, as it may prompt for a passphrase
-    /// and a thousand processes may wait for one gpg-agent. The runs are not serialized, or a hanging helper would cost each process the
-    /// whole limit, one after another. `onWaiting` gets one line if a run takes more than a few seconds.
+    /// and a thousand processes may wait for one gpg-agent. The runs are not serialized: one helper that hangs would
+    /// cost each process the whole limit, one after another. `onWaiting` gets one line if a run takes more than a few
+    /// seconds.
     package init(
         helper name: String, directory path: String, environment: Variables, milliseconds: Int64 = 60_000,
         deadline: MonotonicTime? = nil, onWaiting: @escaping @Sendable (String) -> Void = { _ in }

@@ -255,6 +255,19 @@ struct ProxyHTTP2Tests {
         #expect(server.events.contains("body 10"))
     }
 
+    @Test("a server that gives up the connection after an early error does not cost the caller its answer")
+    func earlyErrorThenClose() throws {
+        let server = try HTTP2Server([
+            [.stall, .fields([(":status", "413")]), .data("early"), .request, .close]
+        ])
+        let world = try world(server)
+        let text = String(repeating: "a", count: 300_000)
+        let caller = try world.connect()
+        caller.send(world.head("POST", "x", "Content-Length: \(text.utf8.count)") + text)
+        #expect(caller.received(until: "early").hasSuffix("early"))
+        #expect(caller.waitForEnd(within: 60) == .closed)
+    }
+
     @Test("an error with a body that is answered early is passed on whole")
     func earlyErrorBody() throws {
         let server = try HTTP2Server([
