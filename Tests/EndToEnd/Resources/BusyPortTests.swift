@@ -18,9 +18,17 @@ struct BusyPortTests {
         for run in runs { expectSuccess(run.finish()) }
     }
 
-    /// Listens on every port of the list that is free, as other sign-ins do.
+    /// Listens on every port of the list, as other sign-ins do. One that a connection of another test has for a moment
+    /// is waited for: it would be free again when the sign-in looks.
     private func occupied(_ ports: [UInt16]) -> [LoopbackServer] {
-        ports.compactMap { try? LoopbackServer(LoopbackAddress(ports: .fixed($0))) }
+        ports.compactMap { port in
+            let end = Date().addingTimeInterval(20)
+            while true {
+                if let server = try? LoopbackServer(LoopbackAddress(ports: .fixed(port))) { return server }
+                guard Date() < end else { return nil }
+                usleep(20_000)
+            }
+        }
     }
 
     @Test("if the usual ports are in use, a client is registered for others; it is kept for the next time")
