@@ -51,8 +51,9 @@ final class CurlExchange: CurlClient {
         if !hasBegun { touch() }
         hasBegun = true
         switch head.take(line) {
-        case .more: return true
-        case .complete where endsAfterHead && head.announcesLongBody: return false
+        // Only the fields that can be read matter.
+        case .more, .interim, .malformed: return true
+        case .complete where endsAfterHead && announcesLongBody: return false
         case .complete:
             touch()
             return attempt { () throws(OIDCError) in try onHead(head.status, head.headers) }
@@ -61,6 +62,15 @@ final class CurlExchange: CurlClient {
                 .refused, "\(stage.title): the header of the answer is too large", stage: stage)
             return false
         }
+    }
+
+    /// Whether the body may be long or endless; then a new connection costs less than reading it.
+    private var announcesLongBody: Bool {
+        let headers = head.headers
+        let type = headers["Content-Type"] ?? ""
+        if ASCII.lowercased(type).hasPrefix("text/event-stream") { return true }
+        guard let length = headers["Content-Length"] else { return head.status < 400 }
+        return (Int(length) ?? .max) > 65_536
     }
 
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {

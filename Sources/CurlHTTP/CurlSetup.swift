@@ -120,9 +120,7 @@ package struct CurlSetup {
     /// Checks that a header field has no control character, such as a line end (RFC 9110 §5.5), and does not
     /// frame the message.
     func check(_ field: HTTPHeaders.Field) throws(OIDCError) {
-        let isName = !field.name.isEmpty && field.name.utf8.allSatisfy { ASCII.isTokenCharacter($0) }
-        let isValue = field.value.utf8.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
-        guard isName, isValue else {
+        guard FieldSyntax.isName(field.name.utf8), FieldSyntax.isValue(field.value.utf8) else {
             throw OIDCError(
                 .usage,
                 "\(stage.title): the request header \(DisplayText.quoted(field.name, limit: 60)) "

@@ -1,55 +1,108 @@
-import OIDCCore
+package import OIDCCore
 
-/// The header fields of the final answer, collected line by line, without those of interim answers (RFC 9110
-/// §15.2) and trailers.
-struct ResponseHead {
-    /// The size limit of all lines together, including interim answers.
-    static let byteLimit = 256 * 1_024
+/// The head of an answer, collected line by line, with unchanged bytes. The heads of interim answers (RFC 9110
+/// §15.2) come before that of the final one, and trailers after it.
+package struct ResponseHead {
+    package struct Field {
+        package let name: String
+        package var value: [UInt8]
 
-    private(set) var status = 0
-    private(set) var isComplete = false
-    private var byteCount = 0
-    private var fields: [(String, String)] = []
-
-    var headers: HTTPHeaders { HTTPHeaders(fields) }
-
-    /// Whether the body may be long or endless; then a new connection costs less than reading it.
-    var announcesLongBody: Bool {
-        let type = headers["Content-Type"] ?? ""
-        if ASCII.lowercased(type).hasPrefix("text/event-stream") { return true }
-        guard let length = headers["Content-Length"] else { return status < 400 }
-        return (Int(length) ?? .max) > 65_536
+        package var text: String { String(decoding: value, as: UTF8.self) }
+        /// The value with a character for each byte.
+        package var latin1: String { Latin1.decode(value) }
     }
 
-    enum Line {
+    /// The size limit of all lines together, including interim answers and trailers, in bytes.
+    package static let byteLimit = 256 * 1_024
+
+    package private(set) var status = 0
+    package private(set) var reason: [UInt8] = []
+    package private(set) var fields: [Field] = []
+    package private(set) var interimCount = 0
+    /// Whether the final answer's head has ended.
+    package private(set) var isComplete = false
+    private var byteCount = 0
+
+    package enum Line {
         case more
-        /// The empty line after the final answer's fields.
-        case complete
+        /// The end of the head of an interim answer, or of the final one.
+        case interim, complete
+        /// Not a line of a head (RFC 9112 §4, §5). What can be read of it is.
+        case malformed
         case tooLarge
     }
 
-    mutating func take(_ line: UnsafeRawBufferPointer) -> Line {
-        byteCount += line.count
-        guard byteCount <= ResponseHead.byteLimit else { return .tooLarge }
-        guard !isComplete else { return .more }
-        let text = String(decoding: line, as: UTF8.self)
-        if text.utf8.starts(with: "HTTP/".utf8) {
-            begin(text)
-        } else if let first = text.utf8.first, first == .space || first == .tab, !fields.isEmpty {
-            fields[fields.count - 1].1 += " " + ASCII.trimmed(text)
-        } else if ASCII.trimmed(text).isEmpty {
-            isComplete = status >= 200
-            return isComplete ? .complete : .more
-        } else if let colon = text.utf8.firstIndex(of: .colon) {
-            fields.append(
-                (ASCII.trimmed(text[..<colon]), ASCII.trimmed(text[text.utf8.index(after: colon)...])))
-        }
-        return .more
+    package init() {}
+
+    package var headers: HTTPHeaders { HTTPHeaders(fields.map { ($0.name, $0.text) }) }
+
+    /// The answer without its body.
+    package var response: HTTPResponse { HTTPResponse(status: status, headers: headers) }
+
+    package func values(_ name: String) -> [String] {
+        fields.filter { ASCII.isSameIgnoringCase($0.name, name) }.map(\.text)
     }
 
-    private mutating func begin(_ statusLine: String) {
-        let words = statusLine.split(separator: " ", maxSplits: 2)
-        status = words.count > 1 ? Int(ASCII.trimmed(words[1])) ?? 0 : 0
+    /// Takes the next line; those of trailers are only counted.
+    package mutating func take(_ line: UnsafeRawBufferPointer) -> Line {
+        byteCount += line.count
+        guard byteCount <= Self.byteLimit else { return .tooLarge }
+        guard !isComplete else { return .more }
+        var end = line.count
+        while end > 0, line[end - 1] == .lineFeed || line[end - 1] == .carriageReturn { end -= 1 }
+        let text = line[..<end]
+        if text.isEmpty { return endHead() }
+        let isWellFormed = text.starts(with: "HTTP/".utf8) ? begin(text) : addField(text)
+        return isWellFormed && FieldSyntax.isValue(text) ? .more : .malformed
+    }
+
+    private mutating func endHead() -> Line {
+        isComplete = status >= 200
+        if !isComplete { interimCount += 1 }
+        return isComplete ? .complete : .interim
+    }
+
+    /// Takes a status line; returns false if it is malformed.
+    private mutating func begin(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let words = line.split(separator: .space, maxSplits: 2)
+        status = words.count > 1 ? Int(String(decoding: Self.trimmed(words[1]), as: UTF8.self)) ?? 0 : 0
+        reason = words.count > 2 ? Array(words[2]) : []
         fields = []
+        return (100...599).contains(status) && words[1].startIndex == words[0].endIndex + 1
+    }
+
+    /// Takes a field, or the folded rest of one; returns false if it is malformed.
+    private mutating func addField(_ line: Slice<UnsafeRawBufferPointer>) -> Bool {
+        if let first = line.first, first == .space || first == .tab, !fields.isEmpty {
+            fields[fields.count - 1].value += [.space] + Self.trimmed(line)
+            return true
+        }
+        guard let colon = line.firstIndex(of: .colon) else { return false }
+        let name = line[..<colon]
+        fields.append(
+            Field(
+                name: String(decoding: Self.trimmed(name), as: UTF8.self),
+                value: Array(Self.trimmed(line[(colon + 1)...]))))
+        return FieldSyntax.isName(name)
+    }
+
+    private static func trimmed(_ bytes: Slice<UnsafeRawBufferPointer>) -> Slice<UnsafeRawBufferPointer> {
+        var rest = bytes
+        while let first = rest.first, ASCII.isBlank(first) { rest = rest.dropFirst() }
+        while let last = rest.last, ASCII.isBlank(last) { rest = rest.dropLast() }
+        return rest
+    }
+}
+
+/// The syntax of header fields.
+enum FieldSyntax {
+    /// Returns whether bytes are a field's name, which is a token (RFC 9110 §5.1, §5.6.2).
+    static func isName(_ bytes: some Collection<UInt8>) -> Bool {
+        !bytes.isEmpty && bytes.allSatisfy { ASCII.isTokenCharacter($0) }
+    }
+
+    /// Returns whether bytes are a field's value: no control character except the tab (RFC 9110 §5.5).
+    static func isValue(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.allSatisfy { !ASCII.isControl($0) || $0 == .tab }
     }
 }

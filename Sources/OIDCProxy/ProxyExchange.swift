@@ -26,6 +26,8 @@ final class ProxyExchange: CurlClient {
 
     /// The size limit of a discarded answer, in bytes.
     private static let discardLimit = 65_536
+    /// The limit for the number of interim answers before the final one.
+    private static let interimLimit = 32
 
     unowned let connection: ProxyConnection
     unowned let server: ProxyServer
@@ -35,7 +37,7 @@ final class ProxyExchange: CurlClient {
     var body: ProxyRequestBody
     var phase = Phase.waitingForToken
     var transfer: CurlTransfer?
-    var head = ProxyResponseHead()
+    var head = ResponseHead()
     var grant: ProxyTokens.Grant?
     /// The nonce of this request's last answer. Another request's may be single-use (RFC 9449 §8, §9).
     var nonce: String?
@@ -187,7 +189,7 @@ final class ProxyExchange: CurlClient {
 
     func send() {
         guard let grant else { return }
-        head = ProxyResponseHead()
+        head = ResponseHead()
         problem = nil
         body.repeatFromStart()
         phase = .sending
@@ -359,16 +361,18 @@ extension ProxyExchange {
     /// Takes a header line; returns false to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = .now()
+        // Trailers are not passed on.
+        guard !head.isComplete else { return true }
         switch head.take(line) {
         case .more: return true
         case .interim where head.status == 101:
             problem = ProxyProblem(502, "refused", "\(host) switched protocols, which was not requested")
             return false
-        case .interim:
+        case .interim where head.interimCount <= Self.interimLimit:
             passInterimOn()
             return true
         case .complete: return receiveHead()
-        case .malformed:
+        case .interim, .malformed, .tooLarge:
             problem = ProxyProblem(
                 502, "refused", "the header of the answer of \(host) is malformed or too large")
             return false
@@ -449,7 +453,7 @@ extension ProxyExchange {
 
     private func beginAnswer() -> Bool {
         let length: Int?
-        do { length = try head.bodyLength() } catch {
+        do { length = try ProxyHeaders.bodyLength(of: head) } catch {
             problem = ProxyProblem(error.status, "refused", "the answer of \(host): \(error.reason)")
             return false
         }

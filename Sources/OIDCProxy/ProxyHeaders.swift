@@ -1,4 +1,5 @@
 import CurlHTTP
+import LoopbackHTTP
 import OIDCCore
 
 /// The header fields that are passed on, in both directions (RFC 9110 §7.6.1).
@@ -50,6 +51,18 @@ enum ProxyHeaders {
         let name = ASCII.lowercased(name)
         return !hopByHop.contains(name) && !theirs.contains(name) && !named.contains(name)
             && !name.hasPrefix("access-control-")
+    }
+
+    /// Returns the value of an answer's Content-Length; nil if there is none or a Transfer-Encoding. Throws if it
+    /// is malformed or has two values.
+    static func bodyLength(of head: ResponseHead) throws(HTTP1.Rejection) -> Int? {
+        guard head.values("Transfer-Encoding").isEmpty else { return nil }
+        let lengths = Set(head.values("Content-Length"))
+        guard let text = lengths.first else { return nil }
+        guard lengths.count == 1, (1...18).contains(text.utf8.count),
+            text.utf8.allSatisfy({ ASCII.isDigit($0) }), let length = Int(text)
+        else { throw HTTP1.Rejection(502, "Content-Length is malformed, or given twice") }
+        return length
     }
 
     static func connectionOptions(_ values: [String]) -> Set<String> {

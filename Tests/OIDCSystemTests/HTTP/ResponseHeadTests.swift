@@ -1,0 +1,65 @@
+@testable import CurlHTTP
+import OIDCCore
+import Testing
+
+/// Reads lines up to the first that is malformed or too large.
+func head(_ lines: [String]) -> (head: ResponseHead, last: ResponseHead.Line) {
+    var head = ResponseHead()
+    var last = ResponseHead.Line.more
+    for line in lines {
+        last = Array("\(line)\r\n".utf8).withUnsafeBytes { head.take($0) }
+        if last == .malformed || last == .tooLarge { break }
+    }
+    return (head, last)
+}
+
+@Suite("heads of answers")
+struct ResponseHeadTests {
+    @Test("a head is read byte for byte, without those of interim answers and without trailers")
+    func heads() {
+        let lines = ["HTTP/1.1 103 Early", "Link: x", "", "HTTP/1.1 200 Fine", "A:  b ", " c", ""]
+        let (interim, first) = head(Array(lines[..<3]))
+        #expect(first == .interim && interim.status == 103 && interim.interimCount == 1)
+        #expect(interim.fields.map(\.name) == ["Link"] && !interim.isComplete)
+        let (final, last) = head(lines)
+        #expect(last == .complete && final.status == 200 && final.fields.map(\.text) == ["b c"])
+        #expect(final.reason == Array("Fine".utf8) && final.isComplete && final.interimCount == 1)
+        let (trailed, more) = head(lines + ["B: d", ""])
+        #expect(more == .more && trailed.fields.map(\.name) == ["A"])
+
+        var latin1 = ResponseHead()
+        _ = (Array("A: ".utf8) + [0xE9, 0x0D, 0x0A]).withUnsafeBytes { latin1.take($0) }
+        #expect(latin1.fields.map(\.value) == [[0xE9]] && latin1.fields.map(\.latin1) == ["é"])
+    }
+
+    @Test(
+        "a line that no head has is reported",
+        arguments: [
+            ["HTTP/1.1 99 x"], ["HTTP/1.1 600 x"], ["HTTP/1.1 abc"], ["HTTP/1.1"], ["HTTP/1.1  200 x"],
+            ["HTTP/1.1 200 x\u{1}"], ["HTTP/1.1 200 x", "no colon"], ["HTTP/1.1 200 x", "a b: c"],
+            ["HTTP/1.1 200 x", ": c"], ["HTTP/1.1 200 x", "a: b\u{1}"], ["HTTP/1.1 200 x", " folded"],
+            ["HTTP/1.1 200 x", "a: b", " \u{1}"],
+        ])
+    func malformed(lines: [String]) {
+        #expect(head(lines).last == .malformed)
+    }
+
+    @Test("what can be read of such a line is")
+    func readable() {
+        var head = ResponseHead()
+        for line in ["HTTP/1.1  200 x", "no colon", "a b : c\u{1}", "d: e", ""] {
+            _ = Array("\(line)\r\n".utf8).withUnsafeBytes { head.take($0) }
+        }
+        #expect(head.isComplete && head.status == 200)
+        #expect(head.headers == HTTPHeaders([("a b", "c\u{1}"), ("d", "e")]))
+    }
+
+    @Test("the size of all lines together is limited, with interim answers and trailers")
+    func size() {
+        let line = "a: " + String(repeating: "x", count: 100_000)
+        let interim = ["HTTP/1.1 103 x", line, ""]
+        #expect(head(interim + interim).last == .interim)
+        #expect(head(interim + interim + interim).last == .tooLarge)
+        #expect(head(["HTTP/1.1 200 x", "", line, line, line]).last == .tooLarge)
+    }
+}
