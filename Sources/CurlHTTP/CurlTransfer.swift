@@ -1,5 +1,6 @@
 package import CLibcurl
 package import OIDCCore
+import Posix
 
 /// What gives a transfer its body and takes the answer. libcurl calls these functions on the thread that drives
 /// the transfer.
@@ -48,6 +49,8 @@ package final class CurlTransfer {
         case call(decodesContent: Bool)
         /// A connection without a request.
         case connecting
+        /// A connection whose bytes its user sends and receives, in another protocol than HTTP.
+        case wire
         /// A request that is passed on for a caller, with its fields as they are.
         case forwarding
     }
@@ -120,7 +123,7 @@ package final class CurlTransfer {
     /// Prepares a request. A handle that is used for one request after the other keeps what resumes TLS sessions.
     package init(
         _ order: Order, _ library: UnsafePointer<oidc_curl_library>, on handle: OpaquePointer? = nil,
-        _ configuration: CurlConfiguration, client: any CurlClient
+        _ configuration: CurlConfiguration, client: (any CurlClient)?
     ) throws(OIDCError) {
         guard let easy = handle ?? library.pointee.easy_init() else {
             throw OIDCError(.failed, "libcurl has no memory for a request")
@@ -137,7 +140,14 @@ package final class CurlTransfer {
     }
 
     deinit {
-        if ownsHandle { library.pointee.easy_cleanup(easy) } else { library.pointee.easy_reset(easy) }
+        if !ownsHandle {
+            library.pointee.easy_reset(easy)
+        } else if order.purpose == .wire {
+            // The end of the TLS connection is sent.
+            withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) }
+        } else {
+            library.pointee.easy_cleanup(easy)
+        }
         errorText.deallocate()
     }
 
@@ -156,6 +166,9 @@ package final class CurlTransfer {
             self, header: Self.onHeader, body: Self.onBody, read: Self.onRead, beforeRequest: Self.onRequest)
         switch order.purpose {
         case .connecting: options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
+        case .wire:
+            options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
+            options.offer(OIDC_CURLOPT_SSL_ENABLE_ALPN, 0)
         case .call(let decodesContent): setCall(decodesContent, &options)
         case .forwarding: setForwarding(noticesRepeats, &options)
         }
@@ -292,8 +305,8 @@ package final class CurlTransfer {
         return result
     }
 
-    package func noteEnd(_ code: CurlCode) {
-        result = result(.code(code))
+    package func noteEnd(_ ending: CurlResult.Ending) {
+        result = result(ending)
     }
 
     /// Returns whether the request can be repeated because the connection ended before an answer. libcurl
@@ -315,11 +328,10 @@ package final class CurlTransfer {
         configuration.needsBundle(after: result, from: order.url)
     }
 
-    /// Returns the error of a transfer that has ended.
-    package func failure(_ configuration: CurlConfiguration) -> OIDCError {
+    /// Returns the failure of a transfer that has ended.
+    package func failure(_ configuration: CurlConfiguration) -> CurlFailure {
         CurlFailure(
-            result: result, request: order.summary, stage: order.stage, configuration: configuration
-        ).error
+            result: result, request: order.summary, stage: order.stage, configuration: configuration)
     }
 
     private static func find(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
@@ -383,5 +395,32 @@ package final class CurlTransfer {
         }
         transfer.isRequested = true
         return 0
+    }
+}
+
+/// A transfer that runs alone, on the calling thread, and the bytes of a wire.
+extension CurlTransfer {
+    /// Runs the transfer to its end.
+    func perform() -> CurlCode {
+        let code = CurlCode(withoutBrokenPipeSignal { library.pointee.easy_perform(easy) })
+        noteEnd(.code(code))
+        return code
+    }
+
+    /// The socket of the connection, after the transfer; nil if it was closed.
+    var socket: Int32? {
+        var socket: Int32 = -1
+        let code = CurlCode(oidc_curl_get_socket(easy, &socket))
+        return code == .ok && socket >= 0 ? socket : nil
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer, _ count: inout Int) -> CurlCode {
+        withoutBrokenPipeSignal {
+            CurlCode(library.pointee.easy_send(easy, bytes.baseAddress, bytes.count, &count))
+        }
+    }
+
+    func receive(_ buffer: UnsafeMutableRawBufferPointer, _ count: inout Int) -> CurlCode {
+        CurlCode(library.pointee.easy_recv(easy, buffer.baseAddress, buffer.count, &count))
     }
 }

@@ -249,7 +249,7 @@ extension ProxyExchange {
             mayRepeat = false
             send()
         case .sending, .waitingForToken:
-            var problem = problem ?? server.problem(ended.failure(server.configuration.curl))
+            var problem = problem ?? server.problem(ended.failure(server.configuration.curl).error)
             if code == .ok, self.problem == nil {
                 problem = ProxyProblem(
                     502, "refused", "\(host) closed the connection within the header of its answer")

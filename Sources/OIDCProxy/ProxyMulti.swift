@@ -114,7 +114,7 @@ final class ProxyMulti {
             guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
             let code = CurlCode(message.pointee.data.result)
             guard let transfer = transfers[message.pointee.easy] else { continue }
-            transfer.noteEnd(code)
+            transfer.noteEnd(.code(code))
             // Another transfer may have taken the connection within the same call.
             if let socket = IdleConnections.socket(of: transfer.easy), sockets[socket] == nil {
                 idle.add(socket)
