@@ -61,10 +61,12 @@ package struct FileRecords: RecordPlace {
         try directory.withLock(name.stem, for: purpose, wait, body)
     }
 
-    package func reserve(
-        _ name: RecordName, byteCount: Int, survivesPowerFailure: Bool
-    ) throws(OIDCError) -> AnyObject? {
-        try directory.reserve(name.stem, byteCount: byteCount, survivesPowerFailure: survivesPowerFailure)
+    package func probe(_ name: RecordName, byteCount: Int) throws(OIDCError) {
+        _ = try directory.reserve(name.stem, byteCount: byteCount, survivesPowerFailure: true)
+    }
+
+    package func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject? {
+        try directory.reserve(name.stem, byteCount: byteCount, survivesPowerFailure: false)
     }
 
     package func adoptLeftover(

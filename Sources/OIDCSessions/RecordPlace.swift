@@ -1,5 +1,5 @@
 package import OIDCCore
-import Posix
+package import Posix
 
 /// Records, and what this program's own stores know beyond `RecordStore`.
 package protocol RecordPlace: RecordStore {
@@ -15,14 +15,40 @@ package protocol RecordPlace: RecordStore {
     /// Returns the error about a session's record.
     func error(_ fault: StoreFault, in stem: String) -> OIDCError
 
+    /// Returns the error about the place as a whole.
+    func storeError(_ message: String) -> OIDCError
+
+    /// Whether records are removed when their lifetime is over.
+    var removesExpired: Bool { get }
+
     /// Checks the server of the records for `oidc doctor`.
     func health() throws(OIDCError) -> [HealthReport]
 
+    /// Returns the record to use: what is stored, or what waits on this machine to be stored.
+    func load(_ name: RecordName) throws(OIDCError) -> Record?
+
+    /// Returns the record that this process read or wrote last under its lock; nil if it must be read. A write is
+    /// compared with it, so it does no harm if it is outdated.
+    func remembered(_ name: RecordName) -> Record?
+
+    /// Runs `body` while no other process replaces the tokens in this record. `mayRedeem` is whether a single-use
+    /// refresh token may be presented meanwhile. A place may call `settled` while it waits, and return its value
+    /// instead of running `body`.
+    func withTokenLock<Value>(
+        _ name: RecordName, mayRedeem: Bool, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value
+
+    /// Checks that a record of `byteCount` bytes could be written and would be durable; called before the user signs
+    /// in.
+    func probe(_ name: RecordName, byteCount: Int) throws(OIDCError)
+
     /// Reserves space for a record of `byteCount` bytes until the returned object is released. Throws if a record could
     /// not be written.
-    func reserve(
-        _ name: RecordName, byteCount: Int, survivesPowerFailure: Bool
-    ) throws(OIDCError) -> AnyObject?
+    func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject?
+
+    /// Removes what waits on this machine to be stored: a sign-in has replaced it.
+    func forgetLeftover(_ name: RecordName)
 
     /// Completes the write of a killed process, if `isSuccessor` returns true for what it left.
     func adoptLeftover(
@@ -40,15 +66,27 @@ extension RecordPlace {
     package var unavailability: OIDCError? { nil }
     package func location(of stem: String) -> String { "\(description), record \(stem)" }
 
+    package var removesExpired: Bool { false }
+    package func storeError(_ message: String) -> OIDCError { .store("\(description): \(message)") }
     package func health() throws(OIDCError) -> [HealthReport] { [] }
+    package func load(_ name: RecordName) throws(OIDCError) -> Record? { try read(name) }
+    package func remembered(_ name: RecordName) -> Record? { nil }
+    package func forgetLeftover(_ name: RecordName) {}
+
+    package func withTokenLock<Value>(
+        _ name: RecordName, mayRedeem: Bool, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        try withLock(name, for: .tokens, wait, body)
+    }
 
     package func error(_ fault: StoreFault, in stem: String) -> OIDCError {
         fault.error(about: "the session in \(DisplayText.clean(location(of: stem)))", hint: nil)
     }
 
-    package func reserve(
-        _ name: RecordName, byteCount: Int, survivesPowerFailure: Bool
-    ) throws(OIDCError) -> AnyObject? {
+    package func probe(_ name: RecordName, byteCount: Int) throws(OIDCError) { try checkSpace(for: name) }
+
+    package func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject? {
         try checkSpace(for: name)
         return nil
     }

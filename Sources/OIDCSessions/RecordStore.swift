@@ -76,6 +76,21 @@ public struct Record: Hashable, Sendable {
     public var revision: Int64
     /// Whether the content is useless. A store may keep such a record aside when it is replaced or removed.
     public package(set) var isDamaged = false
+    /// How a record of a shared server was read; nil for others.
+    package var reading: Reading?
+    /// Whether the record is only on this machine, and waits for its server.
+    package var isWaiting = false
+
+    /// The name under which a record was read, and the newest version of it that was known before.
+    package struct Reading: Hashable, Sendable {
+        package let stem: String
+        package let newest: Int64
+
+        package init(stem: String, newest: Int64) {
+            self.stem = stem
+            self.newest = newest
+        }
+    }
 
     /// Creates a record.
     public init(bytes: [UInt8], revision: Int64 = 0) {
@@ -85,6 +100,7 @@ public struct Record: Hashable, Sendable {
 
     /// A record that is too damaged to be read.
     package static var unreadable: Record { Record(bytes: [], revision: -1) }
+    package var isUnreadable: Bool { bytes.isEmpty && revision == -1 }
 
     /// Returns the record, marked as damaged or not.
     func damaged(_ isDamaged: Bool) -> Record {

@@ -12,6 +12,12 @@ package protocol SessionSeal: Sendable {
     /// that others wait for only briefly.
     func seal(_ session: Session, over current: Record?) throws(OIDCError) -> [UInt8]
 
+    /// Returns the failure in a record; nil if it is not one of `key`.
+    func open(failure record: Record, of key: SessionKey) -> SharedFailure?
+
+    /// Returns the record of a failure.
+    func seal(_ failure: SharedFailure, of key: SessionKey) throws(OIDCError) -> [UInt8]
+
     /// Forgets the secret of a record that was removed. `record` is nil if it could not be read.
     func forget(_ record: Record?, of stem: String) throws(OIDCError)
 
@@ -27,6 +33,16 @@ package protocol SessionSeal: Sendable {
     /// Returns the description of a store, or the location of a session, with the place of the keys.
     func description(of records: String) -> String
     func location(_ location: String) -> String
+}
+
+extension SessionSeal {
+    package func open(failure record: Record, of key: SessionKey) -> SharedFailure? {
+        SharedFailure(stored: record.bytes)
+    }
+
+    package func seal(_ failure: SharedFailure, of key: SessionKey) throws(OIDCError) -> [UInt8] {
+        failure.json.bytes
+    }
 }
 
 /// The form of sessions that are not sealed.

@@ -10,6 +10,7 @@ public import Posix
 public struct SessionStore: Sendable {
     private let records: any RecordPlace
     private let seal: any SessionSeal
+    private let copies: SessionCopies?
     private let now: @Sendable () -> Instant
 
     /// Creates a store of records.
@@ -27,11 +28,12 @@ public struct SessionStore: Sendable {
     public static func inMemory() -> SessionStore { SessionStore(MemoryRecords(), PlainSeal()) }
 
     package init(
-        _ records: any RecordPlace, _ seal: any SessionSeal = PlainSeal(),
+        _ records: any RecordPlace, _ seal: any SessionSeal = PlainSeal(), copies: SessionCopies? = nil,
         now: @escaping @Sendable () -> Instant = { Clock.now() }
     ) {
         self.records = records
         self.seal = seal
+        self.copies = copies
         self.now = now
     }
 
@@ -56,32 +58,48 @@ public struct SessionStore: Sendable {
     /// Loads the session; returns nil if there is none. Throws if the record is damaged or belongs to another
     /// key, but a damaged one of a grant without a user counts as missing: the next token replaces it.
     public func load(_ key: SessionKey) throws(OIDCError) -> Session? {
-        do throws(OIDCError) {
-            return try found(in: try records.read(key.recordName), key, orDamaged: false)
-        } catch {
-            guard !key.grant.needsUser, error.code == .damagedSession else { throw error }
-            return nil
+        if let copy = copies?.session(key, at: now()) { return copy }
+        let isMachine = !key.grant.needsUser
+        let record = try record(orUnreadable: isMachine) { () throws(OIDCError) in
+            try records.load(key.recordName)
         }
+        let session = try found(in: record, key, orDamaged: isMachine)
+        // What waits for its server is loaded each time, so it is stored as soon as possible.
+        if record?.isWaiting != true { copies?.keep(session, key) }
+        return session
     }
 
     /// Saves the session. It replaces the one with the same key, and, if `replacingDamaged` is true (as after
     /// a sign-in), a damaged one; never one of another key or a newer version.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
+        copies?.keep(nil, session.key)
         for _ in 0..<SessionStore.writeLimit {
             let current = try replaceable(session.key, orDamaged: replacingDamaged)
-            if try write(session, over: current) { return }
+            if try write(session, over: current) { return records.forgetLeftover(session.key.recordName) }
         }
-        throw .store("\(description): the session keeps changing while it is saved")
+        throw records.storeError("the session keeps changing while it is saved")
     }
 
     /// Saves a session if `current` is still the stored one, or if there is none and `current` is nil.
     /// Returns false if not, as the user signed in or out meanwhile.
     public func replace(_ current: Session?, with session: Session) throws(OIDCError) -> Bool {
+        let key = session.key
+        let isMachine = !key.grant.needsUser
+        copies?.keep(nil, key)
+        var remembered = records.remembered(key.recordName)
         for _ in 0..<SessionStore.writeLimit {
-            let isMachine = !session.key.grant.needsUser
-            let stored = try record(session.key, orUnreadable: isMachine)
-            guard try found(in: stored, session.key, orDamaged: isMachine) == current else { return false }
-            if try write(session, over: stored) { return true }
+            let isCurrent = remembered == nil
+            let stored = if let remembered { remembered } else { try record(key, orUnreadable: isMachine) }
+            remembered = nil
+            let found = try found(in: stored, key, orDamaged: isMachine)
+            // The answer to our own write may have been lost.
+            if found == session { return true }
+            let isExpired = found == nil && isMachine && records.removesExpired
+            if found == current || isExpired {
+                if try write(session, over: stored) { return true }
+            } else if isCurrent {
+                return false
+            }
         }
         return false
     }
@@ -90,7 +108,13 @@ public struct SessionStore: Sendable {
 
     /// Returns the stored record; nil if there is none.
     private func record(_ key: SessionKey, orUnreadable: Bool) throws(OIDCError) -> Record? {
-        do throws(OIDCError) { return try records.read(key.recordName) } catch {
+        try record(orUnreadable: orUnreadable) { () throws(OIDCError) in try records.read(key.recordName) }
+    }
+
+    private func record(
+        orUnreadable: Bool, _ read: () throws(OIDCError) -> Record?
+    ) throws(OIDCError) -> Record? {
+        do throws(OIDCError) { return try read() } catch {
             guard orUnreadable, error.code == .damagedSession else { throw error }
             return .unreadable
         }
@@ -100,7 +124,7 @@ public struct SessionStore: Sendable {
     private func found(in record: Record?, _ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Session? {
         guard let record else { return nil }
         do throws(StoreFault) { return try seal.open(record, of: key) } catch {
-            guard error.isDamage, orDamaged else { throw records.error(error, in: key.fileStem) }
+            guard error.isReplaceable, orDamaged else { throw records.error(error, in: key.fileStem) }
             return nil
         }
     }
@@ -110,7 +134,7 @@ public struct SessionStore: Sendable {
     private func replaceable(_ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Record? {
         guard let record = try record(key, orUnreadable: orDamaged) else { return nil }
         do throws(StoreFault) { try seal.check(record, of: key) } catch {
-            guard error.isDamage, orDamaged else { throw records.error(error, in: key.fileStem) }
+            guard error.isReplaceable, orDamaged else { throw records.error(error, in: key.fileStem) }
             return record.damaged(true)
         }
         return record
@@ -125,10 +149,11 @@ public struct SessionStore: Sendable {
 
     /// Removes the session, even a damaged one; it need not exist.
     public func remove(_ key: SessionKey) throws(OIDCError) {
+        copies?.keep(nil, key)
         try remove(key.fileStem) { record throws(OIDCError) in
             do throws(StoreFault) { _ = try seal.open(record, of: key) } catch {
                 if error == .otherKey { throw records.error(error, in: key.fileStem) }
-                return error.isDamage
+                return error.isReplaceable
             }
             return false
         }
@@ -136,6 +161,12 @@ public struct SessionStore: Sendable {
 
     /// Removes an entry that `all` listed.
     public func remove(_ stored: StoredSession) throws(OIDCError) {
+        switch stored.content {
+        case .success(let session): copies?.keep(nil, session.key)
+        case .failure(let error):
+            // Machines with another key may have written a record that cannot be opened here.
+            guard records.reach != .machines || error.code == .oldRecord else { throw error }
+        }
         try remove(stored.name) { _ in stored.isDamaged }
     }
 
@@ -156,26 +187,48 @@ public struct SessionStore: Sendable {
             }
             if let found = record { record = found.damaged(try isDamaged(found)) }
             guard try records.remove(name, ifStill: record) else { continue }
-            _ = try? records.remove(RecordName(.failure, stem), ifStill: nil)
             if isThere { try seal.forget(record, of: stem) }
+            _ = try records.remove(RecordName(.failure, stem), ifStill: nil)
             return
         }
-        throw .store("\(description): the session keeps changing while it is removed")
+        throw records.storeError("the session keeps changing while it is removed")
     }
 
     /// Lists all sessions and damaged entries, sorted by name.
     public func all() throws(OIDCError) -> [StoredSession] {
         var outage: OIDCError?
-        return try records.names(.session).sorted { $0.stem < $1.stem }.compactMap { name in
-            let location = records.location(of: name.stem)
+        var entries: [StoredSession] = []
+        var wasUnreachable = false
+        let deadline = MonotonicTime.now().adding(milliseconds: SessionStore.listingLimit.milliseconds)
+        for name in try records.names(.session).sorted(by: { $0.stem < $1.stem }) {
+            let content: Result<Session, OIDCError>
             do throws(OIDCError) {
-                guard let session = try listed(name, &outage) else { return nil }
-                return StoredSession(name: name.stem, location: location, content: .success(session))
+                // A server may name any number of sessions, and take its time with each.
+                guard MonotonicTime.now() < deadline else {
+                    let error = records.storeError("takes too long to list all sessions")
+                    entries.append(entry(name, .failure(error)))
+                    break
+                }
+                guard let session = try listed(name, &outage) else { continue }
+                content = .success(session)
+                wasUnreachable = false
             } catch {
-                return StoredSession(name: name.stem, location: location, content: .failure(error))
+                // One answer may be nonsense because of its record; after two, the server is away.
+                let isUnreachable = error.kind == .unreachable && error.code != .oldRecord
+                guard !(isUnreachable && wasUnreachable), error.kind != .interrupted else { throw error }
+                wasUnreachable = isUnreachable
+                content = .failure(error)
             }
+            entries.append(entry(name, content))
         }
+        return entries
     }
+
+    private func entry(_ name: RecordName, _ content: Result<Session, OIDCError>) -> StoredSession {
+        StoredSession(name: name.stem, location: records.location(of: name.stem), content: content)
+    }
+
+    private static let listingLimit = Duration.seconds(60)
 
     /// Returns a listed session. `outage` is the failure of a keychain, which is not asked again.
     private func listed(_ name: RecordName, _ outage: inout OIDCError?) throws(OIDCError) -> Session? {
@@ -218,14 +271,30 @@ public struct SessionStore: Sendable {
         _ key: SessionKey, for purpose: LockPurpose = .tokens, _ wait: LockWait,
         _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        try records.withLock(key.recordName, for: purpose, wait) { () throws(OIDCError) in
-            if purpose == .tokens {
-                records.adoptLeftover(key.recordName) { stored, leftover in
-                    guard let stored = try? seal.open(stored, of: key),
-                        let leftover = try? seal.open(leftover, of: key)
-                    else { return false }
-                    return leftover.isRefreshed(from: stored)
-                }
+        guard purpose != .tokens else {
+            return try withLock(key, wait, unless: { () throws(OIDCError) -> Value? in nil }, body)
+        }
+        copies?.beginLock(key)
+        defer { copies?.endLock(key) }
+        return try records.withLock(key.recordName, for: purpose, wait, body)
+    }
+
+    /// Runs `body` under the lock for tokens. A store may call `settled` while it waits, and return its value instead
+    /// of running `body`.
+    package func withLock<Value>(
+        _ key: SessionKey, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        copies?.beginLock(key)
+        defer { copies?.endLock(key) }
+        return try records.withTokenLock(
+            key.recordName, mayRedeem: key.grant.needsUser, wait, unless: settled
+        ) { () throws(OIDCError) in
+            records.adoptLeftover(key.recordName) { stored, leftover in
+                guard let stored = try? seal.open(stored, of: key),
+                    let leftover = try? seal.open(leftover, of: key)
+                else { return false }
+                return leftover.isRefreshed(from: stored)
             }
             return try body()
         }
@@ -233,8 +302,8 @@ public struct SessionStore: Sendable {
 
     /// Returns the last failure that was stored for the key; nil if there is none.
     package func failure(of key: SessionKey) -> SharedFailure? {
-        ((try? records.read(RecordName(.failure, key.fileStem))) ?? nil).flatMap {
-            SharedFailure(stored: $0.bytes)
+        ((try? records.load(RecordName(.failure, key.fileStem))) ?? nil).flatMap {
+            seal.open(failure: $0, of: key)
         }
     }
 
@@ -250,16 +319,18 @@ public struct SessionStore: Sendable {
         for _ in 0..<SessionStore.writeLimit {
             let current: Record?
             do throws(OIDCError) { current = try records.read(name) } catch { return }
-            guard id == nil || current.flatMap({ SharedFailure(stored: $0.bytes) })?.id == id else { return }
+            guard id == nil || current.flatMap({ seal.open(failure: $0, of: key) })?.id == id else { return }
+            guard let bytes = try? seal.seal(failure, of: key) else { return }
             let isWritten = try? records.write(
-                failure.json.bytes, to: name, replacing: current, lifetime: .seconds(300))
+                bytes, to: name, replacing: current, lifetime: .seconds(300))
             if isWritten != false { return }
         }
     }
 
     /// Checks that a session could be saved; called before the user signs in.
     package func probe(_ key: SessionKey) throws(OIDCError) {
-        _ = try reserve(key, orDamaged: true, survivesPowerFailure: true)
+        let current = try replaceable(key, orDamaged: true)
+        try records.probe(key.recordName, byteCount: SessionStore.space(for: current))
         try seal.probe()
     }
 
@@ -269,17 +340,24 @@ public struct SessionStore: Sendable {
     /// The returned object holds space for the successor until it is released, so a disk that fills up during
     /// the request does no harm.
     package func reserveSpace(for key: SessionKey) throws(OIDCError) -> AnyObject? {
-        try reserve(key, orDamaged: !key.grant.needsUser, survivesPowerFailure: false)
+        var current = records.remembered(key.recordName)
+        if current == nil { current = try replaceable(key, orDamaged: !key.grant.needsUser) }
+        return try records.reserve(key.recordName, byteCount: SessionStore.space(for: current))
     }
 
-    private func reserve(
-        _ key: SessionKey, orDamaged: Bool, survivesPowerFailure: Bool
-    ) throws(OIDCError) -> AnyObject? {
-        let current = try replaceable(key, orDamaged: orDamaged)
-        // The successor of a refresh token may be longer than the token.
-        return try records.reserve(
-            key.recordName, byteCount: (current?.bytes.count ?? 0) + 32_768,
-            survivesPowerFailure: survivesPowerFailure)
+    /// Returns the number of bytes for the session that replaces a record. The successor of a refresh token may be
+    /// longer than the token.
+    private static func space(for current: Record?) -> Int { (current?.bytes.count ?? 0) + 32_768 }
+
+    /// Returns whether the store has a session of the key's issuer and client, whatever else it is for; true
+    /// if an entry that cannot be read may be one.
+    package func mayHaveSession(ofClientIn key: SessionKey) -> Bool {
+        guard let entries = try? all() else { return true }
+        return entries.contains { entry in
+            guard let found = entry.session?.key else { return true }
+            return ExactText.isSame(found.provider, key.provider)
+                && ExactText.isSame(found.clientID, key.clientID)
+        }
     }
 }
 

@@ -6,6 +6,12 @@ package enum StoreFault: Error, Hashable, Sendable {
     case otherKey
     case newerVersion(found: Int64, known: Int64)
     case damaged(String)
+    /// The record is not what was sealed; the text says why.
+    case untrusted(String)
+    /// The record is older than one that was seen before.
+    case outdated(found: Int64, newest: Int64)
+    /// The record was sealed with a key that this machine does not have.
+    case unknownKey(String, known: [String])
     /// The record could not be opened, and its content may be in order: the keychain is locked, for example.
     case notOpened(OIDCError)
 
@@ -24,9 +30,11 @@ package enum StoreFault: Error, Hashable, Sendable {
     }
 
     /// Whether the content is useless to everybody, so a sign-in may replace it.
-    package var isDamage: Bool {
-        if case .damaged = self { return true }
-        return false
+    package var isReplaceable: Bool {
+        switch self {
+        case .damaged, .untrusted, .outdated: true
+        case .otherKey, .newerVersion, .unknownKey, .notOpened: false
+        }
     }
 
     /// Returns the fault as an error. `hint` is the advice for a record of another session.
@@ -41,6 +49,15 @@ package enum StoreFault: Error, Hashable, Sendable {
                 hint: .advice(.useNewerVersion))
         case .damaged(let reason):
             return .damagedFile("\(subject) is damaged: \(reason)")
+        case .untrusted(let reason):
+            return .untrusted(.store, "\(subject) \(reason)", hint: .signIn)
+        case .outdated(let found, let newest):
+            return .untrusted(.store, "\(subject) has version \(found), after \(newest)", hint: .signIn)
+        case .unknownKey(let id, let known):
+            return OIDCError(
+                .usage,
+                "\(subject) was sealed with the key \(DisplayText.clean(id)), found "
+                    + known.joined(separator: " and "), hint: .advice(.giveStoreKey), stage: .store)
         case .notOpened(let error):
             return error
         }

@@ -7,8 +7,6 @@ struct SharedListing {
     private static let pageLimit = 50_000
     static let byteLimit = 16 << 20
     static let timeLimit = Duration.seconds(30)
-    /// How long the sessions that were listed are read.
-    static let readingLimit = Duration.seconds(60)
 
     private let server: String
     private let deadline: MonotonicTime

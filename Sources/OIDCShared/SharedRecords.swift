@@ -1,236 +1,108 @@
-import OIDCCore
-import OIDCCrypto
-import OIDCSessions
+package import OIDCCore
+package import OIDCSessions
 import Posix
 import Synchronization
 
-/// Access to the records of a shared store, which are sealed and opened here. The versions that this machine
-/// has seen are remembered.
-final class SharedRecords: Sendable {
-    let engine: any SharedEngine
-    let now: @Sendable () -> Instant
-    private let load: @Sendable () throws(OIDCError) -> SealingKeys
-    private let loaded = Mutex<SealingKeys?>(nil)
-    private let versions: SharedVersions
-    /// Nil if this machine has no directory for them.
-    private let files: VersionFiles?
+extension SessionStore {
+    /// Creates a store on a server that several machines share. Sessions are sealed, so the server sees no token.
+    ///
+    /// - Parameters:
+    ///   - keepsCopies: Whether this process keeps a copy of a session in memory, and uses it until its token expires.
+    ///   - path: The state directory, for sessions that wait for the server and for the versions that were seen; nil if
+    ///     there is none.
+    package init(
+        _ engine: any SharedEngine, keepsCopies: Bool = false, state path: String? = nil,
+        times: LeaseTimes = LeaseTimes(), runtime: LeaseRuntime = LeaseRuntime(),
+        versions: SharedVersions = SharedVersions(),
+        now: @escaping @Sendable () -> Instant = { Clock.now() },
+        keys: @escaping @Sendable () throws(OIDCError) -> SealingKeys
+    ) {
+        let seal = SharedSeal(
+            RecordVersions(of: engine.description, versions, path.map { VersionFiles(state: $0) }), now: now,
+            keys: keys)
+        self.init(
+            SharedRecords(
+                engine, seal, pending: path.map { PendingSessions(state: $0) }, times: times, runtime: runtime
+            ),
+            seal, copies: keepsCopies ? SessionCopies() : nil, now: now)
+    }
+}
+
+/// Records on a server that several machines share.
+///
+/// A lease lets one machine refresh at a time. Each write is a compare-and-set on the record, so a holder
+/// that lost its lease cannot overwrite a newer session.
+final class SharedRecords: RecordPlace {
+    private let engine: any SharedEngine
+    private let seal: SharedSeal
+    private let times: LeaseTimes
+    private let runtime: LeaseRuntime
+    /// The sessions that wait for the server on this machine; nil if there is no directory for them.
+    private let pending: PendingSessions?
+
+    private struct Lock: Hashable {
+        var stem: String
+        var purpose: LockPurpose
+    }
+
+    private struct Memory {
+        /// The values that were read together with a lease. Each is loaded once, as it is soon outdated.
+        var snapshots: [String: [RecordName: Record?]] = [:]
+        /// The record that was read or written last under a lease. A write is compared with it.
+        var bases: [String: Record] = [:]
+        var leases: [Lock: SharedLease] = [:]
+
+        mutating func forget(_ stem: String) {
+            snapshots[stem] = nil
+            bases[stem] = nil
+        }
+    }
+    private let memory = Mutex(Memory())
 
     init(
-        _ engine: any SharedEngine, versions: SharedVersions, files: VersionFiles?,
-        now: @escaping @Sendable () -> Instant,
-        keys load: @escaping @Sendable () throws(OIDCError) -> SealingKeys
+        _ engine: any SharedEngine, _ seal: SharedSeal, pending: PendingSessions?, times: LeaseTimes,
+        runtime: LeaseRuntime
     ) {
         self.engine = engine
-        self.versions = versions
-        self.files = files
-        self.now = now
-        self.load = load
+        self.seal = seal
+        self.pending = pending
+        self.times = times
+        self.runtime = runtime
     }
 
-    /// A session as it is stored.
-    struct Stored {
-        /// The stored value; nil if the record cannot be read, as it is too large or not a string.
-        var value: SharedValue?
-        var version: Int64
-        /// The session; nil if the record is damaged and may be replaced.
-        var session: Session?
+    var description: String { engine.description }
+    var reach: StoreReach { .machines }
+    /// The server removes the session of a grant without a user when it expires.
+    var removesExpired: Bool { true }
+
+    func location(of stem: String) -> String { seal.versions.location(stem) }
+
+    /// Checks the server and the key.
+    func health() throws(OIDCError) -> [HealthReport] {
+        let reports = try engine.health(now: seal.now())
+        try seal.checkAvailable()
+        return reports
     }
 
-    func keys() throws(OIDCError) -> SealingKeys {
-        if let keys = loaded.withLock({ $0 }) { return keys }
-        let keys = try load()
-        loaded.withLock { $0 = keys }
-        return keys
-    }
+    func storeError(_ message: String) -> OIDCError { .sharedStore(description, message) }
 
-    static func name(_ content: SealedRecord.Content, _ stem: String) -> String {
-        "\(content.rawValue)/\(stem)"
-    }
-
-    func location(_ stem: String) -> String {
-        "\(engine.description), record \(SharedRecords.name(.session, stem))"
-    }
-
-    /// Reads a session; returns nil if there is none. If `orDamaged` is true, a damaged record is returned
-    /// without its session.
-    func session(_ key: SessionKey, orDamaged: Bool = false) throws(OIDCError) -> Stored? {
-        // Noted before the read: afterwards, another process may have written a newer record.
-        let newest = newest(key)
-        let value: SharedValue?
-        do throws(OIDCError) {
-            value = try engine.read(SharedRecords.name(.session, key.fileStem))
-        } catch {
-            guard orDamaged, error.code == .damagedSession else { throw error }
-            return Stored(value: nil, version: 0, session: nil)
-        }
-        return try session(in: value, key, after: newest, orDamaged: orDamaged)
-    }
-
-    /// The version of the newest record that this machine has seen.
-    func newest(_ key: SessionKey) -> Int64 { newest(key.fileStem) }
-
-    /// Opens a value that was read when `newest` was the version of the newest known record.
-    func session(
-        in value: SharedValue?, _ key: SessionKey, after newest: Int64, orDamaged: Bool
-    ) throws(OIDCError) -> Stored? {
-        guard let value else { return nil }
-        do throws(OIDCError) {
-            let (record, plain) = try opened(value.bytes, .session, key.fileStem)
-            guard ExactText.isSame(record.key, key.text) else { throw fault(.otherKey, key.fileStem) }
-            let session = try parsed(plain, record, key.fileStem)
-            try check(record.version, after: newest, key.fileStem)
-            return Stored(value: value, version: record.version, session: session)
-        } catch {
-            guard orDamaged, error.kind == .untrusted || error.code == .oldRecord else { throw error }
-            return Stored(value: value, version: 0, session: nil)
-        }
-    }
-
-    /// Reads a listed session by the stem of its name; returns nil if it no longer exists.
-    func listed(_ stem: String) throws(OIDCError) -> Session? {
-        let newest = newest(stem)
-        guard let value = try engine.read(SharedRecords.name(.session, stem)) else { return nil }
-        let (record, plain) = try opened(value.bytes, .session, stem)
-        let session = try parsed(plain, record, stem)
-        guard session.key.fileStem == stem else { throw fault(.otherKey, stem) }
-        try check(record.version, after: newest, stem)
-        return session
-    }
-
-    /// Writes a session if `current` is still the stored one. Returns it as it is stored, or nil if another one is.
-    func write(
-        _ session: Session, replacing current: Stored?, lifetime: Duration?
-    ) throws(OIDCError) -> Stored? {
-        let stem = session.key.fileStem
-        let before = max(current?.version ?? 0, newest(stem))
-        // The version is at least the current time, so it also grows across a sign-out.
-        let version = max(before + 1, now().secondsSinceEpoch)
-        let record = try SealedRecord(
-            sealing: session.json.bytes, .session, of: session.key, version: version, with: try keys().sealing
-        )
-        let name = SharedRecords.name(.session, stem)
-        if let current, current.value == nil { try engine.remove(name) }
-        guard
-            let value = try engine.write(
-                name, record.bytes, replacing: current?.value, lifetime: lifetime)
-        else { return nil }
-        note(version, stem)
-        return Stored(value: value, version: version, session: session)
-    }
-
-    /// Returns the shared failure in a value; nil if there is none or it cannot be read.
-    func failure(in value: SharedValue?, _ key: SessionKey) -> SharedFailure? {
-        guard let value, let (record, plain) = try? opened(value.bytes, .failure, key.fileStem),
-            ExactText.isSame(record.key, key.text), let failure = SharedFailure(stored: plain)
-        else { return nil }
-        return failure
-    }
-
-    func write(_ failure: SharedFailure, of key: SessionKey, replacing current: SharedValue?)
-        throws(OIDCError)
-    {
-        let record = try SealedRecord(
-            sealing: failure.json.bytes, .failure, of: key, version: max(1, now().secondsSinceEpoch),
-            with: try keys().sealing)
-        _ = try engine.write(
-            SharedRecords.name(.failure, key.fileStem), record.bytes, replacing: current,
-            lifetime: .seconds(300))
-    }
-
-    func opened(
-        _ bytes: [UInt8], _ content: SealedRecord.Content, _ stem: String
-    ) throws(OIDCError) -> (SealedRecord, [UInt8]) {
-        let record: SealedRecord
-        do { record = try SealedRecord(stored: bytes) } catch {
-            throw fault(StoreFault(error, version: SealedRecord.formatVersion), stem)
-        }
-        let keys = try keys()
-        guard let key = keys.key(record.keyID) else {
-            throw OIDCError(
-                .usage,
-                "the session in \(location(stem)) was sealed with the key \(DisplayText.clean(record.keyID)), found "
-                    + keys.ids.joined(separator: " and "),
-                hint: .advice(.giveStoreKey), stage: .store)
-        }
-        let plain: [UInt8]
-        do throws(CryptoError) {
-            plain = try record.open(with: key)
-        } catch {
-            guard case .failed = error else { throw OIDCError(error, stage: .store) }
-            throw OIDCError(
-                .untrusted, "the session in \(location(stem)) was changed by somebody without the key",
-                hint: .signIn, stage: .store)
-        }
-        guard record.content == content else { throw fault(.otherKey, stem) }
-        return (record, plain)
-    }
-
-    func parsed(_ plain: [UInt8], _ record: SealedRecord, _ stem: String) throws(OIDCError) -> Session {
-        let session: Session
-        do { session = try Session(stored: plain) } catch { throw fault(StoreFault(error), stem) }
-        guard ExactText.isSame(session.key.text, record.key) else { throw fault(.otherKey, stem) }
-        return session
-    }
-
-    /// Throws if a record is older than one that this machine had seen before: the server lost data, an outdated
-    /// replica took over, or somebody restored an old record. A sign-in replaces it.
-    private func check(_ version: Int64, after newest: Int64, _ stem: String) throws(OIDCError) {
-        guard version >= newest else {
-            var error = OIDCError.sharedStore(
-                engine.description,
-                "returned version \(version) of the session, after version \(newest): it lost data or was set back"
+    func error(_ fault: StoreFault, in stem: String) -> OIDCError {
+        let subject = "the session in \(DisplayText.clean(location(of: stem)))"
+        switch fault {
+        case .otherKey, .untrusted:
+            return fault.error(about: subject, hint: nil)
+        case .outdated(let found, let newest):
+            var error = storeError(
+                "returned version \(found) of the session, after version \(newest): it lost data or was set back"
             )
             error.hint = .signIn
             error.code = .oldRecord
-            throw error
-        }
-        note(version, stem)
-    }
-
-    private func newest(_ stem: String) -> Int64 {
-        let known = versions[location(stem)]
-        guard known == 0, let seen = files?[fileName(stem)], seen > 0 else { return known }
-        versions.note(seen, of: location(stem))
-        return seen
-    }
-
-    private func note(_ version: Int64, _ stem: String) {
-        guard version > newest(stem) else { return }
-        versions.note(version, of: location(stem))
-        files?.note(version, of: fileName(stem))
-    }
-
-    /// Notes that a session was removed, as the next version after the last one, so the server cannot bring the
-    /// old record back. A later sign-in has a greater version on any machine, as it is at least the time.
-    func noteRemoval(_ stem: String) {
-        let newest = newest(stem)
-        if newest > 0 { note(newest + 1, stem) }
-    }
-
-    /// Returns the name of a session's local files. It includes a hash of the server's description.
-    func fileName(_ stem: String) -> String { "\(stem)-\(FNV1a.digits(engine.description))" }
-
-    private func fault(_ fault: StoreFault, _ stem: String) -> OIDCError {
-        fault.recordError(location(stem))
-    }
-}
-
-extension OIDCError {
-    /// Returns the error of a record that no machine can use. A sign-in replaces it.
-    static func damagedRecord(_ message: String) -> OIDCError {
-        var error = OIDCError.untrusted(.store, message, hint: .signIn)
-        error.code = .damagedSession
-        return error
-    }
-}
-
-extension StoreFault {
-    /// Returns the error about a record of a shared store.
-    fileprivate func recordError(_ location: String) -> OIDCError {
-        let subject = "the session in \(DisplayText.clean(location))"
-        switch self {
-        case .otherKey:
-            return .untrusted(.store, "\(subject) is another session's; it is not used", hint: .signIn)
+            return error
+        case .unknownKey(let id, let known):
+            return OIDCError(
+                .usage,
+                "\(subject) was sealed with the key \(DisplayText.clean(id)), found "
+                    + known.joined(separator: " and "), hint: .advice(.giveStoreKey), stage: .store)
         case .newerVersion(let found, let known):
             return .store(
                 "\(subject) was written by a newer oidc: expected format \(known) at most, found \(found)",
@@ -240,5 +112,376 @@ extension StoreFault {
         case .notOpened(let error):
             return error
         }
+    }
+}
+
+/// Single records.
+extension SharedRecords {
+    func read(_ name: RecordName) throws(OIDCError) -> Record? {
+        // Noted before the read: afterwards, another process may have written a newer record.
+        let newest = name.kind == .session ? seal.versions.newest(name.stem) : 0
+        return record(try engine.read(name.description), name, after: newest)
+    }
+
+    private func record(_ value: SharedValue?, _ name: RecordName, after newest: Int64) -> Record? {
+        guard let value else { return nil }
+        var record = Record(bytes: value.bytes, revision: value.revision)
+        if name.kind == .session { record.reading = Record.Reading(stem: name.stem, newest: newest) }
+        return record
+    }
+
+    func load(_ name: RecordName) throws(OIDCError) -> Record? {
+        let stem = name.stem
+        guard name.kind == .session else { return try readOnce(name) }
+        let lease = lease(stem)
+        if let outage = lease?.outage { throw outage }
+        if hasPending(stem) { memory.withLock { $0.forget(stem) } }
+        do throws(OIDCError) { try writePending(stem) } catch {
+            // A refresh starts from the record on the server, so it does not use the local copy.
+            guard error.kind == .unreachable, lease == nil, let copy = try pendingRecord(stem) else {
+                throw error
+            }
+            return copy
+        }
+        let record = try readOnce(name)
+        memory.withLock { $0.bases[stem] = lease == nil ? nil : record }
+        return record
+    }
+
+    /// Returns the record as it was read together with the lease, or as it is now.
+    private func readOnce(_ name: RecordName) throws(OIDCError) -> Record? {
+        let snapshot = memory.withLock { $0.snapshots[name.stem]?.removeValue(forKey: name) }
+        if let snapshot { return snapshot }
+        return try read(name)
+    }
+
+    func remembered(_ name: RecordName) -> Record? {
+        memory.withLock { $0.bases[name.stem] ?? $0.snapshots[name.stem]?[name] ?? nil }
+    }
+
+    func write(
+        _ bytes: [UInt8], to name: RecordName, replacing current: Record?, lifetime: Duration?
+    ) throws(OIDCError) -> Bool {
+        guard name.kind == .session else {
+            return try engine.write(
+                name.description, bytes, replacing: current?.sharedValue, lifetime: lifetime) != nil
+        }
+        let write = Write(bytes: bytes, stem: name.stem, current: current, lifetime: lifetime)
+        guard let lease = lease(name.stem), lease.isPresenting else { return try perform(write) }
+        return try keepAndPerform(write, under: lease)
+    }
+
+    private struct Write {
+        var bytes: [UInt8]
+        var stem: String
+        var current: Record?
+        var lifetime: Duration?
+    }
+
+    private func perform(_ write: Write) throws(OIDCError) -> Bool {
+        let name = RecordName(.session, write.stem)
+        // A record that is too large, or not a string, cannot be compared.
+        if write.current?.isUnreadable == true { try engine.remove(name.description) }
+        guard
+            let value = try engine.write(
+                name.description, write.bytes, replacing: write.current?.sharedValue,
+                lifetime: write.lifetime)
+        else {
+            memory.withLock { $0.forget(write.stem) }
+            return false
+        }
+        noteWritten(value, write.stem)
+        return true
+    }
+
+    private func noteWritten(_ value: SharedValue, _ stem: String) {
+        let name = RecordName(.session, stem)
+        if let version = (try? SealedRecord(stored: value.bytes))?.version {
+            seal.versions.note(version, stem)
+        }
+        let record = record(value, name, after: seal.versions.newest(stem))
+        memory.withLock { memory in
+            memory.forget(stem)
+            if memory.leases[Lock(stem: stem, purpose: .tokens)] != nil { memory.bases[stem] = record }
+        }
+    }
+
+    /// Notes the removal first, so a server that refuses to delete something cannot bring the session back either.
+    func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool {
+        if name.kind == .session {
+            memory.withLock { $0.forget(name.stem) }
+            seal.versions.noteRemoval(name.stem)
+        }
+        try engine.remove(name.description)
+        if name.kind == .session { forgetLeftover(name) }
+        return true
+    }
+
+    func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] {
+        let prefix = RecordName(kind, "").description
+        return try engine.names(prefix).filter { !$0.hasSuffix(SharedRecords.probe) }
+            .map { RecordName(kind, String($0.dropFirst(prefix.utf8.count))) }
+    }
+
+    func probe(_ name: RecordName, byteCount: Int) throws(OIDCError) {
+        let lease = SharedLease("lease/\(name.stem)\(SharedRecords.probe)", engine, times)
+        guard try lease.acquire(now: runtime.now).isOurs else { return }
+        defer { lease.release() }
+        // The server may permit leases, but not records.
+        let name = RecordName(name.kind, name.stem + SharedRecords.probe).description
+        _ = try engine.write(
+            name, Array("probe".utf8), replacing: try engine.read(name), lifetime: times.acquired)
+        try engine.remove(name)
+    }
+
+    private static let probe = ".probe"
+
+    func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject? {
+        // That the server takes writes was checked when it gave the lease.
+        try lease(name.stem)?.present(now: runtime.now)
+        return nil
+    }
+}
+
+/// Sessions that wait for the server on this machine.
+extension SharedRecords {
+    private func pendingName(_ stem: String) -> String { seal.versions.fileName(stem) }
+    private func hasPending(_ stem: String) -> Bool { pending?.content(pendingName(stem)) != nil }
+    func forgetLeftover(_ name: RecordName) { pending?.remove(pendingName(name.stem)) }
+
+    /// Replaces a session after its refresh token was presented. The new one exists nowhere else, so it is saved
+    /// on this machine first: the server may not answer before this process is killed.
+    private func keepAndPerform(_ write: Write, under lease: SharedLease) throws(OIDCError) -> Bool {
+        let copy = keep(write)
+        if let outage = lease.outage { throw copy.noted(in: outage) }
+        let retries = copy.bytes == nil ? times.presenting.milliseconds / 3 : SharedRecords.retries
+        let end = runtime.now().adding(milliseconds: retries)
+        while true {
+            do throws(OIDCError) {
+                var isWritten = try perform(write)
+                if !isWritten { isWritten = try isStored(write) }
+                if let bytes = copy.bytes { pending?.remove(pendingName(write.stem), ifStill: bytes) }
+                return isWritten
+            } catch {
+                guard error.kind == .unreachable, runtime.now() < end else {
+                    if error.kind == .unreachable { lease.note(outage: error) }
+                    throw copy.noted(in: error)
+                }
+                runtime.sleep(500)
+            }
+        }
+    }
+
+    /// How long a failed write is retried, in milliseconds. A failover takes a few seconds.
+    private static let retries: Int64 = 5_000
+
+    /// Returns whether the server has what was written: the answer to our own write may have been lost.
+    private func isStored(_ write: Write) throws(OIDCError) -> Bool {
+        guard let value = try engine.read(RecordName(.session, write.stem).description),
+            value.bytes == write.bytes
+        else { return false }
+        noteWritten(value, write.stem)
+        return true
+    }
+
+    private func keep(_ write: Write) -> LocalCopy {
+        guard let pending else { return .unavailable }
+        do throws(OIDCError) {
+            let waiting = PendingSession(
+                session: try session(in: write.bytes, write.stem),
+                current: write.current.flatMap { try? seal.opened($0.bytes).session })
+            let bytes = try seal.seal(waiting)
+            try pending.keep(bytes, pendingName(write.stem))
+            return .stored(bytes)
+        } catch {
+            return .failed(error)
+        }
+    }
+
+    private func session(in bytes: [UInt8], _ stem: String) throws(OIDCError) -> Session {
+        do throws(StoreFault) { return try seal.opened(bytes).session } catch {
+            throw self.error(error, in: stem)
+        }
+    }
+
+    /// Returns the session that waits for the server; nil if there is none.
+    private func pendingRecord(_ stem: String) throws(OIDCError) -> Record? {
+        guard let bytes = pending?.content(pendingName(stem)) else { return nil }
+        let waiting: PendingSession
+        do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
+            throw self.error(error, in: stem)
+        }
+        var record = Record(bytes: try seal.seal(waiting.session, over: nil))
+        record.isWaiting = true
+        return record
+    }
+
+    /// Writes a pending session, unless the stored one has changed meanwhile.
+    private func writePending(_ stem: String) throws(OIDCError) {
+        guard let pending, let bytes = pending.content(pendingName(stem)) else { return }
+        let waiting: PendingSession
+        do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
+            // It may be sealed with a key that is only missing for now. A damaged one is useless.
+            guard error.isReplaceable else { throw self.error(error, in: stem) }
+            return pending.remove(pendingName(stem))
+        }
+        try write(waiting, stem)
+        pending.remove(pendingName(stem), ifStill: bytes)
+    }
+
+    private func write(_ waiting: PendingSession, _ stem: String) throws(OIDCError) {
+        let next = waiting.session
+        for _ in 0..<SharedRecords.writeLimit {
+            let record = try read(RecordName(.session, stem))
+            let stored: Session?
+            do throws(StoreFault) {
+                stored = try record.map { record throws(StoreFault) in try seal.open(record, of: next.key) }
+            } catch {
+                throw self.error(error, in: stem)
+            }
+            guard stored != next, waiting.mayReplace(stored) else { return }
+            let isWritten = try perform(
+                Write(
+                    bytes: try seal.seal(next, over: record), stem: stem, current: record,
+                    lifetime: next.lifetime(at: seal.now())))
+            if isWritten { return }
+        }
+    }
+
+    private static let writeLimit = 20
+}
+
+/// Locks, which are leases on the server.
+extension SharedRecords {
+    private func lease(_ stem: String) -> SharedLease? {
+        memory.withLock { $0.leases[Lock(stem: stem, purpose: .tokens)] }
+    }
+
+    func withLock<Value>(
+        _ name: RecordName, for purpose: LockPurpose, _ wait: LockWait, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        let turn = Turn(
+            lock: Lock(stem: name.stem, purpose: purpose), mayRedeem: false,
+            lease: "lease/\(name.stem)\(purpose == .signIn ? ".sign-in" : "")")
+        return try withLease(turn, wait, unless: { () throws(OIDCError) -> Value? in nil }, body)
+    }
+
+    func withTokenLock<Value>(
+        _ name: RecordName, mayRedeem: Bool, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        let turn = Turn(
+            lock: Lock(stem: name.stem, purpose: .tokens), mayRedeem: mayRedeem, lease: "lease/\(name.stem)")
+        return try withLease(turn, wait, unless: settled, body)
+    }
+
+    private struct Turn {
+        var lock: Lock
+        /// Whether a refresh token may be presented.
+        var mayRedeem: Bool
+        /// The name of the lease.
+        var lease: String
+    }
+
+    private func withLease<Value>(
+        _ turn: Turn, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
+        _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        var clock = WaitClock(wait, start: runtime.now())
+        while true {
+            let lease = SharedLease(turn.lease, engine, times, presents: turn.mayRedeem)
+            if let value = try acquire(lease, turn, wait, &clock, unless: settled) { return value }
+            let stop = runtime.renew(lease.period) { lease.renew() }
+            defer {
+                stop()
+                memory.withLock { memory in
+                    memory.leases[turn.lock] = nil
+                    memory.forget(turn.lock.stem)
+                }
+                if lease.outage == nil { lease.release() }
+            }
+            do throws(OIDCError) {
+                return try body()
+            } catch {
+                // Nothing was sent: the next attempt finds what the other process stored.
+                guard lease.isLost else { throw error }
+                try clock.check(wait, now: runtime.now()) { error }
+                runtime.sleep(8 + runtime.random(8))
+            }
+        }
+    }
+
+    /// Waits for the lease and returns nil once it is acquired. If `settled` returns a value before that,
+    /// returns this value.
+    private func acquire<Value>(
+        _ lease: SharedLease, _ turn: Turn, _ wait: LockWait, _ clock: inout WaitClock,
+        unless settled: () throws(OIDCError) -> Value?
+    ) throws(OIDCError) -> Value? {
+        let lock = turn.lock
+        var pause: Int64 = 8
+        while true {
+            // Threads of this process take turns without requests to the server.
+            let isOurs = memory.withLock { memory in
+                guard memory.leases[lock] == nil else { return false }
+                memory.leases[lock] = lease
+                return true
+            }
+            if isOurs {
+                do throws(OIDCError) {
+                    if try acquire(lease, turn) { return nil }
+                } catch {
+                    memory.withLock { $0.leases[lock] = nil }
+                    throw error
+                }
+                memory.withLock { $0.leases[lock] = nil }
+            }
+            defer { if isOurs { memory.withLock { $0.snapshots[lock.stem] = nil } } }
+            if let value = try settled() { return value }
+            try clock.check(wait, now: runtime.now()) {
+                storeError(
+                    "the session's lease was not free within \(wait.limit.components.seconds) seconds: another "
+                        + "machine holds it")
+            }
+            // The pause is random, so machines that started together do not keep polling together.
+            runtime.sleep(pause / 2 + runtime.random(pause))
+            pause = min(pause * 2, 250)
+        }
+    }
+
+    /// Asks for the lease, and keeps what the server answers of the session.
+    private func acquire(_ lease: SharedLease, _ turn: Turn) throws(OIDCError) -> Bool {
+        guard turn.lock.purpose == .tokens else { return try lease.acquire(now: runtime.now).isOurs }
+        let stem = turn.lock.stem
+        let names = [RecordName(.session, stem), RecordName(.failure, stem)]
+        let newest = seal.versions.newest(stem)
+        let answer: LeaseAnswer
+        do throws(OIDCError) {
+            answer = try lease.acquire(
+                reading: names.map(\.description), checksWrites: turn.mayRedeem, now: runtime.now)
+        } catch {
+            // A record that is too large to be read is replaced under the lease.
+            guard error.code == .damagedSession else { throw error }
+            return try lease.acquire(now: runtime.now).isOurs
+        }
+        let snapshot = names.compactMap { name in
+            answer.values[name.description].map { (name, record($0, name, after: newest)) }
+        }
+        memory.withLock { $0.snapshots[stem] = Dictionary(uniqueKeysWithValues: snapshot) }
+        return answer.isOurs
+    }
+}
+
+extension Record {
+    fileprivate var sharedValue: SharedValue? {
+        isUnreadable ? nil : SharedValue(bytes: bytes, revision: revision)
+    }
+}
+
+extension OIDCError {
+    /// Returns the error of a record that no machine can use. A sign-in replaces it.
+    static func damagedRecord(_ message: String) -> OIDCError {
+        var error = OIDCError.untrusted(.store, message, hint: .signIn)
+        error.code = .damagedSession
+        return error
     }
 }

@@ -50,3 +50,45 @@ struct VersionFiles: Sendable {
         return number.flatMap { (1...VersionFiles.greatest).contains($0) ? $0 : nil }
     }
 }
+
+/// The newest versions of one server's sessions that this machine has seen. A server that lost data, an outdated
+/// replica, or somebody who restored an old record is noticed by them.
+final class RecordVersions: Sendable {
+    private let server: String
+    private let process: SharedVersions
+    /// Nil if this machine has no directory for them.
+    private let files: VersionFiles?
+
+    init(of server: String, _ process: SharedVersions, _ files: VersionFiles?) {
+        self.server = server
+        self.process = process
+        self.files = files
+    }
+
+    /// Returns the version of the newest record that this machine has seen; 0 if it has seen none.
+    func newest(_ stem: String) -> Int64 {
+        let record = location(stem)
+        let known = process[record]
+        guard known == 0, let seen = files?[fileName(stem)], seen > 0 else { return known }
+        process.note(seen, of: record)
+        return seen
+    }
+
+    func note(_ version: Int64, _ stem: String) {
+        guard version > newest(stem) else { return }
+        process.note(version, of: location(stem))
+        files?.note(version, of: fileName(stem))
+    }
+
+    /// Notes that a session was removed, as the next version after the last one, so the server cannot bring the
+    /// old record back. A later sign-in has a greater version on any machine, as it is at least the time.
+    func noteRemoval(_ stem: String) {
+        let newest = newest(stem)
+        if newest > 0 { note(newest + 1, stem) }
+    }
+
+    /// Returns the name of a session's local files. It includes a hash of the server's description.
+    func fileName(_ stem: String) -> String { "\(stem)-\(FNV1a.digits(server))" }
+
+    func location(_ stem: String) -> String { "\(server), record \(RecordName(.session, stem))" }
+}

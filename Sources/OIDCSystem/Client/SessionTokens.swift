@@ -52,7 +52,7 @@ package struct SessionTokens {
         case refused(AccessToken)
     }
 
-    package let store: any SessionStoring
+    package let store: SessionStore
     package let key: SessionKey
     package let now: @Sendable () -> Instant
     package let wait: LockWait
@@ -63,7 +63,7 @@ package struct SessionTokens {
     let request: Request
 
     package init(
-        store: any SessionStoring, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
+        store: SessionStore, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
         startedAt: MonotonicTime = .now(),
         pause: @escaping (Int64) -> Void = { Poll.sleep(until: .now().adding(milliseconds: $0)) },
         request: @escaping Request

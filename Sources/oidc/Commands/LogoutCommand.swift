@@ -178,7 +178,7 @@ extension LogoutCommand {
     }
 
     func take(
-        _ stored: StoredSession, from store: any SessionStoring, _ provider: ProviderContext
+        _ stored: StoredSession, from store: SessionStore, _ provider: ProviderContext
     ) throws(OIDCError) -> Removal {
         if let key = stored.session?.key { return try take(key, from: store, provider) }
         try store.remove(stored)
@@ -188,7 +188,7 @@ extension LogoutCommand {
     /// Removes the session before the request to the provider, which may fail or take long. Uses the lock if
     /// possible, because a refresh in progress would store the session again.
     func take(
-        _ key: SessionKey, from store: any SessionStoring, _ provider: ProviderContext
+        _ key: SessionKey, from store: SessionStore, _ provider: ProviderContext
     ) throws(OIDCError) -> Removal {
         var removal: Removal?
         var isMissing = false
@@ -230,7 +230,7 @@ extension LogoutCommand {
         error.kind == .interrupted || error.kind == .unreachable && error.code != .oldRecord
     }
 
-    private func remove(_ key: SessionKey, from store: any SessionStoring) -> Removal {
+    private func remove(_ key: SessionKey, from store: SessionStore) -> Removal {
         var removal = Removal(content: Result { () throws(OIDCError) in try store.load(key) })
         if case .failure(let error) = removal.content, leavesSession(error) {
             removal.failure = error
@@ -241,7 +241,7 @@ extension LogoutCommand {
     }
 
     /// Returns whether a store has no session for a key; a session that cannot be read counts as one.
-    func isEmpty(_ store: any SessionStoring, _ key: SessionKey) -> Bool {
+    func isEmpty(_ store: SessionStore, _ key: SessionKey) -> Bool {
         do { return try store.load(key) == nil } catch { return false }
     }
 }

@@ -9,7 +9,7 @@ struct StoreChecks {
 
     func findings() -> [Finding] {
         let choice: SessionStoreChoice
-        let store: any SessionStoring
+        let store: SessionStore
         do throws(OIDCError) {
             choice = try provider.settings.storeChoice()
             store = try provider.store()
@@ -65,7 +65,7 @@ struct StoreChecks {
     }
 
     /// Checks that only this user can write the store, and that every session can be read.
-    private func store(_ store: any SessionStoring, _ key: SessionKey?) -> Finding {
+    private func store(_ store: SessionStore, _ key: SessionKey?) -> Finding {
         do throws(OIDCError) {
             if let key {
                 try store.probe(key)
@@ -92,7 +92,7 @@ struct StoreChecks {
 
     /// Checks the server of a shared store, and the key. Its sessions are not listed: they include those of
     /// other machines.
-    private func shared(_ store: any SessionStoring, _ key: SessionKey?) -> [Finding] {
+    private func shared(_ store: SessionStore, _ key: SessionKey?) -> [Finding] {
         do throws(OIDCError) {
             let start = MonotonicTime.now()
             let remarks = try store.health()
@@ -131,7 +131,7 @@ struct StoreChecks {
         return Finding("keychain", .ok, "docker-credential-\(name)")
     }
 
-    private func session(_ store: any SessionStoring, _ key: SessionKey) -> Finding {
+    private func session(_ store: SessionStore, _ key: SessionKey) -> Finding {
         do throws(OIDCError) {
             guard let session = try store.load(key) else {
                 if key.grant.needsUser {

@@ -5,7 +5,7 @@ import Posix
 /// A session that is still in a file, plain or sealed, because the setting `store` was changed after the
 /// sign-in.
 struct EarlierSession {
-    let store: any SessionStoring
+    let store: SessionStore
     let key: SessionKey
 
     /// Creates the session from a file, without using a keychain. Returns nil if there is none on this

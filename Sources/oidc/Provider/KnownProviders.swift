@@ -29,7 +29,7 @@ struct KnownProviders {
 
     /// A store that the settings or a profile name.
     struct Store {
-        let store: any SessionStoring
+        let store: SessionStore
         /// The setting, with the source of a shared store's key.
         let name: String
     }

@@ -7,11 +7,11 @@ import Posix
 /// The store of the sessions.
 extension ProviderContext {
     /// Returns the store. If no state directory is available, nothing is stored and saving fails.
-    func store() throws(OIDCError) -> any SessionStoring {
+    func store() throws(OIDCError) -> SessionStore {
         try store(try settings.storeChoice())
     }
 
-    func store(_ choice: SessionStoreChoice) throws(OIDCError) -> any SessionStoring {
+    func store(_ choice: SessionStoreChoice) throws(OIDCError) -> SessionStore {
         let directory = StateDirectories(environment: context.environment).state
             .flatMap { FilePath.isPossible($0) ? $0 : nil }
         switch (choice, directory) {
@@ -38,7 +38,7 @@ extension ProviderContext {
     /// Returns the store on a server. The key is read only when a session is.
     private func sharedStore(
         _ url: SharedStoreURL, state directory: String?
-    ) throws(OIDCError) -> SharedSessionStore {
+    ) throws(OIDCError) -> SessionStore {
         try settings.sharedStore.check(.shared(url))
         if url.isOpen, url.password != nil {
             context.console.warn("store: the password is sent to \(url.server) without encryption")
@@ -54,7 +54,7 @@ extension ProviderContext {
         let (secrets, shared) = (secrets, settings.sharedStore)
         // Longer than a request takes, shorter than other machines wait for the lease.
         let presenting = settings.network.httpTimeout + 30
-        return SharedSessionStore(
+        return SessionStore(
             url.connect(configuration), keepsCopies: shared.keepsCopies, state: directory,
             times: LeaseTimes(presenting: .seconds(presenting)), versions: .ofProcess
         ) { () throws(OIDCError) in try secrets.storeKeys(shared) }

@@ -22,7 +22,7 @@ struct ProxySession {
     /// The state that is kept between uses of the session.
     private final class Memory: Sendable {
         /// The store in memory, if a session could not be saved.
-        let store = Mutex<(any SessionStoring)?>(nil)
+        let store = Mutex<(SessionStore)?>(nil)
         /// The end of the pause after a failed sign-in. Until then, requests start no new one.
         let silence = Mutex<MonotonicTime?>(nil)
         /// Whether to use the session's own token, because a sign-in granted more scope than the settings

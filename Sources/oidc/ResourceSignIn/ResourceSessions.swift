@@ -58,7 +58,7 @@ extension ResourceTarget {
 
     /// Removes a superseded session, and revokes its tokens as its own client. If that fails, they stay valid
     /// until they expire.
-    func end(_ superseded: SessionKey, in store: any SessionStoring, _ provider: ProviderContext) {
+    func end(_ superseded: SessionKey, in store: SessionStore, _ provider: ProviderContext) {
         let console = provider.context.console
         do throws(OIDCError) {
             guard try store.load(superseded) != nil else { return }

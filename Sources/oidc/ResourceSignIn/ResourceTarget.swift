@@ -39,7 +39,7 @@ struct ResourceTarget: Sendable {
     }
 
     /// Throws if the link could not be stored, because then no command would find the session.
-    func probe(_ store: any SessionStoring, _ context: CommandContext) throws(OIDCError) {
+    func probe(_ store: SessionStore, _ context: CommandContext) throws(OIDCError) {
         guard store.reach != .process, let url = WebURL(link.resource) else { return }
         try ResourceRecords(context)?.links.probe(url)
     }

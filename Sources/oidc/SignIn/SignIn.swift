@@ -8,7 +8,7 @@ import Posix
 struct SignIn {
     private(set) var provider: ProviderContext
     let key: SessionKey
-    let store: any SessionStoring
+    let store: SessionStore
     /// Whether to open a browser; the URL is always printed.
     var opensBrowser = true
     /// Whether to show the name of the user who signed in.

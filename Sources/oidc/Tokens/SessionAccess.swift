@@ -7,7 +7,7 @@ import Posix
 struct SessionAccess {
     let provider: ProviderContext
     let key: SessionKey
-    let store: any SessionStoring
+    let store: SessionStore
 
     private var context: CommandContext { provider.context }
 
@@ -26,7 +26,7 @@ struct SessionAccess {
     }
 
     /// Creates the access to the same session in another store.
-    init(_ other: SessionAccess, in store: any SessionStoring) {
+    init(_ other: SessionAccess, in store: SessionStore) {
         provider = other.provider
         key = other.key
         self.store = store

@@ -9,13 +9,13 @@ import Testing
 
 /// One session, a clock that the test moves, and requests that are counted.
 final class CountedTokens: Sendable {
-    let store: any SessionStoring
+    let store: SessionStore
     let key: SessionKey
     private let time = Mutex(Instant(secondsSinceEpoch: 1_800_000_000))
     private let count = Mutex(0)
     private let waiting = Mutex(0)
 
-    init(_ store: any SessionStoring, key: SessionKey = .example) {
+    init(_ store: SessionStore, key: SessionKey = .example) {
         self.store = store
         self.key = key
     }

@@ -14,7 +14,7 @@ struct OvertakenRefreshTests {
 
     /// Refreshes while `meanwhile` does what a process without the lock would do.
     private func refresh(
-        in store: any SessionStoring, loaded: Session? = .example(),
+        in store: SessionStore, loaded: Session? = .example(),
         meanwhile: @escaping () throws(OIDCError) -> Void
     ) throws -> SessionTokens.Delivery {
         let source = SessionTokens(
@@ -29,7 +29,7 @@ struct OvertakenRefreshTests {
         return try source.refreshed(TokenDemand(), loaded: loaded, refusing: .none)
     }
 
-    private var stores: [any SessionStoring] { [store, SessionStore.inMemory()] }
+    private var stores: [SessionStore] { [store, SessionStore.inMemory()] }
 
     @Test("after a sign-out the token is returned, and not stored")
     func signedOut() throws {

@@ -167,7 +167,7 @@ struct SharedFailureTests {
                 error: OIDCError(.refused, id), time: Instant(secondsSinceEpoch: 1), id: id,
                 refreshTokenHash: nil)
         }
-        for store in [store, SessionStore.inMemory()] as [any SessionStoring] {
+        for store in [store, SessionStore.inMemory()] as [SessionStore] {
             store.leave(failure("new"), for: .example, replacing: nil)
             store.leave(failure("old"), for: .example, replacing: "old")
             #expect(store.failure(of: .example)?.id == "new")

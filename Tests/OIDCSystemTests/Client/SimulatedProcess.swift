@@ -32,7 +32,7 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
     func run() -> Result<Int, OIDCError> {
         let now: @Sendable () -> Instant = { SimulatedFleet.clock(self.time, ahead: self.skew) }
         let keys = fleet.keys
-        let store = SharedSessionStore(self, runtime: runtime, now: now) { () throws(OIDCError) in keys }
+        let store = SessionStore(self, runtime: runtime, now: now) { () throws(OIDCError) in keys }
         let wait = LockWait(limit: .seconds(90), isCancelled: { false })
         let tokens = SessionTokens(
             store: store, key: .example, now: now, wait: wait,

@@ -28,6 +28,10 @@ final class MemoryEngine: SharedEngine {
         var onExtension: @Sendable () -> Void = {}
         /// Runs before each read.
         var onRead: @Sendable () -> Void = {}
+        /// Whether the server is away after the next write, before it answers.
+        var losesAnswers = false
+        /// Runs before each write.
+        var onWrite: @Sendable () -> Void = {}
     }
     let state = Mutex(State())
     let description = "memory://test"
@@ -70,12 +74,17 @@ final class MemoryEngine: SharedEngine {
     func write(
         _ name: String, _ bytes: [UInt8], replacing current: SharedValue?, lifetime: Duration?
     ) throws(OIDCError) -> SharedValue? {
+        state.withLock { $0.onWrite }()
         if let (prefix, error) = state.withLock({ $0.writeFailure }), name.hasPrefix(prefix) { throw error }
-        return try run { state in
-            guard Self.found(name, state)?.value.revision == current?.revision else { return nil }
+        return try run { state -> Result<SharedValue?, OIDCError> in
+            guard Self.found(name, state)?.value.revision == current?.revision else { return .success(nil) }
             Self.put(name, bytes, lifetime, &state)
-            return state.entries[name]?.value
-        }
+            if state.losesAnswers {
+                state.losesAnswers = false
+                return .failure(.sharedStore(description, "the connection was closed"))
+            }
+            return .success(state.entries[name]?.value)
+        }.get()
     }
 
     private static func put(_ name: String, _ bytes: [UInt8], _ lifetime: Duration?, _ state: inout State) {

@@ -15,14 +15,14 @@ struct PendingSessionTests {
 
     private final class Milliseconds: Sendable { let passed = Mutex(Int64(0)) }
 
-    private func machine() throws -> SharedSessionStore {
+    private func machine() throws -> SessionStore {
         let keys = try SealingKeys.example()
         let milliseconds = milliseconds
         var runtime = LeaseRuntime()
         runtime.renew = { _, _ in {} }
         runtime.now = { MonotonicTime(nanoseconds: milliseconds.passed.withLock { $0 } * 1_000_000) }
         runtime.sleep = { count in milliseconds.passed.withLock { $0 += count } }
-        return SharedSessionStore(engine, state: scratch.path, runtime: runtime) {
+        return SessionStore(engine, state: scratch.path, runtime: runtime) {
             () throws(OIDCError) in keys
         }
     }
@@ -80,7 +80,7 @@ struct PendingSessionTests {
         #expect(try machine().load(.example) == .example("at-2"))
         try recover()
         let keys = try SealingKeys.example()
-        let other = SharedSessionStore(engine) { () throws(OIDCError) in keys }
+        let other = SessionStore(engine) { () throws(OIDCError) in keys }
         try other.save(meanwhile, replacingDamaged: false)
         #expect(try machine().load(.example) == found)
         #expect(try other.load(.example) == found)
@@ -94,20 +94,21 @@ struct PendingSessionTests {
         try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
             _ = try store.reserveSpace(for: .example)
             let directory = "\(scratch.path)/pending"
-            engine.state.withLock {
-                $0.onRead = {
-                    let names = try? FileManager.default.contentsOfDirectory(atPath: directory)
-                    #expect(names?.contains { $0.hasSuffix(".sealed") } == true)
-                }
+            let found = Mutex<[Bool]>([])
+            let note: @Sendable () -> Void = {
+                let names = try? FileManager.default.contentsOfDirectory(atPath: directory)
+                found.withLock { $0.append(names?.contains { $0.hasSuffix(".sealed") } == true) }
             }
+            engine.state.withLock { ($0.onRead, $0.onWrite) = (note, note) }
             #expect(try store.replace(.example(), with: .example("at-2")))
-            engine.state.withLock { $0.onRead = {} }
+            engine.state.withLock { ($0.onRead, $0.onWrite) = ({}, {}) }
+            #expect(found.withLock { $0 } == [true])
         }
         #expect(try files() == [])
         #expect(try machine().load(.example) == .example("at-2"))
     }
 
-    @Test("a refresh does not start from the local copy; a copy that follows it replaces what the server has")
+    @Test("a refresh does not start from the local copy, but from the record that it became")
     func chain() throws {
         try machine().save(.example(), replacingDamaged: false)
         try fail(from: .example(), to: .example("at-2"))
@@ -117,6 +118,7 @@ struct PendingSessionTests {
             engine.fail(.sharedStore("memory://test", "down"))
             #expect(throws: OIDCError.self) { try store.load(.example) }
             engine.fail(nil)
+            #expect(try store.load(.example) == .example("at-2"))
             _ = try store.reserveSpace(for: .example)
             #expect(try store.replace(.example("at-2"), with: .example("at-3")))
         }
@@ -132,6 +134,38 @@ struct PendingSessionTests {
         #expect(pending.content("name") == [1])
         pending.remove("name", ifStill: [1])
         #expect(pending.content("name") == nil)
+    }
+
+    @Test("a write whose answer was lost is found to be done, and no copy stays")
+    func lostAnswer() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            #expect(try store.load(.example) == .example())
+            _ = try store.reserveSpace(for: .example)
+            // The server takes the write and is away before its answer.
+            engine.state.withLock { $0.losesAnswers = true }
+            #expect(try store.replace(.example(), with: .example("at-2")))
+        }
+        #expect(engine.state.withLock { !$0.losesAnswers })
+        #expect(try files() == [])
+        #expect(try machine().load(.example) == .example("at-2"))
+    }
+
+    @Test("a file of a newer oidc stays, and nothing older is used in its place")
+    func newerFormat() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let directory = "\(scratch.path)/pending"
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory)
+        where name.hasSuffix(".sealed") {
+            try Data(#"{"format":2}"#.utf8).write(to: URL(fileURLWithPath: "\(directory)/\(name)"))
+        }
+        let later = try machine()
+        let refusal = failure { () throws(OIDCError) in try later.load(.example) }
+        #expect(refusal?.message.contains("was written by a newer oidc") == true)
+        #expect(try files().count == 1)
     }
 
     @Test("a sign-in removes the copy of an earlier session")
@@ -174,7 +208,7 @@ struct PendingSessionTests {
         try fail(from: .example(), to: .example("at-2"))
         try recover()
         let keys = try SealingKeys.example()
-        let other = SharedSessionStore(engine) { () throws(OIDCError) in keys }
+        let other = SessionStore(engine) { () throws(OIDCError) in keys }
         try (isHere ? machine() : other).remove(.example)
         #expect(try machine().load(.example) == nil)
         #expect(try files() == [])

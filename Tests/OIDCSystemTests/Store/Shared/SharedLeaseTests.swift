@@ -17,7 +17,7 @@ struct SharedLeaseTests {
     private let lease = "lease/\(SessionKey.example.fileStem)"
 
     /// `isTimed` means that this machine's clock is the engine's, so it notices that it was stopped.
-    private func machine(isTimed: Bool = false) throws -> SharedSessionStore {
+    private func machine(isTimed: Bool = false) throws -> SessionStore {
         let (keys, engine) = (try SealingKeys.example(), engine)
         var runtime = LeaseRuntime()
         runtime.renew = { _, _ in {} }
@@ -25,10 +25,10 @@ struct SharedLeaseTests {
             runtime.now = { MonotonicTime(nanoseconds: engine.state.withLock { $0.time } * 1_000_000) }
             runtime.sleep = { engine.pass($0) }
         }
-        return SharedSessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
+        return SessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
     }
 
-    private func tokens(_ store: SharedSessionStore) -> CountedTokens { CountedTokens(store) }
+    private func tokens(_ store: SessionStore) -> CountedTokens { CountedTokens(store) }
 
     private func answer(_ session: Session, _ token: String) -> SessionTokens.Answer {
         var next = session
@@ -192,7 +192,7 @@ struct SharedLeaseTests {
                 return MonotonicTime(nanoseconds: now * 1_000_000)
             }
         }
-        let stopped = SharedSessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
+        let stopped = SessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
         try stopped.save(.example(), replacingDamaged: false)
         try stopped.withLock(.example, LockWait(limit: .seconds(5))) { () throws(OIDCError) in
             delay.milliseconds.withLock { $0 = 10_000 }
@@ -247,7 +247,7 @@ struct SharedLeaseTests {
             }
             if now >= 5_000 { engine.fail(nil) }
         }
-        let store = SharedSessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
+        let store = SessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
         try store.save(.example(), replacingDamaged: false)
         try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
             _ = try store.reserveSpace(for: .example)
@@ -261,7 +261,7 @@ struct SharedLeaseTests {
     @Test("the lease of a long request is renewed")
     func renewed() throws {
         let keys = try SealingKeys.example()
-        let store = SharedSessionStore(engine, times: LeaseTimes(acquired: .milliseconds(30))) {
+        let store = SessionStore(engine, times: LeaseTimes(acquired: .milliseconds(30))) {
             () throws(OIDCError) in keys
         }
         try store.withLock(.example, LockWait(limit: .seconds(5))) {
@@ -323,7 +323,7 @@ struct SharedLeaseTests {
     @Test("a refresh that is finished does not wait for an extension of its lease that hangs", .waiting)
     func hangingExtension() throws {
         let keys = try SealingKeys.example()
-        let store = SharedSessionStore(engine, times: LeaseTimes(acquired: .milliseconds(30))) {
+        let store = SessionStore(engine, times: LeaseTimes(acquired: .milliseconds(30))) {
             () throws(OIDCError) in keys
         }
         let (isHanging, answer) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

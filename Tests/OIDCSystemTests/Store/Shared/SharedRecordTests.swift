@@ -9,8 +9,8 @@ import Testing
 /// Records that are not used: foreign, damaged, older, or sealed with another key.
 extension SharedStoreTests {
     /// A process of a machine with this state directory.
-    private func process(state: String, _ keys: SealingKeys) -> SharedSessionStore {
-        SharedSessionStore(engine, state: state, now: { self.time.withLock { $0 } }) {
+    private func process(state: String, _ keys: SealingKeys) -> SessionStore {
+        SessionStore(engine, state: state, now: { self.time.withLock { $0 } }) {
             () throws(OIDCError) in
             keys
         }
@@ -80,7 +80,7 @@ extension SharedStoreTests {
     @Test("a later process of a machine that has seen a newer record refuses it too, until the next sign-in")
     func seenOnMachine() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
-        func process() -> SharedSessionStore { self.process(state: scratch.path, keys) }
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
         try process().save(.example(), replacingDamaged: false)
         let old = try #require(engine[record])
         #expect(try process().replace(.example(), with: .example("at-2")))
@@ -94,7 +94,7 @@ extension SharedStoreTests {
     @Test("a session that was signed out stays so, even if the server brings its last record back")
     func signedOut() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
-        func process() -> SharedSessionStore { self.process(state: scratch.path, keys) }
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
         try process().save(.example(), replacingDamaged: false)
         let last = try #require(engine[record])
         try process().remove(.example)
@@ -119,7 +119,7 @@ extension SharedStoreTests {
         arguments: ["session/", "failure/"], [false, true])
     func refusedRemoval(_ refused: String, isListed: Bool) throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
-        func process() -> SharedSessionStore { self.process(state: scratch.path, keys) }
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
         try process().save(.example(), replacingDamaged: false)
         let last = try #require(engine[record])
         engine.fail(OIDCError(.refused, "not now"), removing: refused)
@@ -172,7 +172,7 @@ extension SharedStoreTests {
     @Test("a record that another process replaces while it is read is not taken for an old one")
     func replacedMeanwhile() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
-        func process() -> SharedSessionStore { self.process(state: scratch.path, keys) }
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
         let (reading, writing) = (process(), process())
         try writing.save(.example(), replacingDamaged: false)
         let old = try #require(engine[record])
@@ -192,8 +192,8 @@ extension SharedStoreTests {
     @Test("a version that one store of a process has seen is known to its others")
     func processVersions() throws {
         let (seen, keys) = (SharedVersions(), try SealingKeys.example())
-        func store() -> SharedSessionStore {
-            SharedSessionStore(engine, versions: seen, now: { self.time.withLock { $0 } }) {
+        func store() -> SessionStore {
+            SessionStore(engine, versions: seen, now: { self.time.withLock { $0 } }) {
                 () throws(OIDCError) in
                 keys
             }

@@ -21,10 +21,10 @@ final class SharedStoreTests: Sendable {
 
     func machine(
         _ keys: SealingKeys? = nil, keepsCopies: Bool = false, ahead seconds: Int64 = 0
-    ) throws -> SharedSessionStore {
+    ) throws -> SessionStore {
         let keys = try keys ?? SealingKeys.example()
         let now = time.withLock { $0.adding(seconds) }
-        return SharedSessionStore(engine, keepsCopies: keepsCopies, now: { now }) { () throws(OIDCError) in
+        return SessionStore(engine, keepsCopies: keepsCopies, now: { now }) { () throws(OIDCError) in
             keys
         }
     }

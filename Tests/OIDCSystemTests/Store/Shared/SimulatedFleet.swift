@@ -1,4 +1,5 @@
 import OIDCCore
+@testable import OIDCSessions
 @testable import OIDCShared
 import Synchronization
 
@@ -51,7 +52,7 @@ final class SimulatedFleet: @unchecked Sendable {
         self.faults = faults
         skews = (0..<machines).map { _ in time.below(2 * faults.skew + 1) - faults.skew }
         keys = try .example()
-        try SharedSessionStore(engine, now: { [time] in SimulatedFleet.clock(time) }) {
+        try SessionStore(engine, now: { [time] in SimulatedFleet.clock(time) }) {
             [keys] () throws(OIDCError) in
             keys
         }.save(session(1), replacingDamaged: false)
@@ -144,7 +145,7 @@ final class SimulatedFleet: @unchecked Sendable {
         signIns += 1
         isExcused = false
         let keys = keys
-        try? SharedSessionStore(engine, now: { [time] in Self.clock(time) }) { () throws(OIDCError) in keys }
+        try? SessionStore(engine, now: { [time] in Self.clock(time) }) { () throws(OIDCError) in keys }
             .save(session(current), replacingDamaged: true)
         stored = current
     }

@@ -1,0 +1,119 @@
+import OIDCCore
+import OIDCCrypto
+import OIDCSessions
+import Synchronization
+
+/// The form of sessions on a server that several machines share: sealed with the machines' common key, each with a
+/// version that grows with every write.
+final class SharedSeal: SessionSeal {
+    let versions: RecordVersions
+    let now: @Sendable () -> Instant
+    private let load: @Sendable () throws(OIDCError) -> SealingKeys
+    private let loaded = Mutex<SealingKeys?>(nil)
+
+    init(
+        _ versions: RecordVersions, now: @escaping @Sendable () -> Instant,
+        keys load: @escaping @Sendable () throws(OIDCError) -> SealingKeys
+    ) {
+        self.versions = versions
+        self.now = now
+        self.load = load
+    }
+
+    func keys() throws(OIDCError) -> SealingKeys {
+        if let keys = loaded.withLock({ $0 }) { return keys }
+        let keys = try load()
+        loaded.withLock { $0 = keys }
+        return keys
+    }
+
+    func checkAvailable() throws(OIDCError) { _ = try keys() }
+    func probe() throws(OIDCError) { _ = try keys() }
+
+    func check(_ record: Record, of key: SessionKey?) throws(StoreFault) { _ = try open(record, of: key) }
+
+    /// Refuses a record that is older than one that this machine had seen before it was read.
+    func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session {
+        let (session, version) = try opened(record.bytes)
+        if let key, !ExactText.isSame(session.key.text, key.text) { throw .ofAnotherSession }
+        guard let reading = record.reading else { return session }
+        // The server may return any record under any name.
+        guard session.key.fileStem == reading.stem else { throw .ofAnotherSession }
+        guard version >= reading.newest else { throw .outdated(found: version, newest: reading.newest) }
+        versions.note(version, reading.stem)
+        return session
+    }
+
+    /// Opens a record of any version.
+    func opened(_ bytes: [UInt8]) throws(StoreFault) -> (session: Session, version: Int64) {
+        let (record, plain) = try unsealed(bytes, .session)
+        return (try SharedSeal.session(plain, record), record.version)
+    }
+
+    func seal(_ session: Session, over current: Record?) throws(OIDCError) -> [UInt8] {
+        // At least the current time, so it also grows across a sign-out.
+        let version = max(versions.newest(session.key.fileStem) + 1, now().secondsSinceEpoch)
+        return try sealed(session.json.bytes, .session, of: session.key, version: version)
+    }
+
+    func open(failure record: Record, of key: SessionKey) -> SharedFailure? {
+        guard let (sealed, plain) = try? unsealed(record.bytes, .failure),
+            ExactText.isSame(sealed.key, key.text), var failure = SharedFailure(stored: plain)
+        else { return nil }
+        // The clock of the machine that failed may be ahead of ours.
+        let now = now()
+        failure.time = min(failure.time, now)
+        failure.sharedAt = failure.sharedAt.map { min($0, now) }
+        return failure
+    }
+
+    func seal(_ failure: SharedFailure, of key: SessionKey) throws(OIDCError) -> [UInt8] {
+        try sealed(failure.json.bytes, .failure, of: key, version: max(1, now().secondsSinceEpoch))
+    }
+
+    func sealed(
+        _ plain: [UInt8], _ content: SealedRecord.Content, of key: SessionKey, version: Int64
+    ) throws(OIDCError) -> [UInt8] {
+        try SealedRecord(sealing: plain, content, of: key, version: version, with: try keys().sealing).bytes
+    }
+
+    func unsealed(
+        _ bytes: [UInt8], _ content: SealedRecord.Content
+    ) throws(StoreFault) -> (SealedRecord, [UInt8]) {
+        let record: SealedRecord
+        do { record = try SealedRecord(stored: bytes) } catch {
+            throw StoreFault(error, version: SealedRecord.formatVersion)
+        }
+        let keys: SealingKeys
+        do throws(OIDCError) { keys = try self.keys() } catch { throw .notOpened(error) }
+        guard let key = keys.key(record.keyID) else { throw .unknownKey(record.keyID, known: keys.ids) }
+        let plain: [UInt8]
+        do throws(CryptoError) {
+            plain = try record.open(with: key)
+        } catch {
+            guard case .failed = error else { throw .notOpened(OIDCError(error, stage: .store)) }
+            throw .untrusted("was changed by somebody without the key")
+        }
+        guard record.content == content else { throw .ofAnotherSession }
+        return (record, plain)
+    }
+
+    static func session(_ plain: [UInt8], _ record: SealedRecord) throws(StoreFault) -> Session {
+        let session: Session
+        do { session = try Session(stored: plain) } catch { throw StoreFault(error) }
+        guard ExactText.isSame(session.key.text, record.key) else { throw .ofAnotherSession }
+        return session
+    }
+
+    // Sealed records hold no secret elsewhere.
+    func forget(_ record: Record?, of stem: String) throws(OIDCError) {}
+    func forget(leftover: Record) {}
+    func description(of records: String) -> String { records }
+    func location(_ location: String) -> String { location }
+}
+
+extension StoreFault {
+    /// The fault of a record that the server returned for another session. Only a server that is broken or hostile
+    /// does so, and a sign-in replaces it.
+    static let ofAnotherSession = StoreFault.untrusted("is another session's; it is not used")
+}
