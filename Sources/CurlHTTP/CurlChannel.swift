@@ -1,5 +1,5 @@
 import CLibcurl
-package import OIDCCore
+import OIDCCore
 import Posix
 import Synchronization
 
@@ -8,49 +8,27 @@ import Synchronization
 /// `@unchecked Sendable`, as only one thread at a time uses a channel: it is taken from the pool under a
 /// lock.
 package final class CurlChannel: @unchecked Sendable {
-    let library: UnsafePointer<oidc_curl_library>
+    /// The number of idle connections that are kept.
+    private static let idleConnections = 4
+
+    private let library: UnsafePointer<oidc_curl_library>
     private let easy: OpaquePointer
-    private let multi: OpaquePointer
-    private let idle = IdleConnections()
+    private let multi: CurlMulti
     let usesClientCertificate: Bool
     /// Whether the channel was abandoned because its name resolution cannot be canceled.
     private(set) var isAbandoned = false
 
     init(usesClientCertificate: Bool) throws(OIDCError) {
-        guard let library = oidc_curl() else { throw CurlChannel.missingLibrary }
-        guard let easy = library.pointee.easy_init() else {
-            throw OIDCError(.failed, "libcurl has no memory for a request")
-        }
-        guard let multi = library.pointee.multi_init() else {
-            library.pointee.easy_cleanup(easy)
-            throw OIDCError(.failed, "libcurl has no memory for a request")
-        }
-        self.library = library
-        self.usesClientCertificate = usesClientCertificate
+        library = try CurlLibrary.load()
+        multi = try CurlMulti(idleConnections: Self.idleConnections)
+        guard let easy = library.pointee.easy_init() else { throw CurlLibrary.outOfMemory }
         self.easy = easy
-        self.multi = multi
-    }
-
-    /// The error if libcurl cannot be loaded.
-    package static var missingLibrary: OIDCError {
-        if let reason = Platform.descriptorShortage {
-            return OIDCError(.failed, "libcurl cannot be loaded: \(reason)", hint: reason.shortageHint)
-        }
-        let problem = String(cString: oidc_curl_problem())
-        return OIDCError(
-            .failed, problem,
-            hint: .loading(
-                problem,
-                install:
-                    "install libcurl: apt install libcurl4 (Debian, Ubuntu), dnf install libcurl (Fedora)"))
+        self.usesClientCertificate = usesClientCertificate
     }
 
     deinit {
         guard !isAbandoned else { return }
-        withoutBrokenPipeSignal {
-            library.pointee.easy_cleanup(easy)
-            _ = library.pointee.multi_cleanup(multi)
-        }
+        withoutBrokenPipeSignal { library.pointee.easy_cleanup(easy) }
     }
 
     /// The time limits of a transfer.
@@ -69,7 +47,7 @@ package final class CurlChannel: @unchecked Sendable {
         -> CurlResult
     {
         let transfer = try CurlTransfer(
-            CurlTransfer.Order(request, exchange), library, on: easy, limits.configuration, client: exchange)
+            CurlTransfer.Order(request, exchange), on: easy, limits.configuration, client: exchange)
         return withExtendedLifetime(exchange) {
             withoutBrokenPipeSignal { drive(transfer, exchange, limits) }
         }
@@ -77,43 +55,34 @@ package final class CurlChannel: @unchecked Sendable {
 
     private func drive(_ transfer: CurlTransfer, _ exchange: CurlExchange, _ limits: Limits) -> CurlResult {
         exchange.touch()
-        idle.endReadable()
-        guard idle.observe(transfer.easy), library.pointee.multi_add_handle(multi, transfer.easy) == 0 else {
-            return result(.code(.failedInit), transfer)
-        }
+        if let ending = limit(exchange, limits) { return result(ending, transfer) }
         var postponement = CurlPostponement(limits)
         defer { postponement.end() }
-        var ending = limit(exchange, limits)
-        while ending == nil {
-            var running: Int32 = 0
+        /// Lets libcurl act. Returns how the transfer ended; nil if it has not.
+        func step(_ act: () -> Bool) -> CurlResult.Ending? {
             postponement.prepare()
-            let isPerformed = library.pointee.multi_perform(multi, &running) == 0
+            let hasActed = act()
             postponement.settle(isSent: transfer.isSent)
-            guard isPerformed else {
-                ending = .code(.failedInit)
-                break
-            }
             postponement.reportSignal()
-            ending = finished() ?? limit(exchange, limits)
-            if ending == nil {
-                wait(transfer, exchange, limits)
-                if !Interruption.isPostponed, limits.configuration.isCancelled() { ending = .cancelled }
+            if let (_, code) = multi.nextEnded() { return .code(code) }
+            return hasActed ? limit(exchange, limits) : .code(.failedInit)
+        }
+        var ending = step { multi.add(transfer) }
+        while ending == nil {
+            let ready = wait(transfer, exchange, limits)
+            if !Interruption.isPostponed, limits.configuration.isCancelled() {
+                ending = .cancelled
+            } else {
+                ending = step {
+                    multi.act(on: ready)
+                    multi.actOnTimer(now: .now())
+                    return !multi.hasFailed
+                }
             }
         }
         let result = result(ending ?? .code(.failedInit), transfer)
-        // libcurl forgets the connection with the handle.
-        if result.isSuccess, let socket = IdleConnections.socket(of: transfer.easy) { idle.add(socket) }
-        close(transfer, ending)
+        close(transfer, result.ending)
         return result
-    }
-
-    private func finished() -> CurlResult.Ending? {
-        var left: Int32 = 0
-        while let message = library.pointee.multi_info_read(multi, &left) {
-            guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
-            return .code(CurlCode(message.pointee.data.result))
-        }
-        return nil
     }
 
     private func limit(_ exchange: CurlExchange, _ limits: Limits) -> CurlResult.Ending? {
@@ -128,39 +97,44 @@ package final class CurlChannel: @unchecked Sendable {
         return nil
     }
 
-    /// Waits for activity or a signal, at most 100 milliseconds.
-    private func wait(_ transfer: CurlTransfer, _ exchange: CurlExchange, _ limits: Limits) {
+    /// Waits until libcurl can act or a signal comes, at most 100 milliseconds. Returns the sockets of libcurl.
+    private func wait(_ transfer: CurlTransfer, _ exchange: CurlExchange, _ limits: Limits)
+        -> ArraySlice<Poll.Interest>
+    {
         let now = MonotonicTime.now()
-        let ends = [limits.end, limits.configuration.deadline].compactMap { $0?.milliseconds(from: now) }
-        let milliseconds = Int32(clamping: min(100, ends.min() ?? 100))
-        var watched: [Int32] = []
-        if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor { watched.append(wakeUp) }
-        let input = exchange.awaitedInput
-        if let input { watched.append(input.rawValue) }
-        var entries = watched.map {
-            oidc_curl_wait(descriptor: $0, events: Int16(OIDC_CURL_WAIT_POLLIN), revents: 0)
+        var interests = multi.interests(now: now)
+        let sockets = interests.indices
+        if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor {
+            interests.append(Poll.Interest(wakeUp, .reading))
         }
-        _ = library.pointee.multi_poll(multi, &entries, UInt32(entries.count), milliseconds, nil)
-        guard let input else { return }
-        exchange.touch()
-        guard input.isReadyToRead else { return }
-        exchange.inputIsReady()
-        transfer.resume(receiving: true, sending: true)
+        let input = exchange.awaitedInput
+        if let input { interests.append(Poll.Interest(input.rawValue, .reading)) }
+        let ends = [limits.end, limits.configuration.deadline, multi.nextMoment].compactMap { $0 }
+        Poll.wait(&interests, until: ends.reduce(now.adding(milliseconds: 100), min))
+        if let input {
+            exchange.touch()
+            if input.isReadyToRead {
+                exchange.inputIsReady()
+                transfer.resume(receiving: true, sending: true)
+            }
+        }
+        return interests[sockets]
     }
 
     /// Ends the transfer. libcurl before 7.87 would then wait many seconds for an unfinished name resolution,
     /// so in that case the handles are leaked.
-    private func close(_ transfer: CurlTransfer, _ ending: CurlResult.Ending?) {
+    private func close(_ transfer: CurlTransfer, _ ending: CurlResult.Ending) {
         let quickExitVersion: UInt32 = 0x07_57_00
         if case .code = ending {
         } else if library.pointee.version_info(0).pointee.version_number < quickExitVersion,
             CurlInfo.offset(OIDC_CURLINFO_NAMELOOKUP_TIME_T, of: transfer.easy) == 0
         {
             isAbandoned = true
-            _ = Unmanaged.passRetained(transfer)
+            // It has the transfer.
+            _ = Unmanaged.passRetained(multi)
             return
         }
-        _ = library.pointee.multi_remove_handle(multi, transfer.easy)
+        multi.remove(transfer)
     }
 
     private func result(_ ending: CurlResult.Ending, _ transfer: CurlTransfer) -> CurlResult {

@@ -1,48 +1,48 @@
-package import CLibcurl
-package import OIDCCore
+import CLibcurl
+import OIDCCore
 
 /// A setter of options on a handle, which remembers the first one that this libcurl refused.
-package struct CurlOptions {
-    package let easy: OpaquePointer
-    package private(set) var rejected: Int?
+struct CurlOptions {
+    let easy: OpaquePointer
+    private(set) var rejected: Int?
 
-    package init(_ easy: OpaquePointer) {
+    init(_ easy: OpaquePointer) {
         self.easy = easy
     }
 
-    package mutating func set(_ option: Int, _ number: Int) {
+    mutating func set(_ option: Int, _ number: Int) {
         note(option, oidc_curl_set_long(easy, Int32(option), number))
     }
 
-    package mutating func set(_ option: Int, offset: Int64) {
+    mutating func set(_ option: Int, offset: Int64) {
         note(option, oidc_curl_set_offset(easy, Int32(option), offset))
     }
 
-    package mutating func set(_ option: Int, _ text: String?) {
+    mutating func set(_ option: Int, _ text: String?) {
         note(option, oidc_curl_set_string(easy, Int32(option), text))
     }
 
-    package mutating func set(_ option: Int, pointer: UnsafeRawPointer?) {
+    mutating func set(_ option: Int, pointer: UnsafeRawPointer?) {
         note(option, oidc_curl_set_pointer(easy, Int32(option), pointer))
     }
 
-    package mutating func set(_ option: Int, function: oidc_curl_data_function) {
+    mutating func set(_ option: Int, function: oidc_curl_data_function) {
         note(option, oidc_curl_set_data_function(easy, Int32(option), function))
     }
 
     /// Sets an option that may be ignored, as older versions of libcurl lack it.
-    package func offer(_ option: Int, _ number: Int) {
+    func offer(_ option: Int, _ number: Int) {
         _ = oidc_curl_set_long(easy, Int32(option), number)
     }
 
-    package func offer(_ option: Int, _ text: String?) {
+    func offer(_ option: Int, _ text: String?) {
         _ = oidc_curl_set_string(easy, Int32(option), text)
     }
 
     /// Sets the callbacks, which get `context`. Returns whether `beforeRequest` will be called, which older
     /// versions of libcurl do not.
     @discardableResult
-    package mutating func setCallbacks(
+    mutating func setCallbacks(
         _ context: AnyObject, header: @escaping oidc_curl_data_function,
         body: @escaping oidc_curl_data_function, read: @escaping oidc_curl_data_function,
         beforeRequest: @escaping oidc_curl_before_request_function
@@ -54,22 +54,22 @@ package struct CurlOptions {
         set(OIDC_CURLOPT_WRITEDATA, pointer: context)
         set(OIDC_CURLOPT_READFUNCTION, function: read)
         set(OIDC_CURLOPT_READDATA, pointer: context)
-        guard oidc_curl_set_before_request(easy, beforeRequest) == 0 else { return false }
+        guard CurlCode(oidc_curl_set_before_request(easy, beforeRequest)) == .ok else { return false }
         set(OIDC_CURLOPT_PREREQDATA, pointer: context)
         return true
     }
 
     private mutating func note(_ option: Int, _ code: Int32) {
-        if code != 0, rejected == nil { rejected = option }
+        if CurlCode(code) != .ok, rejected == nil { rejected = option }
     }
 }
 
 /// A `curl_slist`. libcurl stores only the pointer, so this object owns the list and frees it.
-package final class CurlList {
+final class CurlList {
     private let library: UnsafePointer<oidc_curl_library>
-    package private(set) var head: UnsafeMutablePointer<oidc_curl_list>?
+    private(set) var head: UnsafeMutablePointer<oidc_curl_list>?
 
-    package init(_ library: UnsafePointer<oidc_curl_library>) {
+    init(_ library: UnsafePointer<oidc_curl_library>) {
         self.library = library
     }
 
@@ -77,17 +77,17 @@ package final class CurlList {
         library.pointee.slist_free_all(head)
     }
 
-    package func append(_ text: String) {
+    func append(_ text: String) {
         if let longer = library.pointee.slist_append(head, text) { head = longer }
     }
 
     /// Adds a header field; libcurl writes one without a value with a semicolon.
-    package func append(_ field: HTTPHeaders.Field) {
+    func append(_ field: HTTPHeaders.Field) {
         append(field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)")
     }
 
     /// Adds a header field whose value is Latin-1, with unchanged bytes.
-    package func append(latin1 field: HTTPHeaders.Field) {
+    func append(latin1 field: HTTPHeaders.Field) {
         guard !field.value.utf8.allSatisfy({ $0 < 0x80 }) else { return append(field) }
         let bytes = "\(field.name): ".utf8 + Latin1.encode(field.value) + [0]
         bytes.withUnsafeBufferPointer { buffer in

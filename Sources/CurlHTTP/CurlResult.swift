@@ -81,20 +81,20 @@ extension CurlResult {
 
 /// What a handle reports about its last transfer (CURLINFO_…); 0 if it does not.
 enum CurlInfo {
-    package static func number(_ info: Int, of easy: OpaquePointer) -> Int {
+    static func number(_ info: Int, of easy: OpaquePointer) -> Int {
         var value = 0
-        return oidc_curl_get_long(easy, Int32(info), &value) == 0 ? value : 0
+        return CurlCode(oidc_curl_get_long(easy, Int32(info), &value)) == .ok ? value : 0
     }
 
     static func text(_ info: Int, of easy: OpaquePointer) -> String? {
         var text: UnsafePointer<CChar>?
-        guard oidc_curl_get_string(easy, Int32(info), &text) == 0, let text else { return nil }
+        guard CurlCode(oidc_curl_get_string(easy, Int32(info), &text)) == .ok, let text else { return nil }
         return String(cString: text)
     }
 
-    package static func offset(_ info: Int, of easy: OpaquePointer) -> Int64 {
+    static func offset(_ info: Int, of easy: OpaquePointer) -> Int64 {
         var value: Int64 = 0
-        return oidc_curl_get_offset(easy, Int32(info), &value) == 0 ? value : 0
+        return CurlCode(oidc_curl_get_offset(easy, Int32(info), &value)) == .ok ? value : 0
     }
 }
 

@@ -1,21 +1,21 @@
-package import CLibcurl
-package import OIDCCore
+import CLibcurl
+import OIDCCore
 import Posix
 
 /// The translation of the configuration into libcurl's options.
-package struct CurlSetup {
+struct CurlSetup {
     let library: UnsafePointer<oidc_curl_library>
     let configuration: CurlConfiguration
     let stage: Stage
 
-    package init(library: UnsafePointer<oidc_curl_library>, configuration: CurlConfiguration, stage: Stage) {
+    init(library: UnsafePointer<oidc_curl_library>, configuration: CurlConfiguration, stage: Stage) {
         self.library = library
         self.configuration = configuration
         self.stage = stage
     }
 
     /// Throws if libcurl refused an option.
-    package func check(_ options: CurlOptions) throws(OIDCError) {
+    func check(_ options: CurlOptions) throws(OIDCError) {
         guard let option = options.rejected else { return }
         throw OIDCError(
             .failed, "\(stage.title): libcurl does not support the option \(option)",
@@ -24,7 +24,7 @@ package struct CurlSetup {
 
     /// Sets the URL, the proxy and addresses, and the trusted certificate authorities. Returns whether the
     /// machine's directory of authorities is used alone.
-    package func setConnection(_ url: WebURL, addresses: CurlList, _ options: inout CurlOptions) -> Bool {
+    func setConnection(_ url: WebURL, addresses: CurlList, _ options: inout CurlOptions) -> Bool {
         setTransport(url, &options)
         setAddress(url, addresses, &options)
         return setTrust(url, &options)
@@ -36,7 +36,6 @@ package struct CurlSetup {
         options.set(OIDC_CURLOPT_PATH_AS_IS, 1)
         options.set(OIDC_CURLOPT_HTTP09_ALLOWED, 0)
         options.set(OIDC_CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        options.set(OIDC_CURLOPT_MAXCONNECTS, 4)
         options.set(OIDC_CURLOPT_USERAGENT, configuration.userAgent)
         // libcurl takes an `int`.
         let patience = min(configuration.connectTimeout.milliseconds, 2_000_000_000)
@@ -69,7 +68,7 @@ package struct CurlSetup {
     }
 
     /// Sets the trusted certificate authorities. Returns whether the machine's directory of them is used alone.
-    package func setTrust(_ url: WebURL, _ options: inout CurlOptions) -> Bool {
+    func setTrust(_ url: WebURL, _ options: inout CurlOptions) -> Bool {
         options.set(OIDC_CURLOPT_SSL_VERIFYPEER, 1)
         options.set(OIDC_CURLOPT_SSL_VERIFYHOST, 2)
         options.set(OIDC_CURLOPT_SSLVERSION, OIDC_CURL_SSLVERSION_TLS1_2)
@@ -101,7 +100,7 @@ package struct CurlSetup {
         options.offer(OIDC_CURLOPT_PROXY_CAPATH, directory)
     }
 
-    package func setClientCertificate(_ options: inout CurlOptions) {
+    func setClientCertificate(_ options: inout CurlOptions) {
         guard let certificate = configuration.clientCertificate else { return }
         options.set(OIDC_CURLOPT_SSLCERT, certificate.certificatePath)
         options.set(OIDC_CURLOPT_SSLKEY, certificate.keyPath)

@@ -1,4 +1,4 @@
-package import CLibcurl
+import CLibcurl
 package import OIDCCore
 import Posix
 
@@ -99,7 +99,7 @@ package final class CurlTransfer {
     /// The largest body that libcurl copies.
     private static let copyLimit = 16_384
 
-    package let easy: OpaquePointer
+    let easy: OpaquePointer
     private let ownsHandle: Bool
     private let library: UnsafePointer<oidc_curl_library>
     private let order: Order
@@ -110,9 +110,9 @@ package final class CurlTransfer {
     /// The CURLPAUSE_… bits.
     private var pauses: Int32 = 0
     /// Whether libcurl has the whole answer, and waits only until it can send more of the body.
-    package var isOnlySending = false
+    package internal(set) var isOnlySending = false
     /// The number of times that libcurl has taken a part of the body or given a part of the answer.
-    package private(set) var calls = 0
+    private(set) var calls = 0
     private var isRequested = false
     private var hasAnswerBytes = false
     /// The number of bytes of the body that libcurl has.
@@ -122,15 +122,13 @@ package final class CurlTransfer {
 
     /// Prepares a request. A handle that is used for one request after the other keeps what resumes TLS sessions.
     package init(
-        _ order: Order, _ library: UnsafePointer<oidc_curl_library>, on handle: OpaquePointer? = nil,
-        _ configuration: CurlConfiguration, client: (any CurlClient)?
+        _ order: Order, on handle: OpaquePointer? = nil, _ configuration: CurlConfiguration,
+        client: (any CurlClient)?
     ) throws(OIDCError) {
-        guard let easy = handle ?? library.pointee.easy_init() else {
-            throw OIDCError(.failed, "libcurl has no memory for a request")
-        }
+        library = try CurlLibrary.load()
+        guard let easy = handle ?? library.pointee.easy_init() else { throw CurlLibrary.outOfMemory }
         self.easy = easy
         ownsHandle = handle == nil
-        self.library = library
         self.order = order
         self.client = client
         headers = CurlList(library)
@@ -280,8 +278,7 @@ package final class CurlTransfer {
     /// Whether libcurl has sent all that it was given of the body. Only for HTTP/2: in a chunked body of HTTP/1.1,
     /// libcurl counts the sizes of the chunks, too.
     package var hasSentAll: Bool {
-        var sent: Int64 = 0
-        return oidc_curl_get_offset(easy, Int32(OIDC_CURLINFO_SIZE_UPLOAD_T), &sent) == 0 && sent == bodyBytes
+        CurlInfo.offset(OIDC_CURLINFO_SIZE_UPLOAD_T, of: easy) == bodyBytes
     }
 
     package var isHTTP2: Bool {
@@ -398,7 +395,7 @@ package final class CurlTransfer {
     }
 }
 
-/// A transfer that runs alone, on the calling thread, and the bytes of a wire.
+/// A transfer that runs alone, on the calling thread, and the connection that it leaves.
 extension CurlTransfer {
     /// Runs the transfer to its end.
     func perform() -> CurlCode {
@@ -413,6 +410,10 @@ extension CurlTransfer {
         let code = CurlCode(oidc_curl_get_socket(easy, &socket))
         return code == .ok && socket >= 0 ? socket : nil
     }
+
+    /// The socket of the connection that the transfer left open; nil for HTTP/2, whose streams keep the answers
+    /// apart.
+    var idleSocket: Int32? { isHTTP2 ? nil : socket }
 
     func send(_ bytes: UnsafeRawBufferPointer, _ count: inout Int) -> CurlCode {
         withoutBrokenPipeSignal {

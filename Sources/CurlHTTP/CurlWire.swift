@@ -47,7 +47,7 @@ package final class CurlWire: Wire, @unchecked Sendable {
     ) throws(OIDCError) -> CurlTransfer {
         try configuration.caFile?.check()
         try configuration.clientCertificate?.check()
-        guard let library = oidc_curl() else {
+        guard oidc_curl() != nil else {
             throw OIDCError(
                 .failed, "store: TLS needs libcurl: \(String(cString: oidc_curl_problem()))", stage: .store)
         }
@@ -57,7 +57,7 @@ package final class CurlWire: Wire, @unchecked Sendable {
         let order = CurlTransfer.Order(
             method: .get, url: url, fields: [], body: .bytes([]), usesClientCertificate: true, purpose: .wire,
             stage: .store)
-        return try CurlTransfer(order, library, direct, client: nil)
+        return try CurlTransfer(order, direct, client: nil)
     }
 
     package func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {

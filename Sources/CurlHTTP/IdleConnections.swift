@@ -6,40 +6,27 @@ import Posix
 ///
 /// What a server sends on an idle connection must not become the answer to the next request (RFC 9112 §9.2), but
 /// libcurl 7.88, which Debian 12 has, takes it for one.
-package final class IdleConnections {
+final class IdleConnections {
     private var sockets: Set<Int32> = []
-
-    package init() {}
 
     /// Makes libcurl report each connection of a handle that it closes; returns false if it cannot. This
     /// object must outlive the connections.
-    package func observe(_ easy: OpaquePointer) -> Bool {
-        oidc_curl_set_close_socket(easy, IdleConnections.onClose, Unmanaged.passUnretained(self).toOpaque())
-            == 0
+    func observe(_ easy: OpaquePointer) -> Bool {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        return CurlCode(oidc_curl_set_close_socket(easy, IdleConnections.onClose, context)) == .ok
     }
 
-    /// Returns the connection that an ended transfer left open; nil for HTTP/2, whose streams keep the
-    /// answers apart.
-    package static func socket(of easy: OpaquePointer) -> Int32? {
-        var (socket, version): (Int32, Int) = (-1, 0)
-        guard oidc_curl_get_socket(easy, &socket) == 0, socket >= 0,
-            oidc_curl_get_long(easy, Int32(OIDC_CURLINFO_HTTP_VERSION), &version) == 0,
-            version <= OIDC_CURL_HTTP_VERSION_1_1
-        else { return nil }
-        return socket
-    }
-
-    package func add(_ socket: Int32) {
+    func add(_ socket: Int32) {
         sockets.insert(socket)
     }
 
     /// Removes a connection that is used again.
-    package func remove(_ socket: Int32) {
+    func remove(_ socket: Int32) {
         sockets.remove(socket)
     }
 
     /// Ends the connections on which something has arrived, so libcurl uses others.
-    package func endReadable() {
+    func endReadable() {
         guard !sockets.isEmpty else { return }
         var interests = sockets.map { Poll.Interest($0, .reading) }
         Poll.wait(&interests, until: .now())

@@ -210,7 +210,7 @@ final class ProxyExchange: CurlClient {
                     method: request.method, url: admission.target, rawTarget: admission.rawTarget,
                     fields: fields, body: .provided(length: length),
                     usesClientCertificate: grant.isBoundToCertificate, purpose: .forwarding, stage: .resource),
-                multi.library, curl, client: self)
+                curl, client: self)
             self.transfer = transfer
             guard multi.add(transfer) else {
                 throw OIDCError(.failed, "libcurl has no memory for a request")

@@ -95,7 +95,7 @@ package final class ProxyServer {
     let states: [RouteState]
     /// The requests to servers; nil before the first one, so programs that are started earlier do not inherit
     /// the descriptors that libcurl opens for itself.
-    var requests: ProxyMulti?
+    var requests: CurlMulti?
     let gate: ProxyGate
     let listener: ProxyListener
     let sessions: [ProxyTokens]
@@ -118,7 +118,7 @@ package final class ProxyServer {
         self.routes = routes.map(\.route)
         sessionOfRoute = routes.map(\.session)
         states = routes.map { _ in RouteState() }
-        try ProxyMulti.requireLibrary()
+        try CurlLibrary.require()
         var limits = HTTP1.Limits()
         limits.headerCount = 200
         self.limits = limits
@@ -155,9 +155,10 @@ package final class ProxyServer {
 
     // MARK: Services for exchanges
 
-    func multi() throws(OIDCError) -> ProxyMulti {
+    /// The requests to servers, with at most 64 idle connections.
+    func multi() throws(OIDCError) -> CurlMulti {
         if let requests { return requests }
-        let made = try ProxyMulti()
+        let made = try CurlMulti(idleConnections: 64)
         requests = made
         return made
     }
@@ -387,7 +388,7 @@ extension ProxyServer {
         let clients = connections.filter { !$0.interest.isEmpty }
         var interests = clients.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
         let sockets = requests?.interests(now: .now()) ?? []
-        interests += sockets.map { Poll.Interest($0.socket, $0.direction) }
+        interests += sockets
         interests += ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
         if acceptsAgain == nil { interests.append(Poll.Interest(listener.descriptor.rawValue, .reading)) }
@@ -397,10 +398,7 @@ extension ProxyServer {
         for (client, interest) in zip(clients, interests) where !interest.ready.isEmpty {
             advance(client, interest.ready, now: now)
         }
-        for (socket, interest) in zip(sockets, interests.dropFirst(clients.count))
-        where !interest.ready.isEmpty {
-            requests?.act(on: socket.socket, interest.ready)
-        }
+        requests?.act(on: interests.dropFirst(clients.count).prefix(sockets.count))
         let rest = interests.dropFirst(clients.count + sockets.count)
         if rest.first?.ready.isEmpty == false { _ = try? wake.reading.read(limit: 256) }
         for session in sessions { session.advance(now: now) }

@@ -28,13 +28,6 @@ typedef struct oidc_curl_version {
     const char *_Nullable tls_library;
 } oidc_curl_version;
 
-/// `struct curl_waitfd`: an additional descriptor to wait for.
-typedef struct oidc_curl_wait {
-    int descriptor;
-    short events;
-    short revents;
-} oidc_curl_wait;
-
 /// `CURLMsg`: the result of a transfer.
 typedef struct oidc_curl_message {
     int kind;
@@ -46,7 +39,7 @@ typedef struct oidc_curl_message {
 } oidc_curl_message;
 
 /// The symbols that are looked up: result, name without prefix, and parameters. The typed functions below
-/// call the variadic ones.
+/// call the variadic ones. Nothing calls `multi_poll`: a libcurl without it is older than 7.66.
 #define OIDC_CURL_SYMBOLS(X)                                                                             \
     X(int, global_init, (long flags))                                                                    \
     X(oidc_curl_version *_Nonnull, version_info, (int age))                                                      \
@@ -67,9 +60,8 @@ typedef struct oidc_curl_message {
     X(int, multi_cleanup, (oidc_curl_multi * multi))                                                     \
     X(int, multi_add_handle, (oidc_curl_multi * multi, oidc_curl_easy *easy))                            \
     X(int, multi_remove_handle, (oidc_curl_multi * multi, oidc_curl_easy *easy))                         \
-    X(int, multi_perform, (oidc_curl_multi * multi, int *running))                                       \
     X(int, multi_poll,                                                                                   \
-      (oidc_curl_multi * multi, oidc_curl_wait *_Nullable extra, unsigned int count, int milliseconds,   \
+      (oidc_curl_multi * multi, void *_Nullable extra, unsigned int count, int milliseconds,             \
        int *_Nullable ready))                                                                            \
     X(int, multi_setopt, (oidc_curl_multi * multi, int option, ...))                                     \
     X(int, multi_socket_action, (oidc_curl_multi * multi, int descriptor, int events, int *running))     \
@@ -133,7 +125,6 @@ enum {
     OIDC_CURLOPT_UPLOAD = 46,
     OIDC_CURLOPT_POST = 47,
     OIDC_CURLOPT_SSL_VERIFYPEER = 64,
-    OIDC_CURLOPT_MAXCONNECTS = 71,
     OIDC_CURLOPT_FRESH_CONNECT = 74,
     OIDC_CURLOPT_FORBID_REUSE = 75,
     OIDC_CURLOPT_HTTPGET = 80,
@@ -214,12 +205,12 @@ enum {
     OIDC_CURL_PAUSE_RECV = 1,
     OIDC_CURL_PAUSE_SEND = 4,
     OIDC_CURL_PREREQFUNC_ABORT = 1,
-    OIDC_CURL_WAIT_POLLIN = 1,
     OIDC_CURL_MESSAGE_DONE = 1,
 };
 
-/// CURLMOPT_…, and the numbers of CURLMOPT_SOCKETFUNCTION and `curl_multi_socket_action`.
+/// CURLM_OK, CURLMOPT_…, and the numbers of CURLMOPT_SOCKETFUNCTION and `curl_multi_socket_action`.
 enum {
+    OIDC_CURLM_OK = 0,
     OIDC_CURLMOPT_PIPELINING = 3,
     OIDC_CURLMOPT_MAXCONNECTS = 6,
     OIDC_CURLMOPT_SOCKETDATA = 10002,

@@ -1,86 +1,91 @@
 import CLibcurl
-import CurlHTTP
-import OIDCCore
-import Posix
+package import OIDCCore
+package import Posix
 
-/// The concurrent requests to servers, all on one thread, and their connections.
-final class ProxyMulti {
-    let library: UnsafePointer<oidc_curl_library>
+/// The transfers that run at the same time, all on one thread, and their connections. Its user waits for events,
+/// and lets libcurl act on them.
+package final class CurlMulti {
+    private let library: UnsafePointer<oidc_curl_library>
     private let multi: OpaquePointer
     private var sockets: [Int32: SocketWait] = [:]
     /// The time at which libcurl must be called even without an event.
-    private(set) var timer: MonotonicTime?
+    package private(set) var timer: MonotonicTime?
+    /// Whether libcurl could not act, as without memory.
+    private(set) var hasFailed = false
     private var transfers: [OpaquePointer: CurlTransfer] = [:]
     private var ended: [(CurlTransfer, CurlCode)] = []
     private let idle = IdleConnections()
 
     /// libcurl's `CURLPIPE_NOTHING`.
     private static let withoutMultiplexing = 0
-    /// The number of idle connections that are kept.
-    private static let idleConnections = 64
 
-    /// Throws if libcurl cannot be loaded.
-    static func requireLibrary() throws(OIDCError) {
-        guard oidc_curl() != nil else { throw CurlChannel.missingLibrary }
-    }
-
-    init() throws(OIDCError) {
-        guard let library = oidc_curl() else { throw CurlChannel.missingLibrary }
-        guard let multi = library.pointee.multi_init() else {
-            throw OIDCError(.failed, "libcurl has no memory for a request")
-        }
-        self.library = library
+    /// Keeps at most `limit` connections for later transfers.
+    package init(idleConnections limit: Int) throws(OIDCError) {
+        library = try CurlLibrary.load()
+        guard let multi = library.pointee.multi_init() else { throw CurlLibrary.outOfMemory }
         self.multi = multi
         let context = Unmanaged.passUnretained(self).toOpaque()
-        // No multiplexing: libcurl reads ahead for all streams of a connection, up to 32 MiB for a caller
-        // that does not read.
+        // No multiplexing: libcurl reads ahead for all streams of a connection, up to 32 MiB for a user that
+        // does not read.
         let isSet =
-            oidc_curl_multi_set_functions(multi, ProxyMulti.onSocket, ProxyMulti.onTimer, context) == 0
-            && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_MAXCONNECTS), Self.idleConnections) == 0
-            && oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_PIPELINING), Self.withoutMultiplexing)
-                == 0
+            Self.isOK(oidc_curl_multi_set_functions(multi, Self.onSocket, Self.onTimer, context))
+            && Self.isOK(oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_MAXCONNECTS), limit))
+            && Self.isOK(
+                oidc_curl_multi_set_long(multi, Int32(OIDC_CURLMOPT_PIPELINING), Self.withoutMultiplexing))
         guard isSet else {
-            throw OIDCError(.failed, "libcurl does not support an option that the proxy needs")
+            throw OIDCError(
+                .failed, "libcurl does not support an option that is needed",
+                hint: "use libcurl 7.66 or later, built with TLS")
         }
     }
 
     deinit {
-        for transfer in transfers.values { _ = library.pointee.multi_remove_handle(multi, transfer.easy) }
-        transfers = [:]
-        _ = library.pointee.multi_cleanup(multi)
+        withoutBrokenPipeSignal {
+            for transfer in transfers.values { _ = library.pointee.multi_remove_handle(multi, transfer.easy) }
+            transfers = [:]
+            _ = library.pointee.multi_cleanup(multi)
+        }
     }
 
-    var isEmpty: Bool { transfers.isEmpty }
+    private static func isOK(_ code: Int32) -> Bool { code == Int32(OIDC_CURLM_OK) }
+
+    package var isEmpty: Bool { transfers.isEmpty }
 
     /// Adds a transfer and lets it choose its connection at once. Later, it could take one that has ended a
     /// transfer since, on which nobody has looked for bytes that no request asked for.
-    func add(_ transfer: CurlTransfer) -> Bool {
+    package func add(_ transfer: CurlTransfer) -> Bool {
+        hasFailed = false
         idle.endReadable()
-        guard idle.observe(transfer.easy) else { return false }
-        guard library.pointee.multi_add_handle(multi, transfer.easy) == 0 else { return false }
+        guard idle.observe(transfer.easy), Self.isOK(library.pointee.multi_add_handle(multi, transfer.easy))
+        else { return false }
         transfers[transfer.easy] = transfer
         actOnTimer(now: .now())
         return true
     }
 
     /// Removes a transfer, which ends it if it is still running.
-    func remove(_ transfer: CurlTransfer) {
+    package func remove(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
         _ = library.pointee.multi_remove_handle(multi, transfer.easy)
     }
 
     /// The sockets, with the events that are awaited now.
-    func interests(now: MonotonicTime) -> [(socket: Int32, direction: Poll.Direction)] {
-        sockets.map { ($0.key, $0.value.direction(now: now)) }
+    package func interests(now: MonotonicTime) -> [Poll.Interest] {
+        sockets.map { Poll.Interest($0.key, $0.value.direction(now: now)) }
     }
 
     /// The time of the next call without an event; nil if there is none.
-    var nextMoment: MonotonicTime? {
+    package var nextMoment: MonotonicTime? {
         (sockets.values.compactMap(\.restEnd) + [timer].compactMap { $0 }).min()
     }
 
-    /// Lets libcurl handle a socket that is ready.
-    func act(on socket: Int32, _ ready: Poll.Direction) {
+    /// Lets libcurl handle the sockets that are ready.
+    package func act(on interests: some Sequence<Poll.Interest>) {
+        for interest in interests where !interest.ready.isEmpty { act(on: interest) }
+    }
+
+    private func act(on interest: Poll.Interest) {
+        let (socket, ready) = (interest.descriptor, interest.ready)
         guard let wait = sockets[socket] else { return }
         let calls = transfers[wait.easy]?.calls
         var events: Int32 = 0
@@ -92,7 +97,7 @@ final class ProxyMulti {
     }
 
     /// Lets libcurl read what it has of an answer.
-    func look(at transfer: CurlTransfer) {
+    package func look(at transfer: CurlTransfer) {
         // It takes an end without a body for an empty part of one when it first looks.
         for _ in 0..<2 {
             guard let socket = sockets.first(where: { $0.value.easy == transfer.easy })?.key else { return }
@@ -101,7 +106,7 @@ final class ProxyMulti {
     }
 
     /// Calls libcurl if its timer has expired.
-    func actOnTimer(now: MonotonicTime) {
+    package func actOnTimer(now: MonotonicTime) {
         guard let moment = timer, moment <= now else { return }
         timer = nil
         act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0)
@@ -109,27 +114,26 @@ final class ProxyMulti {
 
     private func act(on socket: Int32, events: Int32) {
         var (running, left): (Int32, Int32) = (0, 0)
-        _ = library.pointee.multi_socket_action(multi, socket, events, &running)
+        let code = library.pointee.multi_socket_action(multi, socket, events, &running)
+        if !Self.isOK(code) { hasFailed = true }
         while let message = library.pointee.multi_info_read(multi, &left) {
             guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
             let code = CurlCode(message.pointee.data.result)
             guard let transfer = transfers[message.pointee.easy] else { continue }
             transfer.noteEnd(.code(code))
             // Another transfer may have taken the connection within the same call.
-            if let socket = IdleConnections.socket(of: transfer.easy), sockets[socket] == nil {
-                idle.add(socket)
-            }
+            if let socket = transfer.idleSocket, sockets[socket] == nil { idle.add(socket) }
             remove(transfer)
             ended.append((transfer, code))
         }
     }
 
     /// Returns the next transfer that has ended, with libcurl's code.
-    func nextEnded() -> (CurlTransfer, CurlCode)? { ended.isEmpty ? nil : ended.removeFirst() }
+    package func nextEnded() -> (CurlTransfer, CurlCode)? { ended.isEmpty ? nil : ended.removeFirst() }
 
     private static let onSocket: oidc_curl_socket_function = { easy, descriptor, what, context, _ in
         guard let context else { return 0 }
-        let multi = Unmanaged<ProxyMulti>.fromOpaque(context).takeUnretainedValue()
+        let multi = Unmanaged<CurlMulti>.fromOpaque(context).takeUnretainedValue()
         multi.transfers[easy]?.isOnlySending = what == Int32(OIDC_CURL_POLL_OUT)
         guard what != Int32(OIDC_CURL_POLL_REMOVE) else {
             multi.sockets[descriptor] = nil
@@ -145,7 +149,7 @@ final class ProxyMulti {
 
     private static let onTimer: oidc_curl_timer_function = { _, milliseconds, context in
         guard let context else { return 0 }
-        let multi = Unmanaged<ProxyMulti>.fromOpaque(context).takeUnretainedValue()
+        let multi = Unmanaged<CurlMulti>.fromOpaque(context).takeUnretainedValue()
         multi.timer = milliseconds < 0 ? nil : MonotonicTime.now().adding(milliseconds: Int64(milliseconds))
         return 0
     }
