@@ -1,83 +1,288 @@
+import CPlatform
+package import OIDCCore
 package import Posix
 
-/// An accepted connection: bytes that become heads of requests, bytes of answers, and an end at which no answer is
-/// lost. No function blocks.
+/// A request whose answer is sent in parts, while its body may still be read.
+package protocol HTTP1Stream: AnyObject {
+    /// Whether a part of the body can be taken now.
+    var awaitsBody: Bool { get }
+    /// Whether the peer has sent the whole body.
+    var hasWholeBody: Bool { get }
+    /// The time at which `act` is to be called; nil if there is none.
+    var nextMoment: MonotonicTime? { get }
+    /// Starts to handle the request, once it is the connection's.
+    func begin(now: MonotonicTime)
+    /// Takes a part of the body, as it has arrived.
+    func resumeBody()
+    /// Continues an answer that was paused, as the peer accepts more.
+    func resumeAnswer()
+    /// Does what was due at `nextMoment`, and ends the request if that was its time limit.
+    func act(now: MonotonicTime)
+    /// Ends the request, as the peer left.
+    func cancel()
+}
+
+/// An accepted connection: its requests, one at a time, their answers, and an end at which no answer is lost. No
+/// function blocks.
 package final class HTTP1Connection {
+    package let id: Int
     package let descriptor: FileDescriptor
     package let began: MonotonicTime
+    /// Whether bodies are left to the streams that handle their requests.
+    private let leavesBody: Bool
+    /// Whether the peer came through a Unix socket.
+    private let isOnSocket: Bool
     package private(set) var isEnded = false
     /// Whether everything is sent and the sending side is closed; further bytes from the peer are discarded.
     package private(set) var isDraining = false
     /// The time of the last bytes in either direction.
     package private(set) var lastActivity: MonotonicTime
     /// The time of the current request's first byte, or of the last answer.
-    package var requestBegan: MonotonicTime
-    package var parser: HTTP1.RequestParser
+    private(set) var requestBegan: MonotonicTime
+    /// The request that is not answered yet, or not to the end.
+    package private(set) var openRequest: HTTPServerRequest?
+    /// The stream that handles the open request.
+    package private(set) var stream: (any HTTP1Stream)?
+    /// Whether a request of this peer was good enough for a stream.
+    package private(set) var isTrusted = false
+    /// Whether the peer closed its sending side but still waits for its answer.
+    private(set) var isHalfClosed = false
+    private var parser: HTTP1.RequestParser
+    /// Bytes that came after the head of the stream's request.
+    private var pending: ArraySlice<UInt8> = []
     private var output = HTTP1Output()
+    private var closesAfterOutput = false
     private var drained = 0
 
-    package init(_ descriptor: FileDescriptor, _ parser: HTTP1.RequestParser, now: MonotonicTime) {
+    init(_ descriptor: FileDescriptor, id: Int, _ policy: HTTP1Server.Policy, now: MonotonicTime) {
+        self.id = id
         self.descriptor = descriptor
-        self.parser = parser
+        leavesBody = policy.leavesBody
+        isOnSocket = policy.isOnSocket
+        parser = HTTP1.RequestParser(limits: policy.requests, leavesBody: policy.leavesBody)
         began = now
         lastActivity = now
         requestBegan = now
     }
 
-    /// Whether all output has been sent.
-    package var isFlushed: Bool { output.isEmpty }
     /// Whether the output waits until the peer accepts more.
     package var isBlocked: Bool { output.isBlocked }
+    /// Whether not all output is sent yet.
+    var isSending: Bool { !output.isEmpty }
+    /// Whether there is output that the peer may accept, or only the end of the connection.
+    var hasOutput: Bool {
+        !isEnded && !isDraining && !isBlocked && (isSending || closesAfterOutput)
+    }
     /// Whether the peer has sent nothing since the last answer, or nothing at all, once that answer is sent.
-    package var isIdle: Bool { !isEnded && !isDraining && output.isEmpty && parser.isIdle }
-    /// Whether the peer has sent part of a request's head.
-    package var isReading: Bool { !isDraining && output.isEmpty && !parser.isIdle }
+    package var isIdle: Bool { awaitsRequest && parser.isIdle }
+    /// Whether the peer has sent part of a request.
+    var isReading: Bool { awaitsRequest && !parser.isIdle }
+    /// The path of the rejected request, if it was read.
+    var rejectedPath: String? { parser.rejectedPath }
 
-    package func touch(_ now: MonotonicTime) { lastActivity = now }
+    private var awaitsRequest: Bool {
+        !isEnded && !isDraining && !isSending && !closesAfterOutput && openRequest == nil
+    }
+
+    /// The events to wait for; none while a held request is being handled.
+    var interest: Poll.Direction {
+        if isEnded { return [] }
+        if isDraining { return .reading }
+        guard let stream else {
+            if isSending || closesAfterOutput { return .writing }
+            return openRequest == nil ? .reading : []
+        }
+        var interest: Poll.Direction = isBlocked ? .writing : []
+        let watchesForEnd = !isHalfClosed && stream.hasWholeBody && pending.isEmpty
+        if stream.awaitsBody || watchesForEnd { interest.insert(.reading) }
+        return interest
+    }
+
+    // MARK: Requests
+
+    enum Progress {
+        case waiting
+        case request(HTTPServerRequest)
+        case rejected(HTTP1.Rejection)
+    }
+
+    /// Returns the next request from the bytes that have arrived, and those that are read now, at most `readsLeft`
+    /// times: a peer that never stops sending does not block the others.
+    func nextRequest(_ readsLeft: inout Int, now: MonotonicTime) -> Progress {
+        while awaitsRequest {
+            switch parser.next() {
+            case .request(let request):
+                if leavesBody { pending = parser.takeUnread()[...] }
+                return .request(request)
+            case .rejected(let rejection): return .rejected(rejection)
+            case .needsMore:
+                sendContinueIfAwaited(now: now)
+                guard readsLeft > 0, receive(now: now) else { return .waiting }
+                readsLeft -= 1
+            }
+        }
+        return .waiting
+    }
 
     /// Reads bytes of the next request and returns whether there were any. Ends with the peer's sending side.
-    package func receive(now: MonotonicTime) -> Bool {
+    private func receive(now: MonotonicTime) -> Bool {
         guard let bytes = LoopbackSocket.receive(from: descriptor) else { return false }
         guard !bytes.isEmpty else {
             end()
             return false
         }
         if parser.isIdle { requestBegan = now }
-        touch(now)
+        lastActivity = now
         parser.feed(bytes)
         return true
     }
+
+    private func sendContinueIfAwaited(now: MonotonicTime) {
+        guard parser.awaitsContinue else { return }
+        parser.clearAwaitsContinue()
+        write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+        flush(now: now)
+    }
+
+    func open(_ request: HTTPServerRequest) { openRequest = request }
+
+    func begin(_ stream: any HTTP1Stream, now: MonotonicTime) {
+        self.stream = stream
+        isTrusted = true
+        stream.begin(now: now)
+    }
+
+    /// Starts to send the answer to the open or rejected request.
+    package func answer(
+        _ response: HTTPResponse, reason: String? = nil, closes: Bool, now: MonotonicTime = .now()
+    ) {
+        guard !isEnded, !isDraining else { return }
+        let isHead = openRequest?.method == HTTPMethod("HEAD")
+        let asked = response.headers["Connection"].map { ASCII.isSameIgnoringCase($0, "close") } ?? false
+        var closes = closes || asked || openRequest?.closesConnection ?? true
+        do throws(OIDCError) {
+            write(try HTTP1.serialize(response, reason: reason, toHead: isHead, closes: closes))
+        } catch {
+            closes = true
+            write((try? HTTP1.serialize(HTTPResponse(status: 500), toHead: isHead, closes: true)) ?? [])
+        }
+        endRequest(closes: closes, now: now)
+        flush(now: now)
+    }
+
+    /// Ends the open request, whose answer is complete; the next one follows unless the connection closes.
+    package func endRequest(closes: Bool, now: MonotonicTime = .now()) {
+        stream = nil
+        openRequest = nil
+        requestBegan = now
+        closesAfterOutput = closesAfterOutput || closes
+        guard !closesAfterOutput else { return }
+        if !pending.isEmpty { parser.feed(Array(pending)) }
+        pending = []
+    }
+
+    // MARK: Bodies of requests
+
+    /// Reads what has arrived for a stream, or after the last answer.
+    func read(now: MonotonicTime) {
+        if isDraining { return drain() }
+        guard let stream else { return }
+        if stream.awaitsBody {
+            lastActivity = now
+            stream.resumeBody()
+        } else {
+            watch()
+        }
+    }
+
+    /// Reads while the peer waits for its answer, to notice if it leaves.
+    private func watch() {
+        do throws(Errno) {
+            let bytes = try descriptor.read(limit: LoopbackSocket.readSize)
+            if bytes.isEmpty { endUnlessHalfClosed() } else { pending = bytes[...] }
+        } catch {
+            guard error != .wouldBlock else { return }
+            end()
+        }
+    }
+
+    /// Ends the connection if the peer has closed it. A peer that closed only its sending side still gets its
+    /// answer.
+    func endUnlessHalfClosed() {
+        let isOpen =
+            isOnSocket
+            ? !Poll.isClosed(descriptor.rawValue) : PeerOwner.identified(descriptor) == .thisUser
+        if isOpen { isHalfClosed = true } else { end() }
+    }
+
+    /// Reads bytes of the open request's body and returns their number: nil if none have arrived yet, 0 if the
+    /// peer left.
+    package func receiveBody(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        if !pending.isEmpty {
+            let next = pending.prefix(buffer.count)
+            next.withUnsafeBytes { buffer.copyMemory(from: $0) }
+            pending = next.count < pending.count ? pending.dropFirst(next.count) : []
+            return next.count
+        }
+        do throws(Errno) {
+            return try LoopbackSocket.receive(into: buffer, from: descriptor)
+        } catch {
+            return error == .wouldBlock ? nil : 0
+        }
+    }
+
+    /// Checks the chunks that have arrived so far.
+    package func checkChunks() throws(HTTP1.Rejection) {
+        var bytes = Array(pending)
+        var decoder = HTTP1.ChunkedDecoder()
+        let result = bytes.withUnsafeMutableBytes { buffer in
+            Result { () throws(HTTP1.Rejection) in try decoder.decode(buffer) }
+        }
+        _ = try result.get()
+    }
+
+    /// Puts back bytes after the end of a body, which belong to the next request.
+    package func giveBack(_ bytes: UnsafeRawBufferPointer) {
+        pending = bytes + pending
+    }
+
+    // MARK: Output
 
     package func write(_ bytes: [UInt8]) {
         guard !isEnded else { return }
         output.collect(bytes)
     }
 
-    /// Sends a part of a body, or collects it.
+    /// Sends a part of the stream's answer, or collects it. If the peer is gone, the connection ends without a call
+    /// of the stream, which is writing.
     package func write(
         prefix: String, _ bytes: UnsafeRawBufferPointer, suffix: String, now: MonotonicTime
     ) {
         guard !isEnded else { return }
         do throws(Errno) {
-            if try output.pass(prefix, bytes, suffix, to: descriptor) { touch(now) }
+            if try output.pass(prefix, bytes, suffix, to: descriptor) { lastActivity = now }
         } catch {
-            end()
+            close()
         }
     }
 
-    /// Sends as much output as the peer accepts; a peer that is gone ends the connection.
-    package func flush(now: MonotonicTime, keepsCapacity: Bool = false) {
+    /// Sends as much output as the peer accepts, and lets a paused answer continue; a peer that is gone ends the
+    /// connection.
+    package func flush(now: MonotonicTime) {
         guard !isEnded else { return }
         do throws(Errno) {
-            if try output.flush(to: descriptor, keepsCapacity: keepsCapacity) { touch(now) }
+            if try output.flush(to: descriptor, keepsCapacity: stream != nil) { lastActivity = now }
         } catch {
-            end()
+            return end()
         }
+        guard !isBlocked else { return }
+        stream?.resumeAnswer()
+        if closesAfterOutput { finish() }
     }
 
     /// Closes the sending side after the last answer, and waits for the peer to close. Closing with unread bytes
     /// would reset the connection, and the peer might lose the answer (RFC 9112 §9.6).
-    package func finish() {
+    private func finish() {
         guard !isEnded, !isDraining else { return }
         isDraining = true
         LoopbackSocket.shutdownSending(descriptor)
@@ -85,17 +290,29 @@ package final class HTTP1Connection {
     }
 
     /// Discards what the peer still sends, up to a limit.
-    package func drain() {
+    private func drain() {
         while !isEnded, let bytes = LoopbackSocket.receive(from: descriptor) {
             drained += bytes.count
             if bytes.isEmpty || drained > LoopbackSocket.drainLimit { end() }
         }
     }
 
+    /// Lets the peer see a reset in place of a normal end.
+    package func resetOnClose() { oidc_reset_on_close(descriptor.rawValue) }
+
+    /// Closes the connection, which cancels its stream.
     package func end() {
         guard !isEnded else { return }
+        stream?.cancel()
+        close()
+    }
+
+    private func close() {
         isEnded = true
         descriptor.close()
         output = HTTP1Output()
+        pending = []
+        stream = nil
+        openRequest = nil
     }
 }

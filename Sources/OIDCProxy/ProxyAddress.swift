@@ -95,8 +95,8 @@ struct ProxyListener {
         try FilePath.remove(path)
     }
 
-    func close() {
-        descriptor.close()
+    /// Removes the file of the Unix socket.
+    func remove() {
         guard case .socket(let path) = address, let file, let current = try? FilePath.status(path),
             current.isSameFile(as: file)
         else { return }

@@ -6,7 +6,7 @@ import Posix
 
 /// One request of a caller. It is sent with the token, and again if the token or its proof is refused; the
 /// answer is passed on as it arrives.
-final class ProxyExchange: CurlClient {
+final class ProxyExchange: CurlClient, HTTP1Stream {
     enum Phase {
         case waitingForToken
         case sending
@@ -29,7 +29,7 @@ final class ProxyExchange: CurlClient {
     /// The limit for the number of interim answers before the final one.
     private static let interimLimit = 32
 
-    unowned let connection: ProxyConnection
+    unowned let connection: HTTP1Connection
     unowned let server: ProxyServer
     let request: HTTPServerRequest
     let admission: ProxyGate.Admission
@@ -53,7 +53,7 @@ final class ProxyExchange: CurlClient {
     /// has sent the whole body, and after an error it sends no more.
     private var endsUnseen = false
     /// The time at which libcurl is to look for the end of the answer; nil if it notices that by itself.
-    private(set) var nextLook: MonotonicTime?
+    private var nextLook: MonotonicTime?
     var closes: Bool
     var began = MonotonicTime.now()
     var entry: ProxyLogEntry
@@ -61,7 +61,7 @@ final class ProxyExchange: CurlClient {
     var lastActivity = MonotonicTime.now()
 
     init(
-        _ request: HTTPServerRequest, _ admission: ProxyGate.Admission, _ connection: ProxyConnection,
+        _ request: HTTPServerRequest, _ admission: ProxyGate.Admission, _ connection: HTTP1Connection,
         _ server: ProxyServer
     ) throws(HTTP1.Rejection) {
         self.connection = connection
@@ -109,7 +109,7 @@ final class ProxyExchange: CurlClient {
     }
 
     /// Whether the server has sent its whole answer, as far as can be known, and takes no more of the body.
-    var isAnsweredEarly: Bool { patience != nil }
+    private var isAnsweredEarly: Bool { patience != nil }
 
     /// Milliseconds without activity after which an early answer ends the request; nil if it is not whole.
     private var patience: Int64? {
@@ -130,7 +130,7 @@ final class ProxyExchange: CurlClient {
     }
 
     /// Lets libcurl look for the end of the answer. With HTTP/2, it overlooks one that comes while the body is sent.
-    func look(now: MonotonicTime) {
+    private func look(now: MonotonicTime) {
         nextLook = nil
         guard case .answering = phase, let transfer else { return }
         let isLast = !hasUnsentStream
@@ -140,19 +140,34 @@ final class ProxyExchange: CurlClient {
 
     private static let lookInterval: Int64 = 200
 
-    /// The time limit for the server, or for the caller that sends a body; nil while the token is awaited or
-    /// an answer arrives, however slowly.
-    var deadline: MonotonicTime? {
+    /// The time limit for the server, or for the caller that sends a body or accepts none of the answer; nil while
+    /// the token is awaited or an answer arrives, however slowly.
+    private var deadline: MonotonicTime? {
         if let patience { return lastActivity.adding(milliseconds: patience) }
+        if connection.isBlocked {
+            return connection.lastActivity.adding(milliseconds: server.configuration.timeout)
+        }
         switch phase {
         case .sending, .discarding:
             let last = awaitsBody ? max(lastActivity, connection.lastActivity) : lastActivity
             return last.adding(milliseconds: server.configuration.timeout)
-        case .answering where !hasWholeBody && !connection.isBlocked:
+        case .answering where !hasWholeBody:
             return max(lastActivity, connection.lastActivity)
                 .adding(milliseconds: server.configuration.timeout)
         default: return nil
         }
+    }
+
+    var nextMoment: MonotonicTime? { [nextLook, deadline].compactMap { $0 }.min() }
+
+    func act(now: MonotonicTime) {
+        if let nextLook, nextLook <= now { look(now: now) }
+        guard connection.stream === self, let deadline, deadline <= now else { return }
+        if isAnsweredEarly { return endAnsweredEarly() }
+        if connection.isBlocked { return connection.end() }
+        let limit = server.configuration.timeout
+        let hint = server.configuration.hint(.advice(.raiseProxyTimeout))
+        fail(awaitsBody ? .slowCaller : .timeout(milliseconds: limit, hint: hint))
     }
 
     // MARK: Sending
@@ -195,7 +210,7 @@ final class ProxyExchange: CurlClient {
         phase = .sending
         lastActivity = .now()
         let own = ProxyOwnURLs(
-            address: server.listener.address, route: route, prefix: admission.prefix,
+            address: server.address, route: route, prefix: admission.prefix,
             hasSecret: server.gate.hasSecret)
         var fields = ProxyHeaders.request(request.headers) { server.acceptsCookie($0, on: admission.route) }
             .compactMap(own.forServer)
@@ -270,7 +285,7 @@ extension ProxyExchange {
     }
 
     /// Ends the request although its body was not sent whole, as the server has answered it and takes no more.
-    func endAnsweredEarly() {
+    private func endAnsweredEarly() {
         guard case .answering(let framing) = phase else { return }
         abandonTransfer()
         finish(framing, isComplete: true)
@@ -282,7 +297,7 @@ extension ProxyExchange {
         guard isComplete else { return truncate() }
         if case .chunked = framing { connection.write(Array("0\r\n\r\n".utf8)) }
         settle()
-        connection.finishExchange(closes: closes || !body.isWhole)
+        connection.endRequest(closes: closes || !body.isWhole)
     }
 
     /// Ends an incomplete answer in a way that the caller notices.
@@ -305,7 +320,7 @@ extension ProxyExchange {
         }
         entry.status = problem.status
         settle()
-        connection.answer(problem, toHead: isHead, closes: closes || !body.isWhole)
+        connection.answer(problem.response, reason: problem.reason, closes: closes || !body.isWhole)
     }
 
     /// Ends the request because the caller left.
@@ -539,7 +554,11 @@ extension ProxyExchange {
                 prefix: "\(String(bytes.count, radix: 16))\r\n", bytes, suffix: "\r\n", now: lastActivity)
         case .untilClose: connection.write(prefix: "", bytes, suffix: "", now: lastActivity)
         }
+        guard !connection.isEnded else {
+            settle()
+            return .refuse
+        }
         entry.bytes += bytes.count
-        return connection.isEnded ? .refuse : .taken
+        return .taken
     }
 }

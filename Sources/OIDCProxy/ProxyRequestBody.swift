@@ -40,7 +40,7 @@ struct ProxyRequestBody {
     }
 
     mutating func provide(
-        _ buffer: UnsafeMutableRawBufferPointer, from connection: ProxyConnection
+        _ buffer: UnsafeMutableRawBufferPointer, from connection: HTTP1Connection
     ) throws(HTTP1.Rejection) -> CurlTransfer.Provision {
         if let kept, replayed < kept.count {
             let count = min(buffer.count, kept.count - replayed)
@@ -69,7 +69,7 @@ struct ProxyRequestBody {
     }
 
     private mutating func read(
-        _ buffer: UnsafeMutableRawBufferPointer, from connection: ProxyConnection
+        _ buffer: UnsafeMutableRawBufferPointer, from connection: HTTP1Connection
     ) throws(HTTP1.Rejection) -> CurlTransfer.Provision {
         switch source {
         case .length(let missing):

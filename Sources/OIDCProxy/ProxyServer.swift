@@ -31,6 +31,28 @@ package final class ProxyServer {
         package var hint: (Hint) -> String = { $0.description }
 
         package init(_ curl: CurlConfiguration) { self.curl = curl }
+
+        fileprivate func policy(at address: ProxyAddress) -> HTTP1Server.Policy {
+            var policy = HTTP1Server.Policy()
+            policy.connections = connections
+            policy.descriptorsEach = 2
+            policy.requests.headerCount = 200
+            policy.leavesBody = true
+            policy.isOnSocket = !address.needsSecret
+            policy.idleMilliseconds = idleConnection
+            policy.requestMilliseconds = headTimeout
+            policy.blockedMilliseconds = timeout
+            policy.graceMilliseconds = 0
+            policy.rank = { connection in
+                if connection.stream != nil { return nil }
+                // Whoever has not sent the secret makes room first.
+                if !connection.isTrusted { return HTTP1Server.Rank(0, since: connection.began) }
+                guard connection.isIdle || connection.isDraining else { return nil }
+                return HTTP1Server.Rank(1, since: connection.lastActivity)
+            }
+            policy.slowAnswer = ProxyProblem.slowCaller.response
+            return policy
+        }
     }
 
     package enum Event: Hashable, Sendable {
@@ -97,16 +119,14 @@ package final class ProxyServer {
     /// the descriptors that libcurl opens for itself.
     var requests: CurlMulti?
     let gate: ProxyGate
-    let listener: ProxyListener
+    let address: ProxyAddress
     let sessions: [ProxyTokens]
     private let sessionOfRoute: [Int]
-    let wake: (reading: FileDescriptor, writing: FileDescriptor)
-    var connections: [ProxyConnection] = []
+    private let listener: ProxyListener
+    private let server: HTTP1Server
+    private let wake: (reading: FileDescriptor, writing: FileDescriptor)
     private var lastUse = MonotonicTime.now()
-    private var acceptsAgain: MonotonicTime?
-    private var looksAtHalfClosed: MonotonicTime?
     private var hasLogged = false
-    let limits: HTTP1.Limits
 
     /// Creates a proxy that listens. Each route names its session by an index in `sources`; `first` are
     /// tokens that were already obtained.
@@ -119,35 +139,40 @@ package final class ProxyServer {
         sessionOfRoute = routes.map(\.session)
         states = routes.map { _ in RouteState() }
         try CurlLibrary.require()
-        var limits = HTTP1.Limits()
-        limits.headerCount = 200
-        self.limits = limits
         listener = try ProxyListener(endpoint)
+        address = listener.address
+        server = HTTP1Server([listener.descriptor], configuration.policy(at: address))
         do throws(Errno) {
             wake = try FileDescriptor.pipe()
             try wake.reading.setNonBlocking()
             try wake.writing.setNonBlocking()
         } catch {
-            listener.close()
+            server.close()
+            listener.remove()
             throw OIDCError(.failed, "the proxy cannot be started: \(error)", hint: error.shortageHint)
         }
         sessions = sources.map { [wake] in ProxyTokens($0, wake: wake.writing) }
-        gate = ProxyGate(routes: self.routes, address: listener.address)
+        gate = ProxyGate(routes: self.routes, address: address)
         for (session, delivery) in zip(sessions, first) {
             if let delivery { try session.begin(with: delivery) }
+        }
+        server.answerRejection = { [unowned self] rejection, _ in
+            logRefusal(rejection.status)
+            return ProxyProblem(rejection).response
         }
     }
 
     deinit {
-        listener.close()
+        server.close()
+        listener.remove()
         wake.reading.close()
         wake.writing.close()
     }
 
     /// Returns the URL of a route for its callers, with its secret.
     package func url(of index: Int) -> String {
-        let secret = listener.address.needsSecret ? "/\(routes[index].secret.revealed)" : ""
-        return "\(listener.address.origin)\(secret)\(routes[index].path)"
+        let secret = address.needsSecret ? "/\(routes[index].secret.revealed)" : ""
+        return "\(address.origin)\(secret)\(routes[index].path)"
     }
 
     /// The port; nil for a Unix socket.
@@ -182,7 +207,7 @@ package final class ProxyServer {
     }
 
     /// Returns the proxy's origin under the name that the caller used, which the gate has checked.
-    func origin(named host: String?) -> String { host.map { "http://\($0)" } ?? listener.address.origin }
+    func origin(named host: String?) -> String { host.map { "http://\($0)" } ?? address.origin }
 
     /// Returns whether a cookie may be sent to a route. A cookie that only another route's server set may
     /// not.
@@ -197,21 +222,11 @@ package final class ProxyServer {
     }
 }
 
-/// The handling of the callers' connections.
+/// The handling of the callers' requests.
 extension ProxyServer {
-    func advance(_ connection: ProxyConnection, _ ready: Poll.Direction, now: MonotonicTime) {
-        connection.advance(
-            ready, now: now, take: { self.take($0, connection) },
-            refuse: { self.refuse($0, connection, now: now) })
-    }
-
-    func serve(_ connection: ProxyConnection, now: MonotonicTime) {
-        connection.serve(
-            now: now, take: { self.take($0, connection) },
-            refuse: { self.refuse($0, connection, now: now) })
-    }
-
-    private func take(_ request: HTTPServerRequest, _ connection: ProxyConnection) -> ProxyExchange? {
+    private func take(
+        _ request: HTTPServerRequest, _ connection: HTTP1Connection
+    ) -> HTTP1Server.Disposition {
         let refusal: ProxyProblem.Refusal
         switch gate.admit(request) {
         case .failure(let reason): refusal = reason
@@ -221,141 +236,36 @@ extension ProxyServer {
                 break
             }
             do {
-                return try ProxyExchange(request, admission, connection, self)
+                return .stream(try ProxyExchange(request, admission, connection, self))
             } catch {
                 refusal = ProxyProblem.Refusal(
                     problem: ProxyProblem(error), route: admission.route, path: admission.shownPath)
             }
         }
-        log(
-            ProxyLogEntry(
-                time: now(), route: refusal.route.map { routes[$0].url }, method: request.method.name,
-                path: refusal.path, status: refusal.problem.status, bytes: 0, milliseconds: 0, refreshes: 0))
-        connection.answer(
-            refusal.problem, toHead: request.method == HTTPMethod("HEAD"), closes: true)
-        return nil
+        logRefusal(
+            refusal.problem.status, request.method.name, refusal.route.map { routes[$0].url }, refusal.path)
+        return .respond(refusal.problem.response, reason: refusal.problem.reason, closes: true)
     }
 
     /// Returns whether the caller is another user. Each connection is checked once.
-    private func isStranger(_ connection: ProxyConnection) -> Bool {
-        guard listener.address.needsSecret, configuration.identifiesPeers, !connection.isIdentified else {
-            return false
-        }
-        connection.isIdentified = true
+    private func isStranger(_ connection: HTTP1Connection) -> Bool {
+        guard address.needsSecret, configuration.identifiesPeers, !connection.isTrusted else { return false }
         return PeerOwner.identified(connection.descriptor).isStranger
     }
 
-    private func refuse(_ rejection: HTTP1.Rejection, _ connection: ProxyConnection, now: MonotonicTime) {
+    private func logRefusal(
+        _ status: Int, _ method: String = "-", _ route: WebURL? = nil, _ path: String? = nil
+    ) {
         log(
             ProxyLogEntry(
-                time: self.now(), route: nil, method: "-", path: nil, status: rejection.status, bytes: 0,
+                time: now(), route: route, method: method, path: path, status: status, bytes: 0,
                 milliseconds: 0, refreshes: 0))
-        connection.answer(ProxyProblem(rejection), toHead: false, closes: true)
     }
 
-    private var connectionLimit: Int {
-        max(4, min(configuration.connections, (Platform.descriptorLimit - 48) / 2))
-    }
-
-    func admit(now: MonotonicTime) {
-        acceptsAgain = nil
-        for _ in 0..<64 {
-            if connections.count >= connectionLimit, !giveOneUp() {
-                acceptsAgain = now.adding(milliseconds: 20)
-                return
-            }
-            do throws(Errno) {
-                let connection = ProxyConnection(
-                    try LoopbackSocket.accept(listener.descriptor),
-                    isOnSocket: !listener.address.needsSecret, limits: limits, now: now)
-                connections.append(connection)
-                advance(connection, .reading, now: now)
-            } catch {
-                guard error.isShortage else { return }
-                if !giveOneUp() { acceptsAgain = now.adding(milliseconds: 20) }
-                return
-            }
-        }
-    }
-
-    /// Closes the oldest connection that has not sent the secret, else the one that has been idle longest.
-    /// Returns false if there is neither.
-    private func giveOneUp() -> Bool {
-        let strange = connections.filter { !$0.hasProof && $0.exchange == nil }
-        let idle = connections.filter { $0.isIdle || $0.isDraining }
-        guard
-            let oldest = strange.min(by: { $0.began < $1.began })
-                ?? idle.min(by: { $0.lastActivity < $1.lastActivity })
-        else { return false }
-        oldest.end()
-        connections.removeAll { $0.isEnded }
-        return true
-    }
-
-    private func deadline(of connection: ProxyConnection) -> MonotonicTime? {
-        if connection.isEnded { return nil }
-        if connection.isDraining { return connection.lastActivity.adding(milliseconds: 1_000) }
-        if let exchange = connection.exchange, exchange.isAnsweredEarly { return exchange.deadline }
-        if connection.isBlocked {
-            return connection.lastActivity.adding(milliseconds: configuration.timeout)
-        }
-        if let exchange = connection.exchange { return exchange.deadline }
-        return connection.isReadingHead
-            ? connection.requestBegan.adding(milliseconds: configuration.headTimeout)
-            : connection.lastActivity.adding(milliseconds: configuration.idleConnection)
-    }
-
-    /// Ends the connections of callers that closed their sending side and have left since.
-    private func expireHalfClosed(now: MonotonicTime) {
-        guard connections.contains(where: \.isHalfClosed) else { return looksAtHalfClosed = nil }
-        guard let moment = looksAtHalfClosed else {
-            return looksAtHalfClosed = now.adding(milliseconds: 1_000)
-        }
-        guard moment <= now else { return }
-        for connection in connections where connection.isHalfClosed && !connection.isEnded {
-            connection.endUnlessHalfClosed()
-        }
-        looksAtHalfClosed = now.adding(milliseconds: 1_000)
-    }
-
-    /// Ends what has reached its time limit; returns whether anything may have ended.
-    func expire(now: MonotonicTime) -> Bool {
-        expireHalfClosed(now: now)
-        var hasEnded = false
-        for connection in connections {
-            if let exchange = connection.exchange, let moment = exchange.nextLook, moment <= now {
-                exchange.look(now: now)
-                hasEnded = true
-            }
-            guard let deadline = deadline(of: connection), deadline <= now else { continue }
-            hasEnded = true
-            if let exchange = connection.exchange, exchange.isAnsweredEarly {
-                exchange.endAnsweredEarly()
-            } else if let exchange = connection.exchange, !connection.isBlocked {
-                exchange.fail(
-                    exchange.awaitsBody
-                        ? .slowCaller
-                        : .timeout(
-                            milliseconds: configuration.timeout,
-                            hint: configuration.hint(.advice(.raiseProxyTimeout))))
-            } else if connection.isReadingHead {
-                connection.answer(.slowCaller, toHead: false, closes: true)
-            } else {
-                connection.exchange?.cancel()
-                connection.end()
-            }
-            if !connection.isEnded { connection.flush(now: now) }
-        }
-        return hasEnded
-    }
-
-    var nextMoment: MonotonicTime? {
-        if hasUnsentOutput { return .now() }
-        var moments = connections.compactMap { deadline(of: $0) } + sessions.map(\.nextMoment)
-        moments += connections.compactMap { $0.exchange?.nextLook }
+    private var nextMoment: MonotonicTime? {
+        if server.hasOutput { return .now() }
+        var moments = sessions.map(\.nextMoment)
         if let moment = requests?.nextMoment { moments.append(moment) }
-        if let acceptsAgain { moments.append(acceptsAgain) }
-        if let looksAtHalfClosed { moments.append(looksAtHalfClosed) }
         if let limit = configuration.idleTimeout { moments.append(lastUse.adding(milliseconds: limit)) }
         return moments.min()
     }
@@ -372,11 +282,7 @@ extension ProxyServer {
                 if let event = turn(also: others) { return event }
             }
         }
-        for connection in connections {
-            connection.exchange?.cancel()
-            connection.end()
-        }
-        connections = []
+        server.endAll()
         configuration.flushLog()
         configuration.interrupt()
         for session in sessions { session.finish() }
@@ -385,33 +291,24 @@ extension ProxyServer {
 
     /// Runs one round: waits for events, and handles them.
     private func turn(also others: [Int32]) -> Event? {
-        let clients = connections.filter { !$0.interest.isEmpty }
-        var interests = clients.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
         let sockets = requests?.interests(now: .now()) ?? []
-        interests += sockets
+        var interests = sockets
         interests += ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
-        if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
-        if acceptsAgain == nil { interests.append(Poll.Interest(listener.descriptor.rawValue, .reading)) }
-        Poll.wait(&interests, until: nextMoment)
+        _ = server.round(until: nextMoment, also: &interests, handle: take)
         let now = MonotonicTime.now()
 
-        for (client, interest) in zip(clients, interests) where !interest.ready.isEmpty {
-            advance(client, interest.ready, now: now)
-        }
-        requests?.act(on: interests.dropFirst(clients.count).prefix(sockets.count))
-        let rest = interests.dropFirst(clients.count + sockets.count)
+        requests?.act(on: interests.prefix(sockets.count))
+        let rest = interests.dropFirst(sockets.count)
         if rest.first?.ready.isEmpty == false { _ = try? wake.reading.read(limit: 256) }
         for session in sessions { session.advance(now: now) }
-        if acceptsAgain.map({ $0 <= now }) ?? (rest.last?.ready.isEmpty == false) { admit(now: now) }
         settle()
         // A request that has waited for one that ends now is served at once.
-        if expire(now: now) { settle() }
-        connections.removeAll { $0.isEnded }
+        if server.expire(now: now) { settle() }
         if hasLogged {
             hasLogged = false
             configuration.flushLog()
         }
-        if requests?.isEmpty == false || connections.contains(where: { $0.exchange != nil })
+        if requests?.isEmpty == false || server.connections.contains(where: { $0.stream != nil })
             || sessions.contains(where: \.isAwaited)
         {
             lastUse = now
@@ -430,17 +327,8 @@ extension ProxyServer {
                 (transfer.client as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
             }
             let now = MonotonicTime.now()
-            for connection in connections where connection.hasOutput && !connection.isBlocked {
-                connection.flush(now: now)
-            }
-            for connection in connections where connection.mayServe {
-                isBusy = true
-                serve(connection, now: now)
-            }
-            isBusy = isBusy || hasUnsentOutput
+            if server.settle(handle: take) || server.hasOutput { isBusy = true }
             guard isBusy || requests?.timer.map({ $0 <= now }) ?? false else { return }
         }
     }
-
-    private var hasUnsentOutput: Bool { connections.contains { $0.hasOutput && !$0.isBlocked } }
 }

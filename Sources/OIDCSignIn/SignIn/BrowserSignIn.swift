@@ -193,7 +193,7 @@ package struct BrowserSignIn {
         let isTerminal = Terminal.isTerminal(.standardInput)
         defer {
             input?.release()
-            server?.answerRejection = nil
+            server?.answerRejections(with: nil)
         }
         var browser = browser
         var page = OpenPage(url: pushed?.url ?? pending.url, pushed: pushed)

@@ -34,7 +34,7 @@ struct RedirectReceiver {
         self.program = program
         let log = StrayRequestLog(report: onStray)
         self.strayRequests = log
-        server?.answerRejection = { rejection, found in
+        server?.answerRejections { rejection, found in
             let request = StrayRequest(
                 reason: .notServed(reason: rejection.reason), status: rejection.status, method: "",
                 path: found, isCallback: found == path)

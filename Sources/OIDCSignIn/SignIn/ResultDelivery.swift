@@ -17,7 +17,7 @@ extension LoopbackServer {
     /// Answers a held callback with a redirect to another page, and no longer holds it.
     func redirect(_ connection: Int, to url: WebURL) {
         answer(connection, ResultPage.redirect(to: url.text))
-        heldRequests.removeAll { $0.connection == connection }
+        forget(connection)
     }
 
     /// Returns how many milliseconds to wait for the request of the result page. A browser behind a tunnel or
@@ -43,7 +43,7 @@ extension LoopbackServer {
         let late = LateResult(page: page, callback: callback, program: program, host: host, port: port)
         if !isShown, Interruption.pending == nil {
             do throws(Errno) {
-                try late.serve(at: listener.descriptors)
+                try late.serve(at: listeners)
                 return finish(admitting: false)
             } catch {
                 return finish(showing: page, below: callback, program: program)

@@ -28,7 +28,7 @@ struct LoopbackLoadTests {
             Issue.record("kept out")
             return
         }
-        #expect(server.connections.all.count <= 256)
+        #expect(server.connectionCount <= 256)
         server.answer(connection, LoopbackServerTests.page)
         server.finish(milliseconds: 200)
         #expect(client.received()?.hasSuffix("signed in") == true)
@@ -36,8 +36,9 @@ struct LoopbackLoadTests {
 
     @Test("more clients than allowed connections are all served")
     func manyClients() throws {
-        let server = try LoopbackServer()
-        server.connections.limits.count = 64
+        var policy = HTTP1Server.Policy()
+        policy.connections = 64
+        let server = try LoopbackServer(LoopbackAddress(), policy)
         let clients = try (0..<400).map { _ in try LoopbackClient(server) }
         defer { for client in clients { client.close() } }
         for client in clients { try client.send("GET /\(client.descriptor.rawValue) HTTP/1.0\r\n\r\n") }
@@ -74,18 +75,19 @@ struct LoopbackLoadTests {
             Issue.record("kept out")
             return
         }
-        #expect(server.connections.all.count <= 3)
+        #expect(server.connectionCount <= 3)
     }
 
     @Test("a connection that never finishes its request is closed")
     func slowloris() throws {
-        let server = try LoopbackServer()
-        server.connections.limits.idleMilliseconds = 30
-        server.connections.limits.requestMilliseconds = 60
+        var policy = HTTP1Server.Policy()
+        policy.idleMilliseconds = 30
+        policy.requestMilliseconds = 60
+        let server = try LoopbackServer(LoopbackAddress(), policy)
         let silent = try LoopbackClient(server)
         let slow = try LoopbackClient(server)
         let start = MonotonicTime.now()
-        while server.connections.all.count > 0 || MonotonicTime.now() < start.adding(milliseconds: 20) {
+        while server.connectionCount > 0 || MonotonicTime.now() < start.adding(milliseconds: 20) {
             _ = try? slow.send("X")
             _ = server.run(until: soon(10)) { _ in .hold }
             if MonotonicTime.now() > start.adding(seconds: 5) { break }
@@ -99,8 +101,9 @@ struct LoopbackLoadTests {
         await #expect(processExitsWith: .exitCode(9)) {
             var limit = rlimit(rlim_cur: 64, rlim_max: 64)
             setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-            let server = try LoopbackServer()
-            server.connections.limits.graceMilliseconds = 5
+            var policy = HTTP1Server.Policy()
+            policy.graceMilliseconds = 5
+            let server = try LoopbackServer(LoopbackAddress(), policy)
             var clients: [LoopbackClient] = []
             while let client = try? LoopbackClient(server) { clients.append(client) }
             try clients[clients.count - 1].send(LoopbackServerTests.callback)

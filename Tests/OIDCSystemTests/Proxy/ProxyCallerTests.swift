@@ -88,6 +88,23 @@ struct ProxyCallerTests {
         #expect(statuses.withLock { $0 } == [200: 2_400])
     }
 
+    @Test("the time limit of a head that comes early starts with the answer to the request before it")
+    func earlyHead() throws {
+        let server = try ScriptedServer { peer in
+            while peer.readRequest() != nil {
+                Poll.sleep(until: .now().adding(milliseconds: 2_200))
+                peer.write(answer("200 OK", body: "hello"))
+            }
+        }
+        let world = try ProxyWorld(server) { $0.headTimeout = 2_000 }
+        let caller = try world.connect()
+        let head = world.head("GET", "x")
+        caller.send(head + head.dropLast())
+        #expect(caller.received(until: "hello").contains("200 OK"))
+        caller.send("\r\n")
+        #expect(caller.received(until: "hello").contains("200 OK"))
+    }
+
     @Test("callers that send a part of a request without the secret do not keep others out")
     func partialHeads() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))

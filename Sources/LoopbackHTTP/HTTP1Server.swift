@@ -1,0 +1,343 @@
+package import OIDCCore
+package import Posix
+
+/// A single-threaded HTTP/1 server on listening sockets. It works in rounds: each waits for events, and handles them.
+package final class HTTP1Server {
+    /// The handling of a request.
+    package enum Disposition {
+        case respond(HTTPResponse, reason: String? = nil, closes: Bool = false)
+        /// The connection stays open until it is answered. If the round ends, no other request is seen before that.
+        case hold(endsRound: Bool)
+        /// The stream answers, and reads the body.
+        case stream(any HTTP1Stream)
+    }
+
+    package typealias Handler = (HTTPServerRequest, HTTP1Connection) -> Disposition
+
+    /// How dispensable a connection is: the one with the lowest class, and in it the one with the earliest time, is
+    /// closed first.
+    package struct Rank {
+        let level: Int
+        let since: MonotonicTime
+
+        package init(_ level: Int, since: MonotonicTime) {
+            self.level = level
+            self.since = since
+        }
+
+        fileprivate static func < (left: Rank, right: Rank) -> Bool {
+            left.level == right.level ? left.since < right.since : left.level < right.level
+        }
+    }
+
+    /// What servers do differently.
+    package struct Policy {
+        package var connections = 256
+        /// The number of descriptors that a connection may need.
+        package var descriptorsEach = 1
+        package var requests = HTTP1.Limits()
+        /// Whether bodies are left to the streams that handle their requests.
+        package var leavesBody = false
+        /// Whether the peers come through a Unix socket.
+        package var isOnSocket = false
+        /// The time without a byte.
+        package var idleMilliseconds: Int64 = 20_000
+        /// The time from the first byte of a request to the last, without a body that is left to a stream.
+        package var requestMilliseconds: Int64 = 120_000
+        /// The time in which the peer accepts no byte of an answer.
+        package var blockedMilliseconds: Int64 = 20_000
+        /// The time after an answer in which the peer may close.
+        package var drainMilliseconds: Int64 = 1000
+        /// The time before a connection may be closed for a new one, as its peer may be about to send.
+        package var graceMilliseconds: Int64 = 100
+        /// A function that returns how dispensable a connection is when there are too many; nil if it is in use.
+        package var rank: (HTTP1Connection) -> Rank? = { connection in
+            guard connection.openRequest == nil else { return nil }
+            return Rank(connection.isDraining ? 0 : 1, since: connection.lastActivity)
+        }
+        /// A function that returns the owner of a connection's peer, for each request. It is called only for complete
+        /// requests, so idle connections do not cause a search of the system's tables.
+        package var identify: (FileDescriptor) -> PeerOwner = { _ in .unknown }
+        /// The answer to a request that did not arrive in time.
+        package var slowAnswer = HTTPResponse.stranger(status: 408)
+
+        package init() {}
+    }
+
+    /// A pause in accepting connections. It lasts until `end`; if it is for lack of room, it also ends with a
+    /// connection.
+    private struct AdmissionPause {
+        let end: MonotonicTime
+        let isForRoom: Bool
+    }
+
+    /// A function that returns the answer to invalid HTTP; the path is nil if none was read.
+    package var answerRejection: (HTTP1.Rejection, _ path: String?) -> HTTPResponse = { rejection, _ in
+        .stranger(status: rejection.status)
+    }
+    package private(set) var listeners: [FileDescriptor]
+    package private(set) var connections: [HTTP1Connection] = []
+    private var policy: Policy
+    private var nextID = 1
+    private var admissionPause: AdmissionPause?
+    private var isFinishing = false
+    /// The time of the next look at peers that closed their sending side.
+    private var halfClosedLook: MonotonicTime?
+
+    /// Serves listening sockets, and closes them.
+    package init(_ listeners: [FileDescriptor], _ policy: Policy) {
+        self.listeners = listeners
+        self.policy = policy
+        let room = (Platform.descriptorLimit - 48) / policy.descriptorsEach
+        self.policy.connections = max(4, min(policy.connections, room))
+    }
+
+    deinit { close() }
+
+    private var isFull: Bool { connections.count >= policy.connections }
+
+    // MARK: Rounds
+
+    /// Runs one round: waits for events until the deadline, and handles those of connections and listeners; those
+    /// of `others` are left to the caller. Returns the request that ended the round.
+    package func round(
+        until deadline: MonotonicTime?, also others: inout [Poll.Interest], handle: Handler
+    ) -> HTTP1Connection? {
+        let start = MonotonicTime.now()
+        let served = connections.filter { !$0.interest.isEmpty }
+        let pause = currentPause(now: start)
+        let listening = pause == nil ? listeners : []
+        var interests = others
+        interests += served.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
+        interests += listening.map { Poll.Interest($0.rawValue, .reading) }
+        if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
+        let moments = connections.map(nextMoment) + [deadline, pause?.end, halfClosedLook]
+        let isReady = Poll.wait(&interests, until: moments.compactMap { $0 }.min())
+        others = Array(interests.prefix(others.count))
+        guard isReady else { return nil }
+
+        for (connection, interest) in zip(served, interests.dropFirst(others.count))
+        where !interest.ready.isEmpty {
+            if advance(connection, interest.ready, now: .now(), handle: handle) { return connection }
+        }
+        removeEnded()
+        for (listener, interest) in zip(listening, interests.dropFirst(others.count + served.count))
+        where !interest.ready.isEmpty {
+            if let connection = admit(from: listener, handle: handle) { return connection }
+        }
+        return nil
+    }
+
+    /// Sends collected output, and handles requests that arrived with earlier ones. Returns whether there were any.
+    package func settle(handle: Handler) -> Bool {
+        let now = MonotonicTime.now()
+        for connection in connections where connection.hasOutput { connection.flush(now: now) }
+        var hasServed = false
+        for connection in connections where connection.isReading {
+            _ = serve(connection, reads: 0, now: now) { request, connection in
+                hasServed = true
+                return handle(request, connection)
+            }
+        }
+        return hasServed
+    }
+
+    /// Whether there is output for a peer that may accept it.
+    package var hasOutput: Bool { connections.contains(where: \.hasOutput) }
+
+    /// Handles an event of a connection. Returns whether the round ends.
+    private func advance(
+        _ connection: HTTP1Connection, _ ready: Poll.Direction, now: MonotonicTime, handle: Handler
+    ) -> Bool {
+        if ready.contains(.writing) { connection.flush(now: now) }
+        if ready.contains(.reading) { connection.read(now: now) }
+        return serve(connection, reads: ready.contains(.reading) ? 4 : 0, now: now, handle: handle)
+    }
+
+    /// Handles the requests of a connection, which are read if they have not arrived yet. Returns whether the round
+    /// ends.
+    private func serve(
+        _ connection: HTTP1Connection, reads: Int, now: MonotonicTime, handle: Handler
+    ) -> Bool {
+        var reads = reads
+        while true {
+            switch connection.nextRequest(&reads, now: now) {
+            case .waiting: return false
+            case .rejected(let rejection):
+                let page = answerRejection(rejection, connection.rejectedPath)
+                connection.answer(page, closes: true, now: now)
+            case .request(var request):
+                request.peer = policy.identify(connection.descriptor)
+                connection.open(request)
+                switch handle(request, connection) {
+                case .respond(let response, let reason, let closes):
+                    connection.answer(response, reason: reason, closes: closes || isFinishing, now: now)
+                case .hold(let endsRound): return endsRound
+                case .stream(let stream): connection.begin(stream, now: now)
+                }
+            }
+        }
+    }
+
+    // MARK: Admission
+
+    private func currentPause(now: MonotonicTime) -> AdmissionPause? {
+        guard let pause = admissionPause else { return nil }
+        if pause.end <= now || (pause.isForRoom && !isFull) { admissionPause = nil }
+        return admissionPause
+    }
+
+    /// Accepts waiting connections and handles their first requests, as most have already sent one. If there is no
+    /// room, another connection is closed, or the new ones wait. Returns the connection whose request ends the round.
+    private func admit(from listener: FileDescriptor, handle: Handler) -> HTTP1Connection? {
+        for _ in 0..<64 {
+            let now = MonotonicTime.now()
+            if isFull, !giveOneUp(now: now) {
+                admissionPause = AdmissionPause(
+                    end: nextGraceEnd ?? now.adding(milliseconds: 20), isForRoom: true)
+                return nil
+            }
+            do throws(Errno) {
+                let connection = add(try LoopbackSocket.accept(listener), now: now)
+                if advance(connection, .reading, now: now, handle: handle) { return connection }
+                if connection.isEnded { removeEnded() }
+            } catch {
+                guard error.isShortage else { return nil }
+                guard giveOneUp(now: now) else {
+                    admissionPause = AdmissionPause(end: now.adding(milliseconds: 20), isForRoom: false)
+                    return nil
+                }
+            }
+        }
+        return nil
+    }
+
+    /// Accepts all connections in the backlog, before the server stops.
+    private func admitAll(handle: Handler) {
+        for listener in listeners {
+            while !isFull || giveOneUp(now: .now()) {
+                guard let accepted = try? LoopbackSocket.accept(listener) else { break }
+                let now = MonotonicTime.now()
+                let connection = add(accepted, now: now)
+                _ = advance(connection, .reading, now: now, handle: handle)
+                if connection.isIdle { connection.end() }
+                removeEnded()
+            }
+        }
+    }
+
+    private func add(_ descriptor: FileDescriptor, now: MonotonicTime) -> HTTP1Connection {
+        let connection = HTTP1Connection(descriptor, id: nextID, policy, now: now)
+        nextID += 1
+        connections.append(connection)
+        return connection
+    }
+
+    /// Closes the most dispensable connection to make room for a new one. Returns false if every connection is too
+    /// new or in use.
+    private func giveOneUp(now: MonotonicTime) -> Bool {
+        let ranked = connections.compactMap { connection in policy.rank(connection).map { (connection, $0) } }
+        let victim = ranked.filter { graceEnd($0.0) <= now }.min { $0.1 < $1.1 }
+        guard let victim else { return false }
+        victim.0.end()
+        removeEnded()
+        return true
+    }
+
+    /// The earliest time at which a connection may be closed for a new one.
+    private var nextGraceEnd: MonotonicTime? {
+        connections.filter { policy.rank($0) != nil }.map(graceEnd).min()
+    }
+
+    private func graceEnd(_ connection: HTTP1Connection) -> MonotonicTime {
+        let factor: Int64 = connection.isSending ? 10 : 1
+        return connection.lastActivity.adding(milliseconds: policy.graceMilliseconds * factor)
+    }
+
+    // MARK: Ends
+
+    /// Returns when a connection times out, or its stream is to act; nil while it waits for our answer.
+    private func nextMoment(_ connection: HTTP1Connection) -> MonotonicTime? {
+        if connection.isEnded { return nil }
+        let last = connection.lastActivity
+        if connection.isDraining { return last.adding(milliseconds: policy.drainMilliseconds) }
+        if let stream = connection.stream { return stream.nextMoment }
+        if connection.openRequest != nil { return nil }
+        if connection.isBlocked { return last.adding(milliseconds: policy.blockedMilliseconds) }
+        let idle = last.adding(milliseconds: policy.idleMilliseconds)
+        guard connection.isReading else { return idle }
+        return min(idle, connection.requestBegan.adding(milliseconds: policy.requestMilliseconds))
+    }
+
+    /// Ends what has reached its time limit, and removes connections that have ended. Returns whether anything was
+    /// due.
+    @discardableResult
+    package func expire(now: MonotonicTime) -> Bool {
+        lookAtHalfClosed(now: now)
+        var wasDue = false
+        for connection in connections {
+            guard let moment = nextMoment(connection), moment <= now else { continue }
+            wasDue = true
+            if let stream = connection.stream {
+                stream.act(now: now)
+                connection.flush(now: now)
+            } else if connection.isReading {
+                connection.answer(policy.slowAnswer, closes: true, now: now)
+            } else {
+                connection.end()
+            }
+        }
+        removeEnded()
+        return wasDue
+    }
+
+    /// Ends the connections of peers that closed their sending side and have left since.
+    private func lookAtHalfClosed(now: MonotonicTime) {
+        guard connections.contains(where: \.isHalfClosed) else { return halfClosedLook = nil }
+        guard let moment = halfClosedLook else { return halfClosedLook = now.adding(milliseconds: 1_000) }
+        guard moment <= now else { return }
+        for connection in connections where connection.isHalfClosed && !connection.isEnded {
+            connection.endUnlessHalfClosed()
+        }
+        halfClosedLook = now.adding(milliseconds: 1_000)
+    }
+
+    private func removeEnded() { connections.removeAll(where: \.isEnded) }
+
+    /// Stops listening, answers all requests so far, and returns when all answers are delivered, or after the time
+    /// limit. Without `admitting`, requests that wait are left to another process that has the listeners.
+    package func finish(admitting: Bool, milliseconds: Int64, handle: Handler) {
+        isFinishing = true
+        policy.drainMilliseconds = 200
+        if admitting { admitAll(handle: handle) }
+        closeListeners()
+        let end = MonotonicTime.now().adding(milliseconds: milliseconds)
+        var others: [Poll.Interest] = []
+        expire(now: .now())
+        _ = round(until: .now(), also: &others, handle: handle)
+        while MonotonicTime.now() < end {
+            for connection in connections where connection.isIdle { connection.end() }
+            expire(now: .now())
+            guard !connections.isEmpty else { break }
+            _ = round(until: end, also: &others, handle: handle)
+        }
+        close()
+    }
+
+    /// Closes all connections.
+    package func endAll() {
+        for connection in connections { connection.end() }
+        connections = []
+    }
+
+    /// Stops listening and closes all connections.
+    package func close() {
+        closeListeners()
+        endAll()
+    }
+
+    private func closeListeners() {
+        for listener in listeners { listener.close() }
+        listeners = []
+    }
+}
