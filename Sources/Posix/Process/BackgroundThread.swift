@@ -8,7 +8,12 @@ import Synchronization
 
 /// A thread for blocking work, to be joined by the code that started it.
 package struct BackgroundThread: Sendable {
-    private let handle: pthread_t
+    #if canImport(Darwin)
+        // A thread's handle is a pointer here, and may be used by any thread.
+        private nonisolated(unsafe) let handle: pthread_t
+    #else
+        private let handle: pthread_t
+    #endif
 
     private final class Work: Sendable {
         let body: @Sendable () -> Void
