@@ -1,3 +1,4 @@
+// The other side is secret_service.c.
 #ifdef __APPLE__
 #include "CKeychain.h"
 

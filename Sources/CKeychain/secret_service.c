@@ -1,3 +1,4 @@
+// The other side is keychain_services.c.
 #ifndef __APPLE__
 #include "CKeychain.h"
 

@@ -1,5 +1,6 @@
 #include "CLibcrypto.h"
 
+// macOS has CryptoKit and Security instead.
 #if !__APPLE__
 
 #include <dlfcn.h>

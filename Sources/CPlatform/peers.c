@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+// For `find_user`.
 #ifdef __linux__
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -50,6 +51,7 @@ int oidc_find_line(const char *path, const char *text, char *line, size_t size) 
     return is_found;
 }
 
+// The netlink socket that answers this exists on Linux only; see `oidc_peer_user`.
 #ifdef __linux__
 static int find_user(int kernel, const tcp_address *peer, const tcp_address *own, uint32_t *user) {
     struct {

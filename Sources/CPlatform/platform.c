@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+// For what macOS does itself; see below.
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -22,6 +23,7 @@ int oidc_forbid_dumps(void) {
     core_limit_before = limit.rlim_cur;
     limit.rlim_cur = 0;
     if (setrlimit(RLIMIT_CORE, &limit) != 0) return errno;
+// macOS asks the user, or an administrator, before a debugger may look into another program.
 #ifdef __linux__
     if (prctl(PR_SET_DUMPABLE, 0L, 0L, 0L, 0L) != 0) return errno;
 #endif

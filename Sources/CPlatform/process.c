@@ -105,7 +105,9 @@ static int set_up_actions(posix_spawn_file_actions_t *actions, int input, int ou
     int failure = place(actions, input, 0, O_RDONLY);
     if (failure == 0) failure = place(actions, output, 1, O_WRONLY);
     if (failure == 0) failure = place(actions, errors, 2, O_WRONLY);
+// macOS has POSIX_SPAWN_CLOEXEC_DEFAULT, below; older versions of glibc have nothing like it.
 #if defined(__GLIBC__)
+// Since 2.34.
 #if __GLIBC_PREREQ(2, 34)
     if (failure == 0 && (flags & OIDC_SPAWN_CLOSE_OTHERS)) {
         failure = posix_spawn_file_actions_addclosefrom_np(actions, 3);
@@ -124,10 +126,12 @@ static int set_up_attributes(posix_spawnattr_t *attributes, int flags) {
     if (oidc_broken_pipes_were_default()) sigaddset(&defaults, SIGPIPE);
     if (oidc_file_size_was_default()) sigaddset(&defaults, SIGXFSZ);
     if (flags & OIDC_SPAWN_NEW_SESSION) {
+// glibc has it since 2.26, macOS since 10.15.
 #ifdef POSIX_SPAWN_SETSID
         wanted |= POSIX_SPAWN_SETSID;
 #endif
     }
+// Linux has `posix_spawn_file_actions_addclosefrom_np`, above.
 #ifdef POSIX_SPAWN_CLOEXEC_DEFAULT
     if (flags & OIDC_SPAWN_CLOSE_OTHERS) wanted |= POSIX_SPAWN_CLOEXEC_DEFAULT;
 #endif

@@ -23,6 +23,7 @@ static int waiting_end = -1;
 static const int recorded_signals[] = {
     SIGINT,  SIGTERM, SIGHUP,    SIGQUIT, SIGALRM, SIGUSR1,
     SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF, SIGABRT,
+// macOS ignores SIGIO by default, and has neither of the others.
 #ifdef __linux__
     SIGIO,   SIGPWR,  SIGSTKFLT,
 #endif
@@ -32,8 +33,11 @@ enum {
     recorded_signal_count = sizeof recorded_signals / sizeof recorded_signals[0]
 };
 static void (*previous_handlers[recorded_signal_count])(int);
+// macOS has no real-time signals.
+#ifdef SIGRTMIN
 /// Whether the real-time signals are recorded too. Service managers may stop programs with them.
 static atomic_int records_real_time;
+#endif
 
 static void (*previous_broken_pipe)(int) = SIG_DFL;
 static int ignores_broken_pipes;
@@ -134,6 +138,7 @@ void oidc_interrupt(int number) { first_signal = number; }
 /// done at every start.
 static void record_real_time_signals(void) {
 #ifdef SIGRTMIN
+    // macOS has none.
     if (waiting_end < 0 || atomic_exchange(&records_real_time, 1)) return;
     struct sigaction action;
     memset(&action, 0, sizeof action);
@@ -149,6 +154,7 @@ static void record_real_time_signals(void) {
 
 static void forget_real_time_signals(void) {
 #ifdef SIGRTMIN
+    // macOS has none.
     if (!atomic_exchange(&records_real_time, 0)) return;
     for (int number = SIGRTMIN; number <= SIGRTMAX; number++) {
         struct sigaction current;

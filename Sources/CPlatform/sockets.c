@@ -33,6 +33,7 @@ static socklen_t make_address(tcp_address *address, int is_ipv6, uint16_t port) 
 static int prepare(int descriptor) {
     if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return errno;
     int failure = oidc_set_nonblocking(descriptor);
+    // Linux has MSG_NOSIGNAL for each call instead.
 #ifdef SO_NOSIGPIPE
     int on = 1;
     if (failure == 0) failure = setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on) ? errno : 0;
@@ -147,6 +148,7 @@ int oidc_accept(int listener) {
 #endif
     } while (descriptor < 0 && (errno == EINTR || errno == ECONNABORTED));
     if (descriptor < 0) return -errno;
+    // `accept4` did this.
 #ifndef __linux__
     int failure = prepare(descriptor);
     if (failure != 0) {

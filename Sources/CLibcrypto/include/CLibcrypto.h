@@ -1,6 +1,7 @@
 #ifndef CLIBCRYPTO_H
 #define CLIBCRYPTO_H
 
+// macOS has CryptoKit and Security instead.
 #if !__APPLE__
 
 #include <stddef.h>

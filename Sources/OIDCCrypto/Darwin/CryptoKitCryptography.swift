@@ -1,3 +1,4 @@
+// The other side is Libcrypto/SystemCryptography.swift.
 #if canImport(Darwin)
     import CryptoKit
     import Foundation

@@ -1,3 +1,4 @@
+// The other side is Darwin/CryptoKitPrivateKey.swift.
 #if !canImport(Darwin)
     import CLibcrypto
 

@@ -1,3 +1,4 @@
+// The other side is in Darwin/.
 #if !canImport(Darwin)
     import CLibcrypto
 

@@ -1,3 +1,4 @@
+// The other side is Darwin/CryptoKitCryptography.swift.
 #if !canImport(Darwin)
     import CLibcrypto
 
