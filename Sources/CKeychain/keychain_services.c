@@ -3,11 +3,36 @@
 #include "CKeychain.h"
 
 #include <Security/Security.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 // Generic passwords of Keychain Services: the service is "oidc", the account is the entry. Written from Apple's
 // documentation; it has not been run.
+
+// Nothing that is not deprecated keeps the keychains that are files from prompting, and a program without an entitlement
+// has no other keychain.
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+
+static pthread_mutex_t quiet = PTHREAD_MUTEX_INITIALIZER;
+
+/// Disables prompts of this whole process, unless the call may prompt; `end_call` restores them.
+static Boolean begin_call(int may_prompt) {
+    Boolean previous = 1;
+    if (may_prompt) return previous;
+    pthread_mutex_lock(&quiet);
+    SecKeychainGetUserInteractionAllowed(&previous);
+    SecKeychainSetUserInteractionAllowed(0);
+    return previous;
+}
+
+static OSStatus end_call(OSStatus status, int may_prompt, Boolean previous) {
+    if (may_prompt) return status;
+    SecKeychainSetUserInteractionAllowed(previous);
+    pthread_mutex_unlock(&quiet);
+    // A keychain that is unlocked, but asks before it gives this program the item.
+    return status == errSecAuthFailed ? errSecInteractionNotAllowed : status;
+}
 
 // There is nothing to cancel: the system ends its prompts itself.
 void *oidc_keychain_make_canceller(void) { return NULL; }
@@ -37,6 +62,7 @@ static int result_of(OSStatus status, char *problem, size_t size) {
     case errSecSuccess: return OIDC_KEYCHAIN_OK;
     case errSecItemNotFound: return OIDC_KEYCHAIN_ABSENT;
     case errSecInteractionNotAllowed: return OIDC_KEYCHAIN_LOCKED;
+    case errSecAuthFailed:
     case errSecUserCanceled: return OIDC_KEYCHAIN_DISMISSED;
     default: snprintf(problem, size, "Keychain Services error %d", (int)status); return OIDC_KEYCHAIN_FAILED;
     }
@@ -55,7 +81,9 @@ int oidc_keychain_get(
     CFMutableDictionaryRef query = query_of(entry, may_prompt);
     CFDictionarySetValue(query, kSecReturnData, kCFBooleanTrue);
     CFTypeRef found = NULL;
-    int result = result_of(SecItemCopyMatching(query, &found), problem, size);
+    Boolean previous = begin_call(may_prompt);
+    OSStatus status = end_call(SecItemCopyMatching(query, &found), may_prompt, previous);
+    int result = result_of(status, problem, size);
     CFRelease(query);
     if (result != OIDC_KEYCHAIN_OK) return result;
     CFIndex length = CFDataGetLength((CFDataRef)found);
@@ -80,7 +108,8 @@ int oidc_keychain_store(
     if (name != NULL) CFDictionarySetValue(item, kSecAttrLabel, name);
     if (comment != NULL) CFDictionarySetValue(item, kSecAttrComment, comment);
     CFDictionarySetValue(item, kSecValueData, data);
-    result = result_of(SecItemAdd(item, NULL), problem, size);
+    Boolean previous = begin_call(may_prompt);
+    result = result_of(end_call(SecItemAdd(item, NULL), may_prompt, previous), problem, size);
     if (name != NULL) CFRelease(name);
     if (comment != NULL) CFRelease(comment);
     CFRelease(data);
@@ -91,7 +120,8 @@ int oidc_keychain_store(
 int oidc_keychain_erase(const char *entry, int may_prompt, void *canceller, char *problem, size_t size) {
     (void)canceller;
     CFMutableDictionaryRef query = query_of(entry, may_prompt);
-    int result = result_of(SecItemDelete(query), problem, size);
+    Boolean previous = begin_call(may_prompt);
+    int result = result_of(end_call(SecItemDelete(query), may_prompt, previous), problem, size);
     CFRelease(query);
     return result;
 }
