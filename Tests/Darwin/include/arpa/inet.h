@@ -1,0 +1,4 @@
+// man 3 inet_pton
+#pragma once
+#include <netinet/in.h>
+int inet_pton(int, const char *, void *);

@@ -1,0 +1,4 @@
+// man 3 dyld
+#pragma once
+#include <stdint.h>
+extern int _NSGetExecutablePath(char *, uint32_t *);

@@ -1,0 +1,3 @@
+// man 4 tcp
+#pragma once
+#define TCP_NODELAY 0x01

@@ -1,0 +1,75 @@
+// man 3 signal, man 2 sigaction, man 3 sigsetops: there are no real-time signals, and no SIGPWR and SIGSTKFLT.
+#pragma once
+#include <sys/types.h>
+#define SIGHUP 1
+#define SIGINT 2
+#define SIGQUIT 3
+#define SIGILL 4
+#define SIGABRT 6
+#define SIGFPE 8
+#define SIGKILL 9
+#define SIGBUS 10
+#define SIGSEGV 11
+#define SIGPIPE 13
+#define SIGALRM 14
+#define SIGTERM 15
+#define SIGSTOP 17
+#define SIGTSTP 18
+#define SIGCONT 19
+#define SIGCHLD 20
+#define SIGTTIN 21
+#define SIGTTOU 22
+#define SIGXCPU 24
+#define SIGXFSZ 25
+#define SIGVTALRM 26
+#define SIGPROF 27
+#define SIGWINCH 28
+#define SIGUSR1 30
+#define SIGUSR2 31
+#define SIG_DFL (void (*)(int))0
+#define SIG_IGN (void (*)(int))1
+#define SIG_ERR ((void (*)(int)) - 1)
+#define SIG_BLOCK 1
+#define SIG_UNBLOCK 2
+#define SIG_SETMASK 3
+#define SA_RESTART 0x0002
+#define SA_SIGINFO 0x0040
+#define SI_USER 0x10001
+typedef unsigned int sigset_t;
+union sigval {
+    int sival_int;
+    void *sival_ptr;
+};
+typedef struct __siginfo {
+    int si_signo;
+    int si_errno;
+    int si_code;
+    pid_t si_pid;
+    uid_t si_uid;
+    int si_status;
+    void *si_addr;
+    union sigval si_value;
+    long si_band;
+    unsigned long __pad[7];
+} siginfo_t;
+union __sigaction_u {
+    void (*__sa_handler)(int);
+    void (*__sa_sigaction)(int, struct __siginfo *, void *);
+};
+struct sigaction {
+    union __sigaction_u __sigaction_u;
+    sigset_t sa_mask;
+    int sa_flags;
+};
+#define sa_handler __sigaction_u.__sa_handler
+#define sa_sigaction __sigaction_u.__sa_sigaction
+int kill(pid_t, int);
+int pthread_sigmask(int, const sigset_t *, sigset_t *);
+int raise(int);
+int sigaction(int, const struct sigaction *restrict, struct sigaction *restrict);
+int sigaddset(sigset_t *, int);
+int sigemptyset(sigset_t *);
+int sigismember(const sigset_t *, int);
+void (*signal(int, void (*)(int)))(int);
+int sigpending(sigset_t *);
+int sigwait(const sigset_t *restrict, int *restrict);

@@ -1,0 +1,3 @@
+// <sys/syslimits.h>
+#pragma once
+#define PATH_MAX 1024

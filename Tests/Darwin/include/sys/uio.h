@@ -1,0 +1,7 @@
+// man 2 readv
+#pragma once
+#include <sys/types.h>
+struct iovec {
+    void *iov_base;
+    size_t iov_len;
+};

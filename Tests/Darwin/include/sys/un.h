@@ -1,0 +1,8 @@
+// man 4 unix: a path has 104 bytes, four less than on Linux.
+#pragma once
+#include <sys/socket.h>
+struct sockaddr_un {
+    unsigned char sun_len;
+    sa_family_t sun_family;
+    char sun_path[104];
+};
