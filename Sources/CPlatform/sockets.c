@@ -145,17 +145,15 @@ int oidc_accept(int listener) {
         descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 #else
         descriptor = accept(listener, NULL, NULL);
+        // macOS refuses every option of a connection that its peer has already closed.
+        if (descriptor >= 0 && prepare(descriptor) != 0) {
+            close(descriptor);
+            descriptor = -1;
+            errno = ECONNABORTED;
+        }
 #endif
     } while (descriptor < 0 && (errno == EINTR || errno == ECONNABORTED));
     if (descriptor < 0) return -errno;
-    // `accept4` did this.
-#ifndef __linux__
-    int failure = prepare(descriptor);
-    if (failure != 0) {
-        close(descriptor);
-        return -failure;
-    }
-#endif
     int on = 1;
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return descriptor;
