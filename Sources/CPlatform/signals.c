@@ -252,12 +252,30 @@ int oidc_broken_pipes_were_default(void) {
 static volatile pid_t receiver;
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
+/// Returns whether the terminal sent a signal.
+static int is_from_terminal(int number, const siginfo_t *information) {
+#ifdef __linux__
+    (void)number;
+    return information->si_code > 0;
+#else
+    // macOS sets no code, and names the terminal's program as the sender. In the foreground, the keys that send these
+    // two signals are their usual source; a child that gets one twice may take it for impatience.
+    (void)information;
+    if (number != SIGINT && number != SIGQUIT) return 0;
+    for (int descriptor = 0; descriptor < 3; descriptor++) {
+        pid_t group = tcgetpgrp(descriptor);
+        if (group >= 0) return group == getpgrp();
+    }
+    return 0;
+#endif
+}
+
 /// Forwards a signal if another process sent it. The kernel sends the terminal's signals to the whole
 /// foreground group, which includes the child.
 static void pass_on(int number, siginfo_t *information, void *context) {
     (void)context;
     int saved = errno;
-    if (receiver > 0 && information->si_code <= 0) kill(receiver, number);
+    if (receiver > 0 && !is_from_terminal(number, information)) kill(receiver, number);
     errno = saved;
 }
 
