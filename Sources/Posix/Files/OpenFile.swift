@@ -61,6 +61,10 @@ extension OpenFile {
 
     /// Waits until the content is on the disk, so a later rename does not reach the disk before it.
     func synchronize() throws(Errno) {
+        #if canImport(Darwin)
+            // Here `fsync` leaves the content in the drive's cache; some file systems have nothing else.
+            if fcntl(descriptor, F_FULLFSYNC) != -1 { return }
+        #endif
         _ = try Errno.check { fsync(descriptor) }
     }
 
