@@ -7,7 +7,7 @@ import Posix
 /// One request of a caller. It is sent with the token, and again if the token or its proof is refused; the
 /// answer is passed on as it arrives.
 final class ProxyExchange: CurlClient, HTTP1Stream {
-    enum Phase {
+    private enum Phase {
         case waitingForToken
         case sending
         /// The answer is read to its end before another attempt.
@@ -17,7 +17,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     }
 
     /// The framing of the answer, which shows the caller where it ends.
-    enum Framing {
+    private enum Framing {
         case none
         case length(missing: Int)
         case chunked
@@ -29,19 +29,19 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     /// The limit for the number of interim answers before the final one.
     private static let interimLimit = 32
 
-    unowned let connection: HTTP1Connection
-    unowned let server: ProxyServer
-    let request: HTTPServerRequest
-    let admission: ProxyGate.Admission
+    private unowned let connection: HTTP1Connection
+    private unowned let server: ProxyServer
+    private let request: HTTPServerRequest
+    private let admission: ProxyGate.Admission
     private let framing: HTTP1.BodyFraming
-    var body: ProxyRequestBody
-    var phase = Phase.waitingForToken
-    var transfer: CurlTransfer?
-    var head = ResponseHead()
-    var grant: ProxyTokens.Grant?
+    private var body: ProxyRequestBody
+    private var phase = Phase.waitingForToken
+    private var transfer: CurlTransfer?
+    private var head = ResponseHead()
+    private var grant: ProxyTokens.Grant?
     /// The nonce of this request's last answer. Another request's may be single-use (RFC 9449 §8, §9).
-    var nonce: String?
-    var problem: ProxyProblem?
+    private var nonce: String?
+    private var problem: ProxyProblem?
     private var retry = RetryRule(refreshes: true, stepsUp: true)
     /// Whether a token that another process obtained may be refused once, and then refreshed.
     private var mayAdopt = true
@@ -54,11 +54,11 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     private var endsUnseen = false
     /// The time at which libcurl is to look for the end of the answer; nil if it notices that by itself.
     private var nextLook: MonotonicTime?
-    var closes: Bool
-    var began = MonotonicTime.now()
-    var entry: ProxyLogEntry
+    private var closes: Bool
+    private var began = MonotonicTime.now()
+    private var entry: ProxyLogEntry
     /// The time of the last bytes to or from the server.
-    var lastActivity = MonotonicTime.now()
+    private var lastActivity = MonotonicTime.now()
 
     init(
         _ request: HTTPServerRequest, _ admission: ProxyGate.Admission, _ connection: HTTP1Connection,
@@ -92,10 +92,10 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         return curl
     }
 
-    var route: ProxyRoute { server.routes[admission.route] }
+    private var route: ProxyRoute { server.routes[admission.route] }
     /// The server's host and port, for messages.
-    var host: String { route.url.hostAndPort }
-    var isHead: Bool { request.method == HTTPMethod("HEAD") }
+    private var host: String { route.url.hostAndPort }
+    private var isHead: Bool { request.method == HTTPMethod("HEAD") }
 
     /// Whether the caller has sent the whole request.
     var hasWholeBody: Bool { body.isWhole }
@@ -177,7 +177,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         obtain(insteadOf: nil, now: now)
     }
 
-    func obtain(
+    private func obtain(
         insteadOf refused: Redacted<String>?, after answer: HTTPResponse? = nil, now: MonotonicTime
     ) {
         phase = .waitingForToken
@@ -202,7 +202,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         }
     }
 
-    func send() {
+    private func send() {
         guard let grant else { return }
         head = ResponseHead()
         problem = nil
@@ -311,7 +311,7 @@ extension ProxyExchange {
     }
 
     /// Answers with a problem, unless the server's answer has started.
-    func fail(_ problem: ProxyProblem) {
+    private func fail(_ problem: ProxyProblem) {
         abandonTransfer()
         switch phase {
         case .done: return
@@ -336,7 +336,7 @@ extension ProxyExchange {
     }
 
     /// Logs the request at its end.
-    func settle() {
+    private func settle() {
         if case .done = phase { return }
         phase = .done
         entry.milliseconds = (MonotonicTime.now().nanoseconds - began.nanoseconds) / 1_000_000

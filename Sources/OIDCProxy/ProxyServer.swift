@@ -117,10 +117,10 @@ package final class ProxyServer {
     let states: [RouteState]
     /// The requests to servers; nil before the first one, so programs that are started earlier do not inherit
     /// the descriptors that libcurl opens for itself.
-    var requests: CurlMulti?
+    private(set) var requests: CurlMulti?
     let gate: ProxyGate
     let address: ProxyAddress
-    let sessions: [ProxyTokens]
+    private let sessions: [ProxyTokens]
     private let sessionOfRoute: [Int]
     private let listener: ProxyListener
     private let server: HTTP1Server
