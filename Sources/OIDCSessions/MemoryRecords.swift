@@ -71,8 +71,7 @@ public final class MemoryRecords: RecordStore {
             try clock.check(wait) {
                 .store("the session's lock was not free within \(wait.limit.components.seconds) seconds")
             }
-            var nothing: [Poll.Interest] = []
-            Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 5)))
+            Poll.pause(until: min(clock.limit, .now().adding(milliseconds: 5)))
         }
         defer { state.withLock { $0.locks.removeAll { $0 == lock } } }
         return try body()

@@ -139,8 +139,7 @@ package struct BrowserSignIn {
                     .timedOut, "ports \(list) on \(address.host.text) stayed in use by other sign-ins",
                     hint: .advice(.choosePort), stage: .authorization)
             }
-            var interests = Interruption.wakeUpDescriptor.map { [Poll.Interest($0, .reading)] } ?? []
-            Poll.wait(&interests, until: min(deadline, now.adding(milliseconds: 200)))
+            Poll.sleep(until: min(deadline, now.adding(milliseconds: 200)))
             do throws(OIDCError) { return try listen(address) } catch {
                 guard error.code == .portsInUse else { throw error }
             }

@@ -57,20 +57,34 @@ package enum AtomicFile {
                 throw error
             }
             guard let bytes else { return removeIfEmpty(file, temporary, in: directory) }
-            try filling(file, temporary, in: directory) { () throws(Errno) in
-                try file.write(bytes)
-                if survivesPowerFailure { try file.synchronize() }
-                try directory.file.rename(temporary, to: name)
+            try writing(temporary, in: directory) { () throws(Errno) in
+                try replace(name, by: file, temporary, bytes, in: directory, survivesPowerFailure)
             }
             isWritten = true
         }
         guard survivesPowerFailure, isWritten else { return isWritten }
-        do {
-            try directory.file.synchronize()
-        } catch {
-            guard error.isUnsupported else { throw .store(DisplayText.clean(directory.path), error) }
+        do throws(Errno) { try synchronize(directory) } catch {
+            throw .store(DisplayText.clean(directory.path), error)
         }
         return true
+    }
+
+    /// Writes the locked temporary file and renames it.
+    static func replace(
+        _ name: String, by file: borrowing OpenFile, _ temporary: String, _ bytes: [UInt8],
+        in directory: PrivateDirectory, _ survivesPowerFailure: Bool = true
+    ) throws(Errno) {
+        try file.makeEmpty()
+        try file.write(bytes)
+        if survivesPowerFailure { try file.synchronize() }
+        try directory.file.rename(temporary, to: name)
+    }
+
+    /// Waits until a new name is on the disk.
+    static func synchronize(_ directory: PrivateDirectory) throws(Errno) {
+        do { try directory.file.synchronize() } catch {
+            guard error.isUnsupported else { throw error }
+        }
     }
 
     /// Reserves disk space for a file: writes `byteCount` bytes to the file `reservation` and removes its name.
@@ -83,7 +97,8 @@ package enum AtomicFile {
         survivesPowerFailure: Bool = true
     ) throws(OIDCError) -> FileLock {
         try withTemporary(reservation, in: directory) { file throws(OIDCError) in
-            try filling(file, reservation, in: directory) { () throws(Errno) in
+            try writing(reservation, in: directory) { () throws(Errno) in
+                try file.makeEmpty()
                 try file.write(Array(repeating: .space, count: byteCount))
                 if survivesPowerFailure { try file.synchronize() }
                 // A logout removes the name too.
@@ -150,16 +165,12 @@ package enum AtomicFile {
         return lock
     }
 
-    /// Empties the temporary file and runs `body`; if that fails, removes the file, which contains nothing of
-    /// value any more.
-    private static func filling(
-        _ file: borrowing OpenFile, _ temporary: String, in directory: PrivateDirectory,
-        _ body: () throws(Errno) -> Void
+    /// Runs `body`, which writes the temporary file; if that fails, removes the file, which contains nothing of value
+    /// any more.
+    private static func writing(
+        _ temporary: String, in directory: PrivateDirectory, _ body: () throws(Errno) -> Void
     ) throws(OIDCError) {
-        do throws(Errno) {
-            try file.makeEmpty()
-            try body()
-        } catch {
+        do throws(Errno) { try body() } catch {
             try? directory.file.remove(temporary)
             throw FileFault.system(error).storeError(directory.path(of: temporary), noun: "file")
         }

@@ -69,8 +69,7 @@ package final class FileLock: Sendable {
         let start = MonotonicTime.now()
         var clock = WaitClock(wait, start: start)
         for pause in [0, 1, 2] as [Int64] {
-            var nothing: [Poll.Interest] = []
-            Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: pause)))
+            Poll.pause(until: min(clock.limit, .now().adding(milliseconds: pause)))
             if let lock = try attempt(name, in: directory, noun) { return lock }
             try clock.check(wait) { timeout(name, in: directory, wait) }
         }
@@ -187,8 +186,7 @@ extension FileLock {
             }
         } catch {
             // Without a thread or a pipe, poll at long intervals, as many other processes may be waiting too.
-            var nothing: [Poll.Interest] = []
-            Poll.wait(&nothing, until: min(clock.limit, .now().adding(milliseconds: 250)))
+            Poll.pause(until: min(clock.limit, .now().adding(milliseconds: 250)))
             try clock.check(wait) { timeout(name, in: directory, wait) }
             return try attempt(name, in: directory, noun)
         }
@@ -205,11 +203,9 @@ extension FileLock {
 
     /// Waits at most half a second and returns whether the other end of the pipe was closed.
     private static func isReady(_ pipe: FileDescriptor, until deadline: MonotonicTime) -> Bool {
-        var interests = [Poll.Interest(pipe.rawValue, .reading)]
-        if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor {
-            interests.append(Poll.Interest(wakeUp, .reading))
-        }
-        Poll.wait(&interests, until: min(deadline, .now().adding(milliseconds: 500)))
-        return !interests[0].ready.isEmpty
+        // A wait that goes on after a signal does not end at once because of it.
+        Poll.wait(
+            for: pipe.rawValue, .reading, until: min(deadline, .now().adding(milliseconds: 500)),
+            isInterruptible: Interruption.pending == nil)
     }
 }

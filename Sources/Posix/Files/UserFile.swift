@@ -129,10 +129,8 @@ package struct UserFile: Sendable {
     /// Waits for input, at most `patience` milliseconds, and returns whether there is some; a signal ends the
     /// wait.
     private static func hasInput(_ file: FileDescriptor, _ patience: Int64?) throws(OIDCError) -> Bool {
-        var interests = [Poll.Interest(file.rawValue, .reading)]
-        if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
         let end = patience.map { MonotonicTime.now().adding(milliseconds: $0) }
-        let isReady = Poll.wait(&interests, until: end)
+        let isReady = Poll.wait(for: file.rawValue, .reading, until: end)
         try Interruption.throwIfPending()
         return isReady || end.map { $0 > .now() } ?? true
     }
@@ -163,10 +161,8 @@ package struct UserFile: Sendable {
         do throws(OIDCError) {
             let bytes = try content()
             do throws(Errno) {
-                try lock.file.makeEmpty()
-                try lock.file.write(bytes)
-                try lock.file.synchronize()
-                try directory.file.rename("\(file).new", to: file)
+                try AtomicFile.replace(file, by: lock.file, "\(file).new", bytes, in: directory)
+                try AtomicFile.synchronize(directory)
             } catch {
                 throw unwritable(target, name, error.description)
             }

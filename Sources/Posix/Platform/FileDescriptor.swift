@@ -80,8 +80,7 @@ package struct FileDescriptor: Hashable, Sendable {
                 rest = rest.dropFirst(try write(rest))
             } catch {
                 guard error == .wouldBlock else { throw error }
-                var interests = [Poll.Interest(rawValue, .writing)]
-                Poll.wait(&interests, until: nil)
+                Poll.wait(for: rawValue, .writing, until: nil, isInterruptible: false)
             }
         }
     }

@@ -8,9 +8,7 @@
 extension FileDescriptor {
     /// Whether `read` would return immediately, with bytes, the end or an error.
     package var isReadyToRead: Bool {
-        guard rawValue >= 0 else { return true }
-        var interests = [Poll.Interest(rawValue, .reading)]
-        return Poll.wait(&interests, until: .now())
+        rawValue < 0 || Poll.isReady(rawValue, .reading)
     }
 
     /// The number of unread bytes in a regular file; nil for anything else.

@@ -54,10 +54,36 @@ package enum Poll {
         return poll(&entry, 1, 0) > 0 && Int32(entry.revents) & Int32(POLLERR | POLLHUP) != 0
     }
 
+    /// Waits for one descriptor and returns whether it is ready. A signal ends the wait, unless `isInterruptible` is
+    /// false.
+    @discardableResult
+    package static func wait(
+        for descriptor: Int32, _ direction: Direction, until deadline: MonotonicTime?,
+        isInterruptible: Bool = true
+    ) -> Bool {
+        var interests = [Interest(descriptor, direction)]
+        if isInterruptible, let wakeUp = Interruption.wakeUpDescriptor {
+            interests.append(Interest(wakeUp, .reading))
+        }
+        wait(&interests, until: deadline)
+        return !interests[0].ready.isEmpty
+    }
+
+    /// Returns whether a descriptor is ready now.
+    package static func isReady(_ descriptor: Int32, _ direction: Direction) -> Bool {
+        wait(for: descriptor, direction, until: .now(), isInterruptible: false)
+    }
+
     /// Sleeps until the deadline or a signal.
     package static func sleep(until deadline: MonotonicTime) {
         var interests = Interruption.wakeUpDescriptor.map { [Interest($0, .reading)] } ?? []
         wait(&interests, until: deadline)
+    }
+
+    /// Sleeps until the deadline, or until a signal handler returns, and takes no notice of signals that came before.
+    package static func pause(until deadline: MonotonicTime) {
+        var nothing: [Interest] = []
+        wait(&nothing, until: deadline)
     }
 
     private static func ready(_ entry: pollfd, _ wanted: Direction) -> Direction {

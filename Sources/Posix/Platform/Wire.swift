@@ -27,13 +27,9 @@ package enum WireWait {
             // First, as a peer that sends a little all the time is always ready.
             if Interruption.pending != nil { throw .interrupted }
             guard MonotonicTime.now() < deadline else { throw .slow }
-            var interests = [Poll.Interest(descriptor, direction)]
-            if Interruption.pending == nil, let wakeUp = Interruption.wakeUpDescriptor {
-                interests.append(Poll.Interest(wakeUp, .reading))
-            }
             // Checks twice a second, as an interruption without a signal does not wake this up.
-            Poll.wait(&interests, until: min(deadline, .now().adding(milliseconds: 500)))
-            if !interests[0].ready.isEmpty { return }
+            let moment = min(deadline, .now().adding(milliseconds: 500))
+            if Poll.wait(for: descriptor, direction, until: moment) { return }
         }
     }
 }

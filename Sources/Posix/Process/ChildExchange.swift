@@ -117,8 +117,7 @@ struct ChildExchange {
         while true {
             if status == nil { status = child.reap() }
             guard status == nil || family.isRunning, MonotonicTime.now() < limit else { return }
-            var nothing: [Poll.Interest] = []
-            Poll.wait(&nothing, until: MonotonicTime.now().adding(milliseconds: 2))
+            Poll.pause(until: MonotonicTime.now().adding(milliseconds: 2))
         }
     }
 

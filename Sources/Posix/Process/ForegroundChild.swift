@@ -41,8 +41,8 @@ package struct ForegroundChild {
             if let grandchild = ProcessFamily.onlyGrandchild(of: child.processID) {
                 return oidc_pass_signals_on(grandchild)
             }
-            var interests = [Poll.Interest(ended.rawValue, .reading)]
-            if Poll.wait(&interests, until: MonotonicTime.now().adding(milliseconds: 10)) { return }
+            let moment = MonotonicTime.now().adding(milliseconds: 10)
+            if Poll.wait(for: ended.rawValue, .reading, until: moment, isInterruptible: false) { return }
         }
     }
 

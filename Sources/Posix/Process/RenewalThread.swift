@@ -8,8 +8,8 @@ package enum RenewalThread {
         guard let (reading, writing) = try? FileDescriptor.pipe() else { return {} }
         let thread = try? BackgroundThread {
             while true {
-                var interests = [Poll.Interest(reading.rawValue, .reading)]
-                if Poll.wait(&interests, until: .now().adding(milliseconds: milliseconds)) { break }
+                let moment = MonotonicTime.now().adding(milliseconds: milliseconds)
+                if Poll.wait(for: reading.rawValue, .reading, until: moment, isInterruptible: false) { break }
                 body()
             }
             if !endsBeforeStop { reading.close() }

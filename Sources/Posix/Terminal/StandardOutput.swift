@@ -48,12 +48,7 @@ package enum StandardOutput {
 
     private static func waitForRoom(_ descriptor: FileDescriptor) throws(OIDCError) {
         while true {
-            var interests = [Poll.Interest(descriptor.rawValue, .writing)]
-            if let wakeUp = Interruption.wakeUpDescriptor {
-                interests.append(Poll.Interest(wakeUp, .reading))
-            }
-            Poll.wait(&interests, until: nil)
-            if interests[0].ready.contains(.writing) { return }
+            if Poll.wait(for: descriptor.rawValue, .writing, until: nil) { return }
             try Interruption.throwIfPending()
         }
     }

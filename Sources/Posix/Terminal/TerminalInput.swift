@@ -53,9 +53,7 @@ package struct TerminalInput: Sendable {
     package mutating func next() -> Event? {
         guard !isAtEnd else { return lines.next() ?? .endOfInput }
         if let event = lines.next() { return noting(event) }
-        guard let descriptor = descriptor() else { return nil }
-        var interests = [Poll.Interest(descriptor, .reading)]
-        guard Poll.wait(&interests, until: .now()) else { return nil }
+        guard let descriptor = descriptor(), Poll.isReady(descriptor, .reading) else { return nil }
         let bytes = (try? source.read(limit: 16_384)) ?? []
         lines.feed(bytes)
         if bytes.isEmpty {

@@ -48,9 +48,7 @@ package enum TerminalQuestion {
 
     private static func wait(for descriptor: Int32?) throws(OIDCError) {
         guard let descriptor else { throw OIDCError.usage("the terminal belongs to another program") }
-        var interests = [Poll.Interest(descriptor, .reading)]
-        if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
-        Poll.wait(&interests, until: nil)
+        Poll.wait(for: descriptor, .reading, until: nil)
         guard Interruption.pending != nil else { return }
         StandardError.write("\n")
         try Interruption.throwIfPending()
