@@ -5,9 +5,15 @@ package enum DPoP {
     package static let header = "DPoP"
     private static let nonceHeader = "DPoP-Nonce"
     static let tokenType = "dpop+jwt"
-    /// The hint if a provider demands a nonce and sends none.
     static let missingNonceHint: Hint =
         "the provider sent no DPoP-Nonce header with it: contact the provider"
+
+    /// Gives the refusal of a request with a proof its hint if it demands a nonce, as the answer has none that could be
+    /// used.
+    static func explain(_ error: inout OIDCError, isBound: Bool) {
+        guard isBound, error.oauthError == "use_dpop_nonce" else { return }
+        error.hint = missingNonceHint
+    }
 
     /// The refusal of a provider that demands another nonce after the one it demanded was sent.
     static func anotherNonce(_ stage: Stage) -> OIDCError {

@@ -92,7 +92,7 @@ public struct DeviceAuthorization: Sendable {
                 var error = client.failure(
                     response, to: message, stage: .deviceAuthorization,
                     hint: { OAuthErrorResponse.deviceHint($0, sendsOpenID: sendsOpenID) })
-                if isBound, error.oauthError == "use_dpop_nonce" { error.hint = DPoP.missingNonceHint }
+                DPoP.explain(&error, isBound: isBound)
                 throw error
             }
             return .issued(

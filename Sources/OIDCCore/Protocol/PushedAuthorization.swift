@@ -54,7 +54,7 @@ package struct PushedAuthorization: Hashable, Sendable {
             if isBound, let nonce = DPoP.nonce(demandedBy: response) { return .nonceDemanded(nonce) }
             guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                 var error = client.failure(response, to: request, stage: .pushedAuthorization)
-                if isBound, error.oauthError == "use_dpop_nonce" { error.hint = DPoP.missingNonceHint }
+                DPoP.explain(&error, isBound: isBound)
                 let answer = OAuthErrorResponse(response)
                 error.hint = answer?.promptHint(sent: pending.prompt) ?? error.hint
                 if error.code == nil, answer?.refusesRedirect == true { error.code = .redirectRefused }

@@ -83,9 +83,7 @@ public struct TokenEndpoint: Sendable {
                 if let failure = response.failure { throw failure }
                 guard response.isSuccess, OAuthErrorResponse(response) == nil else {
                     var error = request.failure(response, withholding: secrets(), at: self, now: now)
-                    if isBound, error.oauthError == "use_dpop_nonce" {
-                        error.hint = DPoP.missingNonceHint
-                    }
+                    DPoP.explain(&error, isBound: isBound)
                     throw error
                 }
                 return .tokens(
