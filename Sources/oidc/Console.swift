@@ -28,11 +28,25 @@ struct Console: Sendable {
         Console.write(text)
     }
 
-    /// Prints a warning; the command continues.
+    /// Prints a warning; the command continues. The text may quote a provider, so no command in it is completed.
     func warn(_ text: String) {
         guard !isQuiet else { return }
-        Console.write(completion.completed(text), after: Console.style.warning("warning:") + " ")
+        Console.write(text, after: Console.style.warning("warning:") + " ")
     }
+
+    /// Prints a warning, with its hint in parentheses.
+    func warn(_ warning: Warning) {
+        guard !isQuiet else { return }
+        warn(warning.message + (warning.hint.map { " (\(completion.completed($0.commandLine)))" } ?? ""))
+    }
+
+    /// Prints a warning about an error. `subject` says what it prevents.
+    func warn(_ error: OIDCError, _ subject: String? = nil) {
+        warn(Warning((subject.map { $0 + ": " } ?? "") + error.message, hint: error.hint))
+    }
+
+    /// Returns the console of the same command line with other options.
+    func with(_ common: CommonOptions) -> Console { Console(common, words: words) }
 
     /// The completion of the commands in hints, with what the command line and the variables name.
     var completion: HintCompletion {

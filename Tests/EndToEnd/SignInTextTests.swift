@@ -134,8 +134,9 @@ struct SignInTextTests {
         #expect(row == "automatic, by refresh token; it expires \(shown) unless it is used")
         let end = Self.now.adding(lifetime - age).secondsSinceEpoch
         #expect(report.json["refresh_expires_at"] == JSONValue(end))
-        #expect((report.refreshWarning?.contains("\(shown) unless") ?? false) == warns)
-        #expect(warns == (report.refreshWarning?.contains("oidc login -p work") ?? false))
+        let warning = report.refreshWarning(HintCompletion(CommonOptions()))
+        #expect((warning?.contains("\(shown) unless") ?? false) == warns)
+        #expect(warns == (warning?.contains("oidc login -p work") ?? false))
     }
 
     @Test("an endless token without a refresh token is not called a reason to sign in now")

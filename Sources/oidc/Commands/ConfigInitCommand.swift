@@ -239,7 +239,7 @@ struct ConfigInitCommand: RunnableCommand {
             return provider.obstacles(metadata).map(\.error)
         } catch {
             guard made != nil, error.kind == .unreachable else { throw error }
-            context.console.warn("the provider was not contacted: \(error.commandLine)")
+            context.console.warn(error, "the provider was not contacted")
             return []
         }
     }

@@ -32,7 +32,7 @@ struct ConfigRenameCommand: RunnableCommand {
         context.traceConfiguration()
         let editor = try ProfileEditor(context.settingsLoader)
         if let remaining = try editor.rename(profile, to: newName).remaining {
-            context.console.warn(remaining.commandLine)
+            context.console.warn(remaining)
         }
         ResourceRecords(context)?.rename(profile: profile, to: newName)
         context.console.note(

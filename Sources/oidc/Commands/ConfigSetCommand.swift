@@ -65,7 +65,7 @@ struct ConfigSetCommand: RunnableCommand {
         _ verb: String, _ names: [String], _ outcome: ProfileEditor.Outcome, _ editor: ProfileEditor,
         _ context: CommandContext
     ) throws(OIDCError) {
-        if let remaining = outcome.remaining { context.console.warn(remaining.commandLine) }
+        if let remaining = outcome.remaining { context.console.warn(remaining) }
         context.console.note(
             "\(verb) \(DisplayText.clean(names.joined(separator: ", "))) in profile "
                 + "\(DisplayText.clean(outcome.profile)) of \(DisplayText.clean(editor.path)).")

@@ -55,7 +55,7 @@ struct ExchangeCommand: RunnableCommand {
             let line = provider.settings.line("oidc authorize-url", and: [("--scope", .scope)])
             throw error.signingInAgain(by: "(umask 077; \(line) > \(ShellWord.quoted(path)))")
         }
-        for warning in outcome.warnings { context.console.warn(warning.commandLine) }
+        for warning in outcome.warnings { context.console.warn(warning) }
         try context.console.output(Self.json(outcome.session.tokens))
         return 0
     }

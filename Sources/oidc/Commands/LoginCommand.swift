@@ -242,7 +242,9 @@ struct LoginCommand: RunnableCommand {
         if access.store.reach == .process {
             session.tokens.refreshToken = nil
             context.console.warn(
-                "store is none, so the session is not kept (oidc token --login signs in and prints a token)")
+                Warning(
+                    "store is none, so the session is not kept",
+                    hint: "oidc token --login signs in and prints a token"))
         }
         let saved = SignInProfile.saved(access, as: name)
         let report = SessionReport(

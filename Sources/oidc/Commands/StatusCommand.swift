@@ -77,7 +77,7 @@ struct StatusCommand: RunnableCommand {
             let others = provider.target == nil ? resourceLines(provider, context) : []
             try context.console.report(Table.text(report.lines + others))
         }
-        if let warning = report.refreshWarning { context.console.warn(warning) }
+        if let warning = report.refreshWarning(context.console.completion) { context.console.warn(warning) }
         try access.checkAvailable(session)
         return 0
     }
@@ -175,7 +175,7 @@ struct StatusCommand: RunnableCommand {
         }
         // A session that cannot be read may be usable, so this is not reported as "nobody is signed in".
         if reports.isEmpty, let first = failures.first { throw first }
-        for failure in failures.prefix(10) { context.console.warn(failure.commandLine) }
+        for failure in failures.prefix(10) { context.console.warn(failure) }
         if failures.count > 10 { context.console.warn("\(failures.count - 10) more cannot be read") }
         return reports
     }

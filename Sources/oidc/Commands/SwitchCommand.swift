@@ -86,7 +86,7 @@ enum DefaultProfile {
     ) throws(OIDCError) -> (profile: String, previous: String?) {
         let editor = try ProfileEditor(context.settingsLoader)
         let previous = (try? context.settingsLoader.file()?.profile(named: nil))?.name
-        if let remaining = try editor.use(name).remaining { context.console.warn(remaining.commandLine) }
+        if let remaining = try editor.use(name).remaining { context.console.warn(remaining) }
         context.console.note(
             "The default profile is \(DisplayText.clean(name)).\nPrograms that were set up with --setup keep the "
                 + "profile that they name.")

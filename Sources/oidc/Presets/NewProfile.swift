@@ -60,8 +60,7 @@ struct NewProfile {
         console.note((lines + next).joined(separator: "\n"))
         for obstacle in obstacles {
             console.warn(
-                "no \(settings.token.grant.needsUser ? "sign-in" : "token") is possible: \(obstacle.orReported.commandLine)"
-            )
+                obstacle.orReported, "no \(settings.token.grant.needsUser ? "sign-in" : "token") is possible")
         }
         // The guide says how to write the preset's own file.
         let own = entries.filter { $0.setting == .clientSecretFile && $0.origin == .option("--set") }

@@ -36,9 +36,10 @@ struct EarlierSession {
     private var location: String { DisplayText.clean(store.location(of: key)) }
 
     /// The warning that the session is not used.
-    var warning: String {
-        "a session is still in \(location), from before store was changed "
-            + "(oidc login replaces it, oidc logout forgets it)"
+    var warning: Warning {
+        Warning(
+            "a session is still in \(location), from before store was changed",
+            hint: "oidc login replaces it, oidc logout forgets it")
     }
 
     /// Removes the session after a new sign-in, and reports it.

@@ -166,7 +166,7 @@ struct ProxySession {
             return try token(insteadOf: nil, context)
         } catch {
             guard toleratesOutage, error.kind == .unreachable else { throw error }
-            context.console.warn(error.commandLine)
+            context.console.warn(error)
             return nil
         }
     }
@@ -179,14 +179,14 @@ struct ProxySession {
         var common = context.common
         if !mayLogIn { common.isQuiet = !common.isVerbose }
         let later = CommandContext(
-            console: Console(common), environment: context.environment, common: context.common,
+            console: context.console.with(common), environment: context.environment, common: context.common,
             ownsTerminal: ownsTerminal)
         var source = ProxyTokenSource(
             environment: try reach.environment(),
             token: { refused throws(OIDCError) in try token(insteadOf: refused, later.restarted) },
             ending: { ending(later) },
             onEnd: { [console = context.console] error in
-                console.warn("requests get no token: \(error.commandLine)")
+                console.warn(error, "requests get no token")
             })
         source.minimumValidity = minimumValidity
         let certificate = try client.curlConfiguration()

@@ -182,7 +182,7 @@ struct ResourceClient {
                 do throws(OIDCError) {
                     try records.registrations.keep(client, as: name, issuer: issuer)
                 } catch {
-                    context.console.warn("the registered client could not be stored: \(error.commandLine)")
+                    context.console.warn(error, "the registered client could not be stored")
                 }
                 return choice(client, name: name, isNew: true)
             }

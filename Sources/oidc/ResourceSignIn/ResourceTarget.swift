@@ -34,7 +34,7 @@ struct ResourceTarget: Sendable {
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.links.keep(link, leadingFrom: operand.url)
         } catch {
-            provider.context.console.warn("the resource could not be stored: \(error.commandLine)")
+            provider.context.console.warn(error, "the resource could not be stored")
         }
     }
 

@@ -105,7 +105,7 @@ struct SignIn {
         }
         reporter.end()
         provider.traceIDToken(outcome.idToken, nonce: true)
-        for warning in outcome.warnings { console.warn(warning.commandLine) }
+        for warning in outcome.warnings { console.warn(warning) }
         remember()
         warnOfMissingRefreshToken(outcome.session, metadata)
         if let signal = Interruption.pending {
@@ -279,7 +279,7 @@ struct SignIn {
     private func warnOfMissingRefreshToken(_ session: Session, _ metadata: ProviderMetadata) {
         let known = Preset.matching(provider.settings)
         if let warning = known?.refreshWarning(for: session, provider.settings) {
-            return console.warn(warning.commandLine)
+            return console.warn(warning)
         }
         guard session.tokens.refreshToken == nil,
             session.requestedScope?.contains("offline_access") == true

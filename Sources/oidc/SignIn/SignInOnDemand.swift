@@ -106,7 +106,7 @@ struct SignInOnDemand {
             throw error
         }
         guard let failure else { return access }
-        provider.context.console.warn("the session could not be stored: \(failure.commandLine)")
+        provider.context.console.warn(failure, "the session could not be stored")
         let memory = SessionStore.inMemory()
         try memory.save(session, replacingDamaged: true)
         return SessionAccess(access, in: memory)

@@ -69,7 +69,7 @@ struct SignInProfile {
                 try ProfileSecret(of: name, beside: path).write(registeredSecret)
             }
         } catch {
-            provider.context.console.warn("the sign-in is not saved as a profile: \(error.commandLine)")
+            provider.context.console.warn(error, "the sign-in is not saved as a profile")
             return nil
         }
         guard let name else { return nil }

@@ -74,7 +74,7 @@ final class SignInReporter {
             console.note(SignInReporter.withoutDeviceCode(error))
         case .unanswered(let url, let clientID): reportSilence(url, clientID)
         case .unreachable(let error): reportUnreachable(error)
-        case .warning(let warning): console.warn(warning.commandLine)
+        case .warning(let warning): console.warn(warning)
         case .strayRequest(let request): reportStrayRequest(request)
         case .answered, .waiting: break
         }

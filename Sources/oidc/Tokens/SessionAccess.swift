@@ -87,7 +87,7 @@ struct SessionAccess {
         let session = try load()
         try refuseWider(session, demand)
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: context.now) {
-            if let warning = session.warning(for: demand) { context.console.warn(warning.commandLine) }
+            if let warning = session.warning(for: demand) { context.console.warn(warning) }
             if context.console.isVerbose { traceFreshness(session, access, demand, now: context.now) }
             return SessionTokens.Delivery(session: session, access: access)
         }
@@ -118,7 +118,7 @@ struct SessionAccess {
         } catch {
             throw completed(error)
         }
-        for warning in delivery.warnings { context.console.warn(warning.commandLine) }
+        for warning in delivery.warnings { context.console.warn(warning) }
         return delivery
     }
 

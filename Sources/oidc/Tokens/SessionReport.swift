@@ -176,15 +176,15 @@ struct SessionReport {
     }
 
     /// The warning in the last week of a refresh token that lasts longer: one of half an hour is renewed by each
-    /// use.
-    var refreshWarning: String? {
+    /// use. `completion` completes the command in it.
+    func refreshWarning(_ completion: HintCompletion) -> String? {
         guard let end = refreshExpiresAt else { return nil }
         let week: Int64 = 7 * 86_400
         let isShort = end.seconds(since: session.tokens.access.obtainedAt) <= week
         guard !isShort, end > now, end.seconds(since: now) <= week else { return nil }
         let relative = TimeWords.relative(end, to: now)
         return "the refresh token expires \(relative) unless the provider extends it: "
-            + "\(loginLine) before that"
+            + "\(completion.completed(loginLine)) before that"
     }
 }
 

@@ -180,4 +180,21 @@ struct EndedSessionTests {
             #expect(outcome.error?.contains("the access token was refused") == true, "\(words): \(outcome)")
         }
     }
+
+    @Test("the words of a provider in a warning stay as they are, also those that look like a command")
+    func quotedCommand() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let other = try world.program.signIn(at: world.provider, ["--account", "other"])
+        try #require(other.status == 0, "\(other.errorOutput)")
+        let words = "run oidc token now"
+        world.provider.intercept { request in
+            guard request.url.path == "/revoke" else { return nil }
+            return .json(#"{"error":"invalid_request","error_description":"\#(words)"}"#, status: 400)
+        }
+        let outcome = try world.program.run("logout", "--all", "--set", "http_timeout=29")
+        #expect(outcome.status == 4, "\(outcome.errorOutput)")
+        let lines = outcome.errorOutput.split(separator: "\n").filter { $0.contains(words) }
+        #expect(lines.count == 2 && lines.contains { $0.hasPrefix("warning: ") }, "\(outcome.errorOutput)")
+    }
 }
