@@ -151,7 +151,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         case .sending, .discarding:
             let last = awaitsBody ? max(lastActivity, connection.lastActivity) : lastActivity
             return last.adding(milliseconds: server.configuration.timeout)
-        case .answering where !hasWholeBody:
+        case .answering where !hasWholeBody || hasUnsentStream:
             return max(lastActivity, connection.lastActivity)
                 .adding(milliseconds: server.configuration.timeout)
         default: return nil
@@ -376,8 +376,7 @@ extension ProxyExchange {
     /// Takes a header line; returns false to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
         lastActivity = .now()
-        // Trailers are not passed on.
-        guard !head.isComplete else { return true }
+        // Trailers are not passed on, but count.
         switch head.take(line) {
         case .more: return true
         case .interim where head.status == 101:

@@ -99,7 +99,9 @@ enum ProxyHeaders {
         guard let url = target.resolving(value) else { return value }
         let fragment = value.utf8.firstIndex(of: .hash).map { value[$0...] } ?? ""
         guard let rest = route.rest(of: url) else {
-            return value.includes("://") ? value : url.text + fragment
+            // Only a scheme makes it absolute, not a URL within its query (RFC 3986 §4.2).
+            let start = value.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
+            return value.dropFirst(start.count).hasPrefix("://") ? value : url.text + fragment
         }
         return "\(origin)\(prefix)/\(rest)\(fragment)"
     }

@@ -70,6 +70,17 @@ class Redis:
             ["redis-cli", "-p", str(self.nodes[index].port), "-a", "pw", "--no-auth-warning", *words],
             capture_output=True).stdout
 
+    def take(self):
+        """Removes all sessions, and returns them."""
+        names = self.cli(0, "-n", "1", "--raw", "keys", "oidc:session:*").decode().split()
+        kept = {name: self.cli(0, "-n", "1", "--raw", "get", name).rstrip(b"\n") for name in names}
+        self.cli(0, "-n", "1", "del", *names)
+        return kept
+
+    def put(self, kept):
+        for name, value in kept.items():
+            self.cli(0, "-n", "1", "set", name, value)
+
     def restart(self):
         self.nodes[0].stop(9)
         self.nodes[0].start()
@@ -115,6 +126,19 @@ class Etcd:
         return subprocess.run(
             ["etcdctl", "--endpoints", f"http://127.0.0.1:{node.port}", "--command-timeout", "2s", *words],
             env=os.environ | {"ETCDCTL_API": "3"}, capture_output=True, text=True).stdout
+
+    def take(self):
+        """Removes all sessions, and returns them."""
+        node = self.nodes[0]
+        names = [name for name in self.ctl(node, "get", "", "--prefix", "--keys-only").split() if "session/" in name]
+        kept = {name: self.ctl(node, "get", name, "--print-value-only").rstrip("\n") for name in names}
+        for name in names:
+            self.ctl(node, "del", name)
+        return kept
+
+    def put(self, kept):
+        for name, value in kept.items():
+            self.ctl(self.nodes[0], "put", name, "--", value)
 
     def restart(self):
         self.stop()

@@ -197,6 +197,7 @@ extension LogoutCommand {
         }
         // For a missing session, nothing is created, not even a lock.
         if isMissing {
+            try noteRemoval(key, in: store)
             return Removal(content: .success(try store.takeLeftovers(of: key) { _ in true }.first))
         }
         do {
@@ -240,6 +241,12 @@ extension LogoutCommand {
         return removal
     }
 
+    /// Removes a session that a server says it does not have: it may only be hiding it, or be an outdated replica, and
+    /// its record must not count when it comes back.
+    private func noteRemoval(_ key: SessionKey, in store: SessionStore) throws(OIDCError) {
+        if store.reach == .machines { try store.remove(key) }
+    }
+
     /// Returns whether a store has no session for a key; a session that cannot be read counts as one.
     func isEmpty(_ store: SessionStore, _ key: SessionKey) -> Bool {
         do { return try store.load(key) == nil } catch { return false }
@@ -256,6 +263,7 @@ extension LogoutCommand {
         let results = Results(context.console, namesProviders: !others.isEmpty)
         if let linked, let key = linkedKey {
             if !others.isEmpty, try isGone(key, linked) {
+                try noteRemoval(key, in: try linked.store())
                 linked.target?.forget(context)
             } else {
                 try results.collect { () throws(OIDCError) in
@@ -315,7 +323,7 @@ extension LogoutCommand {
             return try operand.sessions(known, of: linked?.target?.link).filter { $0.key != key }
         } catch {
             guard error.kind != .interrupted else { throw error }
-            context.console.warn(error.commandLine)
+            context.console.warn(error)
             return []
         }
     }
@@ -401,7 +409,7 @@ extension LogoutCommand {
         func add(_ other: OIDCError) {
             guard let held = failure else { return failure = other }
             let isWorse = Diagnostics.exitCode(other) > Diagnostics.exitCode(held)
-            console.warn((isWorse ? held : other).commandLine)
+            console.warn(isWorse ? held : other)
             if isWorse { failure = other }
         }
 
@@ -409,7 +417,7 @@ extension LogoutCommand {
         func collect(_ logout: () throws(OIDCError) -> Void) throws(OIDCError) {
             do { try logout() } catch {
                 guard error.kind == .interrupted else { return add(error) }
-                if let failure { console.warn(failure.commandLine) }
+                if let failure { console.warn(failure) }
                 throw error
             }
         }

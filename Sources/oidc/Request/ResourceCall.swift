@@ -78,6 +78,8 @@ struct ResourceCall {
     private final class Reading {
         var answer: Answer
         var skipped = 0
+        /// When a body that is not shown is no longer read.
+        var skipEnd = MonotonicTime.now()
 
         init(_ answer: Answer) { self.answer = answer }
 
@@ -102,12 +104,15 @@ struct ResourceCall {
                     rules.onHead(head)
                     reading.answer.step = step(after: reading.answer, attempt, redirects: redirects, rules)
                     if reading.isShown { try output.begin(head) }
+                    reading.skipEnd = MonotonicTime.now().adding(
+                        milliseconds: transport.configuration.httpTimeout.milliseconds)
                 },
                 onBody: { bytes throws(OIDCError) in
                     guard !reading.isShown else { return try output.take(bytes) }
                     reading.skipped += bytes.count
-                    guard reading.skipped <= ResourceCall.skippedLimit else {
-                        throw OIDCError(.refused, "resource: the response is too large", stage: .resource)
+                    guard reading.skipped <= ResourceCall.skippedLimit, .now() < reading.skipEnd else {
+                        throw OIDCError(
+                            .refused, "resource: the response is too large or too slow", stage: .resource)
                     }
                 })
         } catch {

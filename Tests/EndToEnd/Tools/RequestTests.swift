@@ -50,6 +50,35 @@ struct RequestTests {
         #expect(!result.errors.contains(token.suffix(20)) && !result.errors.contains(token.prefix(20)))
     }
 
+    @Test(
+        "the body of an answer that is not shown is not waited for, however slowly it comes",
+        arguments: [301, 401])
+    func slowBody(status: Int) throws {
+        let requests = Mutex(0)
+        let server = try ScriptedServer { peer in
+            _ = peer.readRequest()
+            let isFirst = requests.withLock { count in
+                count += 1
+                return count == 1
+            }
+            guard isFirst else {
+                _ = peer.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone")
+                return
+            }
+            let field = status == 401 ? "WWW-Authenticate: Bearer error=invalid_token" : "Location: /y"
+            _ = peer.write("HTTP/1.1 \(status) X\r\nContent-Length: 100000\r\n\(field)\r\n\r\n")
+            while peer.write(" ") { usleep(50_000) }
+        }
+        defer { withExtendedLifetime(server) {} }
+        let world = try ToolWorld()
+        try world.signIn()
+        let words = [
+            "request", "\(server.origin)/x", "--allow-origin", server.origin, "--set", "http_timeout=1",
+        ]
+        let result = try world.run(words, world.person)
+        #expect(result.code == 0 && result.output == "done", "\(result)")
+    }
+
     @Test("no token is sent to, or fetched for, another origin")
     func otherOrigin() throws {
         let (world, api) = try apiWorld { _ in HTTPResponse(status: 200) }

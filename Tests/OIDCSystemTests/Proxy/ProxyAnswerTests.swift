@@ -54,6 +54,17 @@ struct ProxyAnswerTests {
         #expect(reply.contains("\"refused\"") && reply.contains("127.0.0.1:\(server.port)"), "\(reply)")
     }
 
+    @Test("trailers without end are not read without end, and the answer is not passed on as whole")
+    func endlessTrailers() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n")
+            while peer.write("X: \(String(repeating: "a", count: 6_000))\r\n") {}
+        }
+        let reply = try ProxyWorld(server).exchange("GET", "x")
+        #expect(reply.contains("5\r\nhello\r\n") && !reply.hasSuffix("0\r\n\r\n"), "\(reply)")
+    }
+
     @Test("parts of an answer come as they are sent, with the rest still open")
     func stream() throws {
         let gate = DispatchSemaphore(value: 0)

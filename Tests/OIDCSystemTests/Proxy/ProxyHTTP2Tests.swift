@@ -370,6 +370,17 @@ struct ProxyHTTP2Tests {
         #expect(server.wait(for: "end"), "\(server.events)")
     }
 
+    @Test(
+        "nor is a caller held whose whole body libcurl has, although the server does not take its last byte")
+    func answeredWithoutLength() throws {
+        let server = try HTTP2Server([[.stall, ok, .data("early", ends: true)]])
+        let world = try world(server) { $0.timeout = 500 }
+        let body = String(repeating: "a", count: 65_536)
+        let reply = try world.exchange("POST", "x", ["Content-Length: \(body.utf8.count)"], body: body)
+        #expect(reply.contains("early"), "\(reply)")
+        #expect(server.wait(for: "end"), "\(server.events)")
+    }
+
     @Test("a refused token is replaced, and the request sent again on the same connection")
     func token() throws {
         let server = try HTTP2Server([

@@ -156,6 +156,8 @@ struct ProxyHeaderTests {
             ("//evil.example/x", "https://evil.example/x"), ("/login", "https://a.example/login"),
             ("http://a.example/v1/x", "http://a.example/v1/x"), ("../x", "https://a.example/x"),
             ("https://a.example/v1/../x", "https://a.example/v1/../x"), ("mailto:x@y", "mailto:x@y"),
+            ("/b/?u=https://x.example/", "https://a.example/b/?u=https://x.example/"),
+            ("?u=https://x.example/", "http://h:1/S/here?u=https://x.example/"),
         ])
     func location(value: String, expected: String) throws {
         let route = try ProxyRoute(try #require(WebURL("https://a.example/v1")))

@@ -114,6 +114,18 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example("at-2"))
     }
 
+    @Test("a session that the server hid during the sign-out stays signed out")
+    func hiddenRemoval() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        try process().save(.example(), replacingDamaged: false)
+        let last = try #require(engine[record])
+        engine[record] = nil
+        try process().remove(.example)
+        engine[record] = last
+        #expect(failure { () throws(OIDCError) in try process().load(.example) }?.code == .oldRecord)
+    }
+
     @Test(
         "nor does a server that refuses a part of the sign-out, which can be repeated",
         arguments: ["session/", "failure/"], [false, true])
