@@ -16,7 +16,18 @@ struct OwnProvider {
             access = try OwnProvider.access(profile: name, context)
             return
         }
-        // Without --issuer, --client-id and options for its secret are about the client at the resource's server.
+        let settings = OwnProvider.settings(operand)
+        guard let issuer = settings.provider.issuer, !ExactText.isSame(issuer, target.link.issuer) else {
+            throw .usage(
+                "grant id_jag needs the user's own provider, and none is set",
+                hint: "set user_profile to its profile, or name it with -p")
+        }
+        access = try SessionAccess(ProviderContext(settings, context))
+    }
+
+    /// Returns the settings that are for the user's own provider. Without --issuer, --client-id and options for
+    /// its secret are about the client at the resource's server.
+    static func settings(_ operand: ResourceOperand) -> Settings {
         let isNamed = operand.settings.layers.given.contains {
             $0.setting == .issuer && $0.origin.layer == .options
         }
@@ -25,13 +36,7 @@ struct OwnProvider {
             guard ![.grant, .scope].contains(entry.setting) else { return false }
             return isNamed || entry.setting != .clientID && entry.setting.owner != .client
         }
-        let settings = context.settings(profile: operand.settings.profile, entries)
-        guard let issuer = settings.provider.issuer, !ExactText.isSame(issuer, target.link.issuer) else {
-            throw .usage(
-                "grant id_jag needs the user's own provider, and none is set",
-                hint: "set user_profile to its profile, or name it with -p")
-        }
-        access = try SessionAccess(ProviderContext(settings, context))
+        return operand.context.settings(profile: operand.settings.profile, entries)
     }
 
     private static func access(
