@@ -22,6 +22,28 @@ struct SettingsReachTests {
             for (found, expected) in zip(found, expected) { #expect(found == expected) }
         }
     }
+
+    private static let app: [(Setting, JSONValue)] = [
+        (.issuer, .string(ReachWorld.issuer)), (.clientID, .string(ReachWorld.client)),
+    ]
+
+    private func entries(
+        _ values: [(Setting, JSONValue)], _ origin: SettingLayers.Origin
+    ) -> [SettingLayers.Entry] {
+        values.map { SettingLayers.Entry(setting: $0, value: $1, origin: origin) }
+    }
+
+    @Test("a certificate of another provider is not presented to a resource")
+    func certificate() throws {
+        let world = try ReachWorld()
+        defer { world.remove() }
+        let profile = entries(Self.app + [(.tlsClientCertificate, "/own")], .profile("work"))
+        let origins: (Setting, JSONValue) = (.tlsClientCertificateFor, ["https://api.example"])
+        let variables = entries([(.issuer, .string(ReachWorld.otherIssuer)), origins], .variable("V"))
+        #expect(try world.operand(variables + profile).reach.settings.client.certificate == nil)
+        let own = entries([origins], .variable("V"))
+        #expect(try world.operand(own + profile).reach.settings.client.certificate?.path == "/own")
+    }
 }
 
 /// What a layer names, beside what is in use.
@@ -162,10 +184,15 @@ struct ReachWorld {
     }
 
     private func operand(_ row: ReachRow, _ options: [(Setting, JSONValue)] = []) throws -> ResourceOperand {
-        ResourceOperand(try #require(WebURL(Self.resource)), settings(row, options), context)
+        try operand(settings(row, options).layers.given)
     }
 
-    private func link(
+    func operand(_ entries: [SettingLayers.Entry]) throws -> ResourceOperand {
+        ResourceOperand(
+            try #require(WebURL(Self.resource)), context.settings(profile: nil, entries), context)
+    }
+
+    func link(
         _ grant: GrantType = .authorizationCode, _ change: (inout ResourceLink) -> Void = { _ in }
     ) -> ResourceLink {
         var link = ResourceLink(

@@ -112,7 +112,7 @@ struct ResourceOperand: Sendable {
     var reach: ProviderContext {
         let isNamed = settings.client.certificateOrigins.contains(url.origin)
         let shared = NetworkSettings.shared + (isNamed ? Setting.certificates : [])
-        let entries = settings.layers.given.filter { shared.contains($0.setting) }
+        let entries = settings.layers.entries.filter { shared.contains($0.setting) }
         return ProviderContext(
             context.settings(profile: nil, entries), context, until: deadline)
     }
