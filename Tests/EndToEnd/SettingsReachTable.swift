@@ -28,15 +28,15 @@ enum SettingsReachTable {
         profile   - # - - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   - # = - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   - # # - | ma... mas.. masr. ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
-        profile   = - - - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | masrc | masrc | m.... | sent | yyy
-        profile   = - = - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | masrc | masrc | masrc | sent | yyy
-        profile   = - # - | masrc masrc masr. masr. |       | masrc | masr. | masr. | ..... | ..... | masr. | masrc | m.... | none | yyy
-        profile   = = - - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | masrc | masrc | m.... | sent | yyy
-        profile   = = = - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | masrc | masrc | masrc | sent | yyy
-        profile   = = # - | masrc masrc masr. masr. |       | masrc | masr. | masr. | ..... | ..... | masr. | masrc | m.... | none | yyy
-        profile   = # - - | masrc masrc masrc masrc |       | masrc | ma... | ma... | ..... | ..... | ma... | masrc | m.... | none | yyy
-        profile   = # = - | masrc masrc masrc masrc |       | masrc | ma... | ma... | ..... | ..... | ma... | masrc | masrc | none | yyy
-        profile   = # # - | masrc masrc masr. masr. |       | masrc | ma... | ma... | ..... | ..... | ma... | masrc | m.... | none | yyy
+        profile   = - - - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | mas.. | masrc | m.... | sent | yyy
+        profile   = - = - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | mas.. | masrc | masrc | sent | yyy
+        profile   = - # - | masrc masrc masr. masr. |       | masrc | masr. | masr. | ..... | ..... | mas.. | masrc | m.... | none | yyy
+        profile   = = - - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | mas.. | masrc | m.... | sent | yyy
+        profile   = = = - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | mas.. | masrc | masrc | sent | yyy
+        profile   = = # - | masrc masrc masr. masr. |       | masrc | masr. | masr. | ..... | ..... | mas.. | masrc | m.... | none | yyy
+        profile   = # - - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | mas.. | masrc | m.... | sent | yyy
+        profile   = # = - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | mas.. | masrc | masrc | sent | yyy
+        profile   = # # - | masrc masrc masr. masr. |       | masrc | masr. | masr. | ..... | ..... | mas.. | masrc | m.... | none | yyy
         profile   # - - - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   # - = - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   # - # - | ma... mas.. masr. ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
@@ -55,15 +55,15 @@ enum SettingsReachTable {
         variables - # - - | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - # = - | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - # # - | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables = - - - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | m.... | sent | yyy
-        variables = - = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables = - # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | masr. | masrc | m.... | none | ynn
-        variables = = - - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | m.... | sent | yyy
-        variables = = = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables = = # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | masr. | masrc | m.... | none | ynn
-        variables = # - - | masrc masrc masrc masrc | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | m.... | none | yyy
-        variables = # = - | masrc masrc masrc masrc | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | masrc | none | yyy
-        variables = # # - | masrc masrc masr. masr. | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | m.... | none | ynn
+        variables = - - - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | m.... | sent | yyy
+        variables = - = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = - # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
+        variables = = - - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | m.... | sent | yyy
+        variables = = = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = = # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
+        variables = # - - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | m.... | sent | yyy
+        variables = # = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = # # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
         variables # - - - | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # - = - | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # - # - | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
@@ -73,24 +73,24 @@ enum SettingsReachTable {
         variables # # - - | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # # = - | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # # # - | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables - - - = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables - - = = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables - - # = | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | masr. | masrc | m.... | none | ynn
+        variables - - - = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables - - = = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables - - # = | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
         variables - = - = | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | masrc | none | yyy
         variables - = = = | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | masrc | none | yyy
         variables - = # = | masrc masrc masr. masr. | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - # - = | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | masrc | none | yyy
         variables - # = = | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | masrc | none | yyy
         variables - # # = | masrc masrc masr. masr. | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables = - - = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables = - = = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables = - # = | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | masr. | masrc | m.... | none | ynn
-        variables = = - = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables = = = = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables = = # = | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | masr. | masrc | m.... | none | ynn
-        variables = # - = | masrc masrc masrc masrc | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | masrc | none | yyy
-        variables = # = = | masrc masrc masrc masrc | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | masrc | none | yyy
-        variables = # # = | masrc masrc masr. masr. | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | m.... | none | ynn
+        variables = - - = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = - = = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = - # = | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
+        variables = = - = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = = = = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = = # = | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
+        variables = # - = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = # = = | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = # # = | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
         variables # - - = | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # - = = | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # - # = | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
@@ -100,24 +100,24 @@ enum SettingsReachTable {
         variables # # - = | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # # = = | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # # # = | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables - - - # | ma... mas.. masr. ma... | masr. | m.... | m.... | m.... | masr. | masrc | m.... | masrc | m.... | none | yyy
-        variables - - = # | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | masr. | masrc | m.... | masrc | m.... | none | yyy
-        variables - - # # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | masr. | masr. | m.... | masrc | m.... | none | yyy
+        variables - - - # | ma... mas.. masr. ma... | masr. | m.... | m.... | m.... | ma... | ma... | m.... | masrc | m.... | none | yyy
+        variables - - = # | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | ma... | ma... | m.... | masrc | m.... | none | yyy
+        variables - - # # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | ma... | ma... | m.... | masrc | m.... | none | yyy
         variables - = - # | ma... masrc masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - = = # | ma... masrc masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - = # # | ma... masrc masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - # - # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - # = # | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - # # # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables = - - # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | m.... | sent | yyy
-        variables = - = # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables = - # # | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | masr. | masrc | m.... | none | ynn
-        variables = = - # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | m.... | sent | yyy
-        variables = = = # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
-        variables = = # # | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | masr. | masrc | m.... | none | ynn
-        variables = # - # | masrc masrc masrc masrc | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | m.... | none | yyy
-        variables = # = # | masrc masrc masrc masrc | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | masrc | none | yyy
-        variables = # # # | masrc masrc masr. masr. | masrc | masrc | ma... | ma... | ma... | ma... | ma... | masrc | m.... | none | ynn
+        variables = - - # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | m.... | sent | yyy
+        variables = - = # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = - # # | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
+        variables = = - # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | m.... | sent | yyy
+        variables = = = # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = = # # | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
+        variables = # - # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | m.... | sent | yyy
+        variables = # = # | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
+        variables = # # # | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
         variables # - - # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # - = # | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # - # # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy

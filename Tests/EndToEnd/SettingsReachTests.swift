@@ -26,11 +26,45 @@ struct SettingsReachTests {
     private static let app: [(Setting, JSONValue)] = [
         (.issuer, .string(ReachWorld.issuer)), (.clientID, .string(ReachWorld.client)),
     ]
+    private static let otherClient: [(Setting, JSONValue)] = [
+        (.issuer, .string(ReachWorld.issuer)), (.clientID, .string(ReachWorld.otherClient)),
+    ]
+    private static let secret: (Setting, JSONValue) = (.clientSecret, "hunter2")
 
     private func entries(
         _ values: [(Setting, JSONValue)], _ origin: SettingLayers.Origin
     ) -> [SettingLayers.Entry] {
         values.map { SettingLayers.Entry(setting: $0, value: $1, origin: origin) }
+    }
+
+    @Test("a variable's secret is for the client of the profile in use, not for that of a link's profile")
+    func otherClientOfIssuer() throws {
+        let world = try ReachWorld()
+        defer { world.remove() }
+        let variables = entries([Self.secret], .variable("V"))
+        let link = world.link { $0.profile = "=" }
+        func secret(_ profile: [(Setting, JSONValue)]) throws -> JSONValue? {
+            try world.operand(variables + entries(profile, .profile("work"))).provider(link).settings.layers[
+                .clientSecret]
+        }
+        #expect(try secret(Self.otherClient) == nil)
+        #expect(try secret(Self.app) == "hunter2")
+    }
+
+    @Test(
+        "a secret does not follow a token endpoint of an option to another origin, from a URL's link either")
+    func endpointOfOption() throws {
+        let world = try ReachWorld()
+        defer { world.remove() }
+        func secret(_ endpoint: String, _ more: [(Setting, JSONValue)] = []) throws -> JSONValue? {
+            let options = entries([(.tokenEndpoint, .string(endpoint))], .option("--set"))
+            let own = entries(Self.app + [Self.secret] + more, .profile("work"))
+            return try world.operand(options + own).provider(world.link()).settings.layers[.clientSecret]
+        }
+        #expect(try secret("https://else.example/token") == nil)
+        #expect(try secret("\(ReachWorld.issuer)/token") == "hunter2")
+        #expect(
+            try secret("https://else.example/t", [(.tokenEndpoint, "https://else.example/t")]) == "hunter2")
     }
 
     @Test("a certificate of another provider is not presented to a resource")

@@ -251,7 +251,7 @@ struct ConfigInitCommand: RunnableCommand {
         var loader = context.settingsLoader
         loader.profileName = nil
         return try loader.load(from: nil, in: path).layers.entries.filter {
-            $0.setting.owner == .anyone && $0.setting != .issuer
+            !$0.setting.isForOneServer && $0.setting != .issuer
                 || call == "login" && $0.setting == .clientSecret
         }
     }

@@ -34,7 +34,7 @@ struct OwnProvider {
         let entries = operand.settings.layers.given.filter { entry in
             guard entry.origin.layer == .options else { return entry.setting != .grant }
             guard ![.grant, .scope].contains(entry.setting) else { return false }
-            return isNamed || entry.setting != .clientID && entry.setting.owner != .client
+            return isNamed || entry.setting != .clientID && entry.setting.reach != .client
         }
         return operand.context.settings(profile: operand.settings.profile, entries)
     }

@@ -228,7 +228,7 @@ extension ResourceOperand {
             switch entry.origin.layer {
             case .profile: false
             case .variables:
-                isNamed || entry.setting.owner != .client && !Setting.subjectSources.contains(entry.setting)
+                isNamed || entry.setting.reach != .client && !Setting.subjectSources.contains(entry.setting)
             case .options, .resource: true
             }
         }
@@ -310,7 +310,7 @@ private struct LinkLayers {
                 return false
             }
             // A secret is only for the client that it was configured for.
-            if !isOwnClient, entry.setting.owner == .client { return false }
+            if !isOwnClient, entry.setting.reach == .client { return false }
             // The scope of a profile or variable was for the sign-in; for a token it would request a narrower
             // one.
             return entry.setting != .scope || entry.origin.layer == .options

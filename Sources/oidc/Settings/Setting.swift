@@ -7,22 +7,35 @@ import Posix
 struct Setting: Hashable, Sendable {
     let name: String
     let kind: SettingKind
-    let owner: Owner
+    let reach: Reach
     let summary: String
 
-    /// The owner of a setting. A setting that belongs to one provider or client is not used for another.
-    enum Owner: Sendable {
+    /// Where the value of a setting may be used.
+    enum Reach: Sendable {
+        /// With every server, even one that is none of the settings'.
+        case machine
+        /// With every server of the settings.
         case anyone
-        case provider
-        /// A setting that is sent to the provider's endpoints, for any of its clients.
-        case tokenRequest
+        /// With one server only.
+        case server
+        /// With one server and its endpoints only, which it is sent to, for any client.
+        case request
+        /// With one server, its endpoints and one client only.
         case client
     }
 
-    init(_ name: String, _ kind: SettingKind, _ summary: String, owner: Owner = .anyone) {
+    /// Whether the value is for one server, or for one of its clients.
+    var isForOneServer: Bool {
+        switch reach {
+        case .machine, .anyone: false
+        case .server, .request, .client: true
+        }
+    }
+
+    init(_ name: String, _ kind: SettingKind, _ summary: String, reach: Reach = .anyone) {
         self.name = name
         self.kind = kind
-        self.owner = owner
+        self.reach = reach
         self.summary = summary
     }
 

@@ -41,6 +41,8 @@ final class SettingLayers: Sendable {
         let setting: Setting
         private(set) var value: JSONValue
         let origin: Origin
+        /// Where the value belongs; nil for one that was found for the command, and until the layers are known.
+        var belonging: Belonging?
 
         /// Adds the members of a weaker entry that this one does not set.
         fileprivate mutating func adopt(_ weaker: Entry) {
@@ -55,7 +57,7 @@ final class SettingLayers: Sendable {
         /// overrides the other two of a weaker layer.
         fileprivate func hides(_ other: Entry) -> Bool {
             if setting == other.setting { return true }
-            return setting.owner == .client && origin.layer != other.origin.layer
+            return setting.reach == .client && origin.layer != other.origin.layer
                 && Setting.clientSecrets.contains(setting) && Setting.clientSecrets.contains(other.setting)
         }
     }
@@ -85,11 +87,12 @@ final class SettingLayers: Sendable {
         self.isProfileNamed = isProfileNamed
         self.configOption = configOption
         self.home = home
+        let given = given.stamped
         self.given = given
-        let ownership = SettingsOwnership(given)
+        let destination = Destination(of: given)
         var (entries, withheld): ([Entry], [Entry]) = ([], [])
         for entry in given {
-            if !ownership.allows(entry) {
+            if let destination, !entry.mayReach(destination) {
                 withheld.append(entry)
             } else if let index = entries.firstIndex(where: { $0.hides(entry) }) {
                 let isFirstBelow = !given.contains {

@@ -157,7 +157,7 @@ struct SettingsLoader: Sendable {
             let owner = try file()?.profiles.first(where: { $0.name == overriddenProfile })?.values,
             names.contains(where: { owner[$0.name] != profile?[$0.name] })
         else { return variables }
-        return variables.filter { $0.setting.owner != .client }
+        return variables.filter { $0.setting.reach != .client }
     }
 
     /// Reads the variables. Ignores unknown `OIDC_…` variables, which may belong to other programs.

@@ -7,68 +7,68 @@ extension Setting {
         "issuer", .text,
         "the provider's issuer URL; a path segment may be {tenantid}, for users of any tenant")
     static let metadataURL = Setting(
-        "metadata_url", .url, "where the metadata is, if not at the issuer's well-known URL", owner: .provider
+        "metadata_url", .url, "where the metadata is, if not at the issuer's well-known URL", reach: .server
     )
     static let authorizationEndpoint = Setting(
-        "authorization_endpoint", .url, "where users sign in", owner: .provider)
-    static let tokenEndpoint = Setting("token_endpoint", .url, "where tokens are issued", owner: .provider)
+        "authorization_endpoint", .url, "where users sign in", reach: .server)
+    static let tokenEndpoint = Setting("token_endpoint", .url, "where tokens are issued", reach: .server)
     static let refreshEndpoint = Setting(
-        "refresh_endpoint", .url, "where tokens are refreshed, if not at the token endpoint", owner: .provider
+        "refresh_endpoint", .url, "where tokens are refreshed, if not at the token endpoint", reach: .server
     )
-    static let userinfoEndpoint = Setting("userinfo_endpoint", .url, "claims of the user", owner: .provider)
-    static let jwksURI = Setting("jwks_uri", .url, "the provider's public keys", owner: .provider)
+    static let userinfoEndpoint = Setting("userinfo_endpoint", .url, "claims of the user", reach: .server)
+    static let jwksURI = Setting("jwks_uri", .url, "the provider's public keys", reach: .server)
     static let deviceAuthorizationEndpoint = Setting(
-        "device_authorization_endpoint", .url, "device codes (RFC 8628)", owner: .provider)
+        "device_authorization_endpoint", .url, "device codes (RFC 8628)", reach: .server)
     static let pushedAuthorizationRequestEndpoint = Setting(
-        "pushed_authorization_request_endpoint", .url, "pushed requests (RFC 9126)", owner: .provider)
+        "pushed_authorization_request_endpoint", .url, "pushed requests (RFC 9126)", reach: .server)
     static let revocationEndpoint = Setting(
-        "revocation_endpoint", .url, "revocation (RFC 7009)", owner: .provider)
+        "revocation_endpoint", .url, "revocation (RFC 7009)", reach: .server)
     static let introspectionEndpoint = Setting(
-        "introspection_endpoint", .url, "introspection (RFC 7662)", owner: .provider)
+        "introspection_endpoint", .url, "introspection (RFC 7662)", reach: .server)
     static let endSessionEndpoint = Setting(
-        "end_session_endpoint", .url, "sign-out at the provider", owner: .provider)
+        "end_session_endpoint", .url, "sign-out at the provider", reach: .server)
     static let registrationEndpoint = Setting(
-        "registration_endpoint", .url, "client registration (RFC 7591)", owner: .provider)
+        "registration_endpoint", .url, "client registration (RFC 7591)", reach: .server)
 
-    static let clientID = Setting("client_id", .text, "the client ID", owner: .provider)
+    static let clientID = Setting("client_id", .text, "the client ID", reach: .server)
     static let clientSecretFile = Setting(
-        "client_secret_file", .path, "a file that contains the secret", owner: .client)
+        "client_secret_file", .path, "a file that contains the secret", reach: .client)
     static let clientSecretCommand = Setting(
-        "client_secret_command", .command, "a program that prints the secret", owner: .client)
+        "client_secret_command", .command, "a program that prints the secret", reach: .client)
     static let clientSecret = Setting(
-        "client_secret", .secret, "the secret itself (variable, or a file of mode 0600)", owner: .client)
+        "client_secret", .secret, "the secret itself (variable, or a file of mode 0600)", reach: .client)
     static let clientAuth = Setting(
         "client_auth",
         .choice([
             "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
             "tls_client_auth", "self_signed_tls_client_auth",
-        ]), "how the client authenticates (default: by the metadata)", owner: .client)
+        ]), "how the client authenticates (default: by the metadata)", reach: .client)
     static let clientAuthSigningAlg = Setting(
         "client_auth_signing_alg", .choice(Setting.signatureAlgorithms),
-        "the algorithm of client assertions (default: by the key and the metadata)", owner: .client)
+        "the algorithm of client assertions (default: by the key and the metadata)", reach: .client)
     static let clientAssertionAudience = Setting(
         "client_assertion_audience", .choice(["issuer", "token_endpoint"]), "`aud` of client assertions")
     static let clientAssertionSource = Setting(
         "client_assertion_source", .choice(SubjectTokenSource.names),
         "a CI identity as the client's assertion",
-        owner: .client)
+        reach: .client)
     static let privateKeyFile = Setting(
-        "private_key_file", .path, "PEM key for private_key_jwt", owner: .client)
-    static let privateKeyID = Setting("private_key_id", .text, "the `kid` of the private key", owner: .client)
+        "private_key_file", .path, "PEM key for private_key_jwt", reach: .client)
+    static let privateKeyID = Setting("private_key_id", .text, "the `kid` of the private key", reach: .client)
     static let privateKeyPassphraseFile = Setting(
-        "private_key_passphrase_file", .path, "a file that contains the key's passphrase", owner: .client)
+        "private_key_passphrase_file", .path, "a file that contains the key's passphrase", reach: .client)
     static let tlsClientCertificate = Setting(
-        "tls_client_certificate", .path, "PEM certificate for mutual TLS", owner: .client)
+        "tls_client_certificate", .path, "PEM certificate for mutual TLS", reach: .client)
     static let tlsClientKey = Setting(
-        "tls_client_key", .path, "the PEM key of `tls_client_certificate`", owner: .client)
+        "tls_client_key", .path, "the PEM key of `tls_client_certificate`", reach: .client)
     static let tlsClientCertificateFor = Setting(
         "tls_client_certificate_for", .origins,
         "origins that get the certificate beside the provider and the APIs that get a token bound to it",
-        owner: .client)
+        reach: .client)
 
     static let idTokenSignedResponseAlg = Setting(
         "id_token_signed_response_alg", .choice(Setting.signatureAlgorithms),
-        "the only algorithm accepted for ID tokens; HMAC (HS256 and so on) needs it", owner: .client)
+        "the only algorithm accepted for ID tokens; HMAC (HS256 and so on) needs it", reach: .client)
 
     static let scope = Setting("scope", .scope, "scopes to request")
     static let audience = Setting("audience", .text, "the API that the token is for")
@@ -76,10 +76,10 @@ extension Setting {
     static let resourceParameter = Setting(
         "resource_parameter", .choice(["on", "off"]),
         "whether `resource` is sent to the provider (default: on)",
-        owner: .provider)
+        reach: .server)
     static let clientMetadataURL = Setting(
         "client_metadata_url", .url,
-        "the https URL of a client metadata document, as client ID for any server")
+        "the https URL of a client metadata document, as client ID for any server", reach: .machine)
     static let userProfile = Setting(
         "user_profile", .text, "the profile of the user's own provider, for grant=id_jag")
     static let redirectURI = Setting(
@@ -92,7 +92,7 @@ extension Setting {
     static let nonce = Setting(
         "nonce", .choice(["on", "off"]),
         "off: accept ID tokens without a nonce, with a warning (default: on)",
-        owner: .provider)
+        reach: .server)
     static let prompt = Setting(
         "prompt", .text,
         "\(Setting.promptList), or off (default: consent if offline_access is requested)")
@@ -100,17 +100,17 @@ extension Setting {
         "max_age", .integer(0...315_360_000), "seconds since the user last authenticated, at most")
     static let loginHint = Setting("login_hint", .text, "account to suggest")
     static let acrValues = Setting("acr_values", .text, "the authentication strength to request")
-    static let uiLocales = Setting("ui_locales", .text, "languages of the sign-in page")
+    static let uiLocales = Setting("ui_locales", .text, "languages of the sign-in page", reach: .machine)
     static let authorizationDetails = Setting(
         "authorization_details", .array, "authorization details (RFC 9396)")
     static let extraAuthorizeParams = Setting(
         "extra_authorize_params", .parameters, "more parameters of the authorization URL",
-        owner: .provider)
+        reach: .server)
     static let extraTokenParams = Setting(
-        "extra_token_params", .parameters, "more parameters of token requests", owner: .tokenRequest)
+        "extra_token_params", .parameters, "more parameters of token requests", reach: .request)
     static let tokenType = Setting(
         "token_type", .text, "the token type if the provider names none or an unknown one, such as Bearer",
-        owner: .provider)
+        reach: .server)
     static let tokenRequestFormat = Setting(
         "token_request_format", .choice(["form", "json"]), "the encoding of token requests (default: form)")
     static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests (default: auto)")
@@ -119,46 +119,50 @@ extension Setting {
         "post_logout_redirect_uri", .text, "where the provider redirects the browser after sign-out")
 
     static let flow = Setting(
-        "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in (default: auto)")
+        "flow", .choice(["auto", "browser", "device", "paste"]), "how to sign in (default: auto)",
+        reach: .machine)
     static let grant = Setting(
         "grant", .choice(GrantType.all.map(\.rawValue)),
         "the grant type (default: authorization_code)")
     static let subjectTokenSource = Setting(
         "subject_token_source", .choice(SubjectTokenSource.names), "where the token to exchange comes from",
-        owner: .tokenRequest)
+        reach: .request)
     static let subjectTokenFile = Setting(
         "subject_token_file", .path, "the file to read if `subject_token_source` is `file` or `kubernetes`",
-        owner: .tokenRequest)
+        reach: .request)
     static let subjectTokenEnv = Setting(
         "subject_token_env", .text, "the variable with that token, for `env` and CI systems",
-        owner: .tokenRequest)
+        reach: .request)
     static let subjectTokenType = Setting(
         "subject_token_type", .text, "the type of the token to exchange (default: a JWT)")
     static let subjectTokenAudience = Setting(
         "subject_token_audience", .text, "the audience to request from a CI system (default: the issuer)")
     static let actorTokenFile = Setting(
-        "actor_token_file", .path, "a file with the actor's token (RFC 8693)", owner: .tokenRequest)
+        "actor_token_file", .path, "a file with the actor's token (RFC 8693)", reach: .request)
     static let actorTokenType = Setting(
         "actor_token_type", .text, "the type of the actor's token (default: an access token)")
     static let requestedTokenType = Setting(
         "requested_token_type", .text, "the token type to request (RFC 8693)")
     static let browser = Setting(
-        "browser", .command, "the browser to run; %s is replaced by the URL, as a word of its own or after =")
+        "browser", .command, "the browser to run; %s is replaced by the URL, as a word of its own or after =",
+        reach: .machine)
     static let account = Setting("account", .text, "keeps several sign-ins of one client apart")
     static let timeout = Setting(
-        "timeout", .integer(1...86_400), "seconds for a whole sign-in (default: 300)")
+        "timeout", .integer(1...86_400), "seconds for a whole sign-in (default: 300)", reach: .machine)
     static let httpTimeout = Setting(
-        "http_timeout", .integer(1...3_600), "seconds for one request (default: 30)")
+        "http_timeout", .integer(1...3_600), "seconds for one request (default: 30)", reach: .machine)
     static let leeway = Setting(
-        "leeway", .integer(0...3_600), "seconds that clocks may differ by (default: 60)")
+        "leeway", .integer(0...3_600), "seconds that clocks may differ by (default: 60)", reach: .machine)
     static let caFile = Setting(
-        "ca_file", .path, "PEM certificates to trust (default: SSL_CERT_FILE, then the system's)")
+        "ca_file", .path, "PEM certificates to trust (default: SSL_CERT_FILE, then the system's)",
+        reach: .machine)
     static let allowInsecureHTTP = Setting(
-        "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time")
+        "allow_insecure_http", .flag, "allow plain http beyond this machine; warns each time", reach: .machine
+    )
     static let store = Setting(
         "store", .text,
-        "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…; default: file)"
-    )
+        "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…; default: file)",
+        reach: .machine)
     static let storeKeyFile = Setting(
         "store_key_file", .path, "a file with the key that seals the sessions of a shared store")
     static let storeKeyCommand = Setting(

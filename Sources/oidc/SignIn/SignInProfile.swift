@@ -224,7 +224,7 @@ extension SettingLayers.Entry {
         if ofSession.contains(setting) { return true }
         switch origin {
         case .option: return !isForOneSignIn
-        case .variable, .profile: return setting == .issuer || setting.owner != .anyone
+        case .variable, .profile: return setting == .issuer || setting.isForOneServer
         // What a registration set, such as the redirect URL.
         case .resource: return true
         }

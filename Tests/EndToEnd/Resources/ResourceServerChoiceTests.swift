@@ -97,7 +97,9 @@ struct ResourceServerChoiceTests {
             """)
         expectSuccess(try world.run(["login", world.url]))
         expectSuccess(try world.run(["token", "--refresh", world.url]))
-        #expect(world.server.tokenRequests.map { $0.form["client_id"] } == ["known", "known"])
+        // That an option names the server does not make the secret that of its client.
+        expectSuccess(try world.run(["login", world.url, "--issuer", world.server.issuer]))
+        #expect(world.server.tokenRequests.map { $0.form["client_id"] } == ["known", "known", "known"])
         #expect(world.server.tokenRequests.allSatisfy { $0.form["client_secret"] == nil })
         expectSuccess(try world.run(["login", "-p", "work", world.url]))
         #expect(world.server.tokenRequests.last?.form["client_secret"] == "s3cret")
