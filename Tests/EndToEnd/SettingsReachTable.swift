@@ -46,9 +46,9 @@ enum SettingsReachTable {
         profile   # # - - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   # # = - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   # # # - | ma... mas.. masr. ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
-        variables - - - - | masrc masrc masrc masrc | masr. | masrc | masrc | masr. | masr. | masrc | masrc | masrc | m.... | asks | yyy
-        variables - - = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masr. | masrc | masrc | masrc | m.... | asks | yyy
-        variables - - # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | masr. | masrc | m.... | none | ynn
+        variables - - - - | masrc masrc masrc masrc | masr. | masrc | masrc | masr. | ma... | masrc | masrc | masrc | m.... | asks | yyy
+        variables - - = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | ma... | masrc | masrc | masrc | m.... | asks | yyy
+        variables - - # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | ma... | masr. | masr. | masrc | m.... | none | ynn
         variables - = - - | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - = = - | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - = # - | masrc masrc masr. masr. | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy

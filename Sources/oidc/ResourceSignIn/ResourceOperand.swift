@@ -215,22 +215,23 @@ extension ResourceOperand {
     }
 
     /// Returns the entries of the settings. If another profile is named, its entries replace those of the
-    /// profile in use.
+    /// profile in use. What variables set for a server or client stays with the one that they, the profile in use or
+    /// an option name; the rest is for any profile.
     func entries(of profile: String?) throws(OIDCError) -> [SettingLayers.Entry] {
         guard let profile, profile != settings.profile else { return settings.layers.given }
         var loader = context.settingsLoader
         loader.profileName = profile
         let loaded = try loader.load().layers.given.filter { $0.origin.layer == .profile }
-        let issuer = ResourceOwnership(entries: loaded).issuers.first
-        // A secret in variables is for the provider that the variables, or the profile in use, name.
-        let isNamed = issuer.map { ownership.names(issuer: $0) } ?? false
-        let others = settings.layers.given.filter { entry in
-            switch entry.origin.layer {
-            case .profile: false
-            case .variables:
-                isNamed || entry.setting.reach != .client && !Setting.subjectSources.contains(entry.setting)
-            case .options, .resource: true
+        let isNamed = ownership.optionIssuer != nil
+        let others = settings.layers.given.filter { $0.origin.layer != .profile }.map { entry in
+            var entry = entry
+            guard entry.origin.layer == .variables else { return entry }
+            if !entry.setting.isForOneServer {
+                entry.belonging = nil
+            } else if !isNamed, entry.belonging?.issuer == nil {
+                entry.belonging?.isExact = true
             }
+            return entry
         }
         return others + loaded
     }

@@ -20,7 +20,7 @@ struct Belonging: Sendable {
     /// Whether the layer that names the server names only endpoints, so its issuer is not known.
     private(set) var isWithoutIssuer = false
     /// Whether it is only for exactly this issuer and client, as no layer in use names them.
-    private var isExact = false
+    var isExact = false
 
     /// Creates the belonging of a layer's settings.
     init(of layer: SettingLayers.Layer, in entries: [SettingLayers.Entry]) {
