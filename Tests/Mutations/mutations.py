@@ -75,7 +75,7 @@ MUTATIONS = [
      "!isOwnOrigin || hasUnnamedIssuer else { return nil }", "!isOwnOrigin else { return nil }",
      "ResourceServerChoiceTests"),
     ("resource: a profile's secret goes along with a registered client",
-     "if !isOwnClient, entry.setting.reach == .client { return false }", "_ = isOwnClient",
+     "return isServer && !destination.isRegistered", "return isServer",
      "ResourceClientTests"),
     ("mix-up: one redirect URL for every issuer", 'path.hasSuffix("/") ? "" : "/")\\(try segment(issuer))',
      'path.hasSuffix("/") ? "" : "/")x', "MixUpTests"),

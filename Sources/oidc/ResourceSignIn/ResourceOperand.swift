@@ -248,8 +248,10 @@ extension ResourceOperand {
         var layers = LinkLayers(link, origin: .resource(url.text), metadataURL: settings.client.metadataURL)
         layers.addLink(scope: scope)
         if let registered { layers.add(registered) }
+        let isRegistered =
+            registered != nil || link.registration != nil || link.clientID == settings.client.metadataURL
         layers.setOwn(
-            ResourceOwnership(entries: entries).entries(for: link.issuer), isRegistered: registered != nil)
+            ResourceOwnership(entries: entries).entries(for: link.issuer, isRegistered: isRegistered))
         layers.addLinkScope(unless: scope)
         layers.addSettingsOfLink()
         // The URL says all that the profile of a resource does.
@@ -301,8 +303,7 @@ private struct LinkLayers {
         found += registered.entries(origin: origin)
     }
 
-    mutating func setOwn(_ entries: [SettingLayers.Entry], isRegistered: Bool) {
-        let isOwnClient = !isRegistered && link.registration == nil && link.clientID != metadataURL
+    mutating func setOwn(_ entries: [SettingLayers.Entry]) {
         let clientID = entries.first { $0.setting == .clientID && $0.origin.layer == .profile }?.value.string
         own = entries.filter { entry in
             if clientID != nil, clientID != link.clientID, entry.origin.layer == .profile,
@@ -310,8 +311,6 @@ private struct LinkLayers {
             {
                 return false
             }
-            // A secret is only for the client that it was configured for.
-            if !isOwnClient, entry.setting.reach == .client { return false }
             // The scope of a profile or variable was for the sign-in; for a token it would request a narrower
             // one.
             return entry.setting != .scope || entry.origin.layer == .options

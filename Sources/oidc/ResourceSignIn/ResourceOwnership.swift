@@ -3,15 +3,12 @@ import OIDCCore
 /// The choice of the settings that apply to a resource's authorization server. Those of a profile or
 /// variables for another provider do not.
 struct ResourceOwnership {
-    /// The settings that apply to every server, even if the profile or the variables are for another
-    /// provider.
-    private static let ofMachine: Set<Setting> = [
-        .browser, .flow, .timeout, .httpTimeout, .leeway, .caFile, .allowInsecureHTTP, .store, .uiLocales,
-        .clientMetadataURL,
-    ]
-
     /// Every entry, strongest first.
     let entries: [SettingLayers.Entry]
+
+    init(entries: [SettingLayers.Entry]) {
+        self.entries = entries.stamped
+    }
 
     /// The issuer that an option names.
     var optionIssuer: String? { text(.issuer, in: [.options]) }
@@ -28,35 +25,17 @@ struct ResourceOwnership {
 
     /// Returns whether the settings of a layer are for a server: they name its issuer, or no provider.
     func isOwned(_ layer: SettingLayers.Layer, by issuers: [String]) -> Bool {
-        // Variables without an issuer belong to the profile's provider.
-        let layers: [SettingLayers.Layer] =
-            switch layer {
-            case .resource: []
-            // Options can name another issuer only for id_jag: that of the user's own provider.
-            case .options: [.options]
-            case .variables: [.variables, .profile]
-            case .profile: [.profile]
-            }
-        for layer in layers {
-            let own = entries.filter { $0.origin.layer == layer }
-            if let issuer = own.first(where: { $0.setting == .issuer })?.value.string {
-                return issuers.contains { ExactText.isSame($0, issuer) }
-            }
-            if layer != .options, own.contains(where: { ProviderEndpoint(rawValue: $0.setting.name) != nil })
-            {
-                return false
-            }
-        }
-        return true
+        let belonging = Belonging(of: layer, in: entries)
+        return !belonging.namesServer || issuers.contains { belonging.isServer(Destination(found: $0)) }
     }
 
-    /// Returns the entries that apply to a server, without the issuer.
-    func entries(for issuer: String) -> [SettingLayers.Entry] {
-        let owned = Set(SettingLayers.Layer.allCases.filter { isOwned($0, by: [issuer]) })
+    /// Returns the entries that apply to a server, without the issuer. `isRegistered` is whether its client is not
+    /// one of the settings.
+    func entries(for issuer: String, isRegistered: Bool = false) -> [SettingLayers.Entry] {
+        let destination = Destination(found: issuer, isRegistered: isRegistered)
         return entries.filter { entry in
             entry.setting != .issuer
-                && (owned.contains(entry.origin.layer) || ResourceOwnership.ofMachine.contains(entry.setting)
-                    || entry.origin.layer == .options && entry.setting == .scope)
+                && (entry.mayReach(destination) || entry.origin.layer == .options && entry.setting == .scope)
         }
     }
 }
