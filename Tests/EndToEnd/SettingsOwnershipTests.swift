@@ -93,6 +93,23 @@ struct SettingsOwnershipTests {
         #expect(try secret(for: "a") == "hunter2")
         #expect(try secret(for: "same") == "hunter2")
         #expect(try secret(for: "b", ["OIDC_ISSUER": "https://b.example"]) == "hunter2")
+        // The same holds for what is sent with a request, and for what one provider needs.
+        let others: [(Setting, String)] = [
+            (.extraTokenParams, #"{"api_key":"hunter2"}"#), (.subjectTokenFile, "/t"),
+            (.actorTokenFile, "/t"),
+            (.extraAuthorizeParams, #"{"api_key":"hunter2"}"#), (.nonce, "off"),
+        ]
+        for (setting, value) in others {
+            for (profile, isUsed) in [("a", true), ("b", false), ("same", true)] {
+                var common = CommonOptions()
+                common.profile = profile
+                let variables = ["OIDC_CONFIG": path, "OIDC_PROFILE": "a", setting.variable: value]
+                let layers = try SettingsLoader(environment: Variables(variables), common: common).load()
+                    .layers
+                #expect((layers[setting] != nil) == isUsed, "\(setting.name) -p \(profile)")
+                #expect(layers.withheld.contains { $0.setting == setting } != isUsed, "\(setting.name)")
+            }
+        }
     }
 
     @Test("a variable's secret or key is not used for another provider or client", arguments: foreign)

@@ -46,7 +46,7 @@ enum SettingsReachTable {
         profile   # # - - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   # # = - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   # # # - | ma... mas.. masr. ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
-        variables - - - - | masrc masrc masrc masrc | masr. | masrc | masrc | masr. | ma... | masrc | masrc | masrc | m.... | asks | yyy
+        variables - - - - | masrc masrc masrc masrc | ma... | masrc | masrc | masr. | ma... | masrc | masrc | masrc | m.... | asks | yyy
         variables - - = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | ma... | masrc | masrc | masrc | m.... | asks | yyy
         variables - - # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | ma... | masr. | masr. | masrc | m.... | none | ynn
         variables - = - - | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
@@ -100,7 +100,7 @@ enum SettingsReachTable {
         variables # # - = | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # # = = | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # # # = | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables - - - # | ma... mas.. masr. ma... | masr. | m.... | m.... | m.... | ma... | ma... | m.... | masrc | m.... | none | yyy
+        variables - - - # | ma... mas.. masr. ma... | ma... | m.... | m.... | m.... | ma... | ma... | m.... | masrc | m.... | none | yyy
         variables - - = # | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | ma... | ma... | m.... | masrc | m.... | none | yyy
         variables - - # # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | ma... | ma... | m.... | masrc | m.... | none | yyy
         variables - = - # | ma... masrc masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy

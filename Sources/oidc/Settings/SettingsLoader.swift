@@ -69,7 +69,7 @@ struct SettingsLoader: Sendable {
         _ options: [SettingLayers.Entry], _ profile: (name: String, values: JSONObject)?, in path: String,
         option: String
     ) throws(OIDCError) -> Settings {
-        var entries = options + (try ownVariables(profile?.values))
+        var entries = options + (try ownVariables())
         if let profile { entries += try SettingsLoader.entries(of: profile, in: path, option: option) }
         return Settings(
             SettingLayers(
@@ -148,16 +148,20 @@ struct SettingsLoader: Sendable {
         namedByOption.map { " --config \(ShellWord.quoted($0))" } ?? ""
     }
 
-    /// Reads the variables. Leaves out the client's secrets if they are for the profile in OIDC_PROFILE, and
-    /// an option names a profile of another provider or client.
-    private func ownVariables(_ profile: JSONObject?) throws(OIDCError) -> [SettingLayers.Entry] {
+    /// Reads the variables. Those for a server or client belong to the profile in OIDC_PROFILE, even if an option
+    /// names another, unless they name a server or client themselves.
+    private func ownVariables() throws(OIDCError) -> [SettingLayers.Entry] {
         let variables = try variables()
         let names: [Setting] = [.issuer, .tokenEndpoint, .clientID]
         guard let overriddenProfile, !variables.contains(where: { names.contains($0.setting) }),
-            let owner = try file()?.profiles.first(where: { $0.name == overriddenProfile })?.values,
-            names.contains(where: { owner[$0.name] != profile?[$0.name] })
+            let unused = try file()?.profiles.first(where: { $0.name == overriddenProfile })?.values
         else { return variables }
-        return variables.filter { $0.setting.reach != .client }
+        let belonging = Belonging(ofUnused: unused)
+        return variables.map { entry in
+            var entry = entry
+            if entry.setting.isForOneServer { entry.belonging = belonging }
+            return entry
+        }
     }
 
     /// Reads the variables. Ignores unknown `OIDC_…` variables, which may belong to other programs.
