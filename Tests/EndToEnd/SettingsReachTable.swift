@@ -127,15 +127,15 @@ enum SettingsReachTable {
         variables # # - # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # # = # | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables # # # # | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        options   - - - - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | yyy
-        options   - - = - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | yyy
-        options   - - # - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | nnn
-        options   - = - - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | yyy
-        options   - = = - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | yyy
-        options   - = # - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | nnn
-        options   - # - - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | yyy
-        options   - # = - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | yyy
-        options   - # # - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masr. | m.... | asks | nnn
+        options   - - - - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | yyy
+        options   - - = - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | yyy
+        options   - - # - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | nnn
+        options   - = - - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | yyy
+        options   - = = - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | yyy
+        options   - = # - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | nnn
+        options   - # - - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | yyy
+        options   - # = - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | yyy
+        options   - # # - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | ma... | m.... | asks | nnn
         options   = - - - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masrc | m.... | sent | yyy
         options   = - = - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masrc | masrc | sent | yyy
         options   = - # - |                         |       | masrc | masrc | masr. | masrc | masrc | masrc | masrc | m.... | sent | nnn

@@ -25,8 +25,8 @@ struct OwnProvider {
         access = try SessionAccess(ProviderContext(settings, context))
     }
 
-    /// Returns the settings that are for the user's own provider. Without --issuer, --client-id and options for
-    /// its secret are about the client at the resource's server.
+    /// Returns the settings that are for the user's own provider. Without --issuer, --client-id and other options for
+    /// one server are about the resource's server.
     static func settings(_ operand: ResourceOperand) -> Settings {
         let isNamed = operand.settings.layers.given.contains {
             $0.setting == .issuer && $0.origin.layer == .options
@@ -34,7 +34,7 @@ struct OwnProvider {
         let entries = operand.settings.layers.given.filter { entry in
             guard entry.origin.layer == .options else { return entry.setting != .grant }
             guard ![.grant, .scope].contains(entry.setting) else { return false }
-            return isNamed || entry.setting != .clientID && entry.setting.reach != .client
+            return isNamed || !entry.setting.isForOneServer
         }
         return operand.context.settings(profile: operand.settings.profile, entries)
     }
