@@ -293,11 +293,13 @@ extension ResourceResolution {
     ) throws(OIDCError) -> ResourceLink {
         let issuer = server.issuer ?? ""
         let given = ResourceOwnership(entries: entries)
-        let own = ResourceOwnership(entries: given.entries(for: issuer))
+        // As `fits` compares it: an account names a session of the user, not one of a server.
+        let own: Set<SettingLayers.Layer> =
+            given.isOwned(.profile, by: [issuer])
+            ? [.options, .variables, .profile] : [.options, .variables]
         var link = ResourceLink(
             resource: found.metadata.resource, metadataURL: found.metadataURL?.text, issuer: issuer,
-            clientID: client.clientID, grant: grant,
-            account: own.text(.account, in: [.options, .variables, .profile]))
+            clientID: client.clientID, grant: grant, account: given.text(.account, in: own))
         if let prefix = found.prefix {
             link.prefix = prefix.text
             trace(

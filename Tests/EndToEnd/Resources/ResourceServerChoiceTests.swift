@@ -105,6 +105,14 @@ struct ResourceServerChoiceTests {
         #expect(world.server.tokenRequests.last?.form["client_secret"] == "s3cret")
     }
 
+    @Test("the account of variables is that of the URL's session, also if they are for another provider")
+    func accountOfVariables() throws {
+        let world = try ResourceWorld(["OIDC_ISSUER": "https://op.example", "OIDC_ACCOUNT": "work"])
+        expectSuccess(try world.run(["login", world.url, "--no-profile"]))
+        expectSuccess(try world.run(["token", world.url]))
+        #expect(try world.run(["token", world.url, "--account", "other"]).status == 3)
+    }
+
     @Test(
         "a server that has no client for us is passed over for one that registers; the hint names both ways")
     func registeringServer() throws {
