@@ -62,11 +62,14 @@ extension HTTP1 {
         }
 
         private static let trailerLimit = 8_192
-        /// The size limit of a line with the size of a chunk: §7.1.1 asks for one.
+        /// The size limit of a line with the size of a chunk.
         private static let sizeLineLimit = 1_024
+        /// The size limit of all chunk extensions of a request together (§7.1.1), beyond the size of its content.
+        private static let extensionLimit = 16_384
         private var phase = Phase.size(digits: 0, value: 0)
         private var trailerBytes = 0
         private var sizeLineBytes = 0
+        private var extensionBytes = 0
 
         package init() {}
 
@@ -87,6 +90,7 @@ extension HTTP1 {
                     }
                     content += count
                     position += count
+                    extensionBytes = max(0, extensionBytes - count)
                     phase = count == missing ? .contentEnd : .content(missing: missing - count)
                 } else {
                     try step(buffer[position])
@@ -115,6 +119,10 @@ extension HTTP1 {
                 try endSize(byte, size)
             case .chunkExtension(let size):
                 try countSizeLine()
+                extensionBytes += 1
+                guard extensionBytes <= Self.extensionLimit else {
+                    throw Rejection(400, "the chunk extensions are too long")
+                }
                 if byte == .carriageReturn {
                     phase = .sizeEnd(size)
                 } else if !HTTP1.isFieldValue(CollectionOfOne(byte)) {

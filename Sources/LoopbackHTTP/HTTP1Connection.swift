@@ -206,8 +206,8 @@ package final class HTTP1Connection {
         }
     }
 
-    /// Ends the connection if the peer has closed it. A peer that closed only its sending side still gets its
-    /// answer.
+    /// Ends the connection if the peer has closed it, or may have. A peer that closed only its sending side still gets
+    /// its answer, if it is certainly this user's.
     func endUnlessHalfClosed() {
         let isOpen =
             isOnSocket

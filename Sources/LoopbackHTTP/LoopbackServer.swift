@@ -67,8 +67,8 @@ package final class LoopbackServer {
         server.answerRejection = answer ?? { rejection, _ in .stranger(status: rejection.status) }
     }
 
-    /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port. Any
-    /// other comes from a website whose DNS name points to this machine (DNS rebinding).
+    /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port. A website
+    /// whose DNS name points to this machine sends another one (DNS rebinding).
     package func isOurHost(_ value: String?) -> Bool {
         HTTP1.isHost(value, port: port, among: ["127.0.0.1", "[::1]", host.text])
     }

@@ -8,14 +8,13 @@ package enum PeerOwner: Hashable, Sendable {
     case anotherUser
     /// Unknown, as the process has already closed its socket.
     case gone
-    /// Unknown to the system, or root, which may relay another machine's browser.
+    /// The system does not say, or it is root: a program of root's may relay the browser of another machine.
     case unknown
 
     /// Whether requests of this owner are refused, as it is another user or cannot be identified any more.
     package var isStranger: Bool { self == .anotherUser || self == .gone }
 
-    /// Returns the owner from the kernel, or else from its socket tables, whose search is slow on a busy
-    /// machine.
+    /// Asks the kernel for the owner, or else searches its tables of all sockets, which is slow on a busy machine.
     package static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
         var user: UInt32 = 0
         guard oidc_peer_user(descriptor.rawValue, &user) == 1 else { return PeerOwner(of: descriptor) }

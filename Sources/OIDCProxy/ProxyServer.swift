@@ -247,7 +247,7 @@ extension ProxyServer {
         return .respond(refusal.problem.response, reason: refusal.problem.reason, closes: true)
     }
 
-    /// Returns whether the caller is another user. Each connection is checked once.
+    /// Returns whether the caller is another user, or one that is gone. Each connection is checked once.
     private func isStranger(_ connection: HTTP1Connection) -> Bool {
         guard address.needsSecret, configuration.identifiesPeers, !connection.isTrusted else { return false }
         return PeerOwner.identified(connection.descriptor).isStranger

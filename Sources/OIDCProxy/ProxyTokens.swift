@@ -67,8 +67,8 @@ package final class ProxyTokens {
         grant.delivery.access.isFresh(at: source.environment.now(), minimum: source.minimumValidity)
     }
 
-    /// Returns the token in memory if it can be used without checking the session and is not being replaced,
-    /// else nil.
+    /// Returns the fresh token in memory if it can be used without a look at the session; nil if it is being replaced.
+    /// During a step-up, requests go on with the token that there is.
     func ready(insteadOf refused: Redacted<String>? = nil, now: MonotonicTime) -> Grant? {
         guard isSteppingUp || now < trustedUntil && !isBeingReplaced else { return nil }
         return usable(insteadOf: refused)

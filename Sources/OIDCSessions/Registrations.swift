@@ -113,7 +113,7 @@ package struct Registrations: Sendable {
         }
     }
 
-    /// Removes a client.
+    /// Removes a client, as its server no longer knows it or its user deletes it.
     package func remove(_ clientID: String, from name: String, issuer: String) throws(OIDCError) {
         try list.change(name, of: issuer) { clients in
             clients.removeAll { $0.clientID == clientID }

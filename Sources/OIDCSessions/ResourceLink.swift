@@ -25,8 +25,8 @@ package struct ResourceLink: StoredRecord {
     package var bindsTokens = false
     /// Whether the user's settings named the issuer, so a client secret may be sent to it.
     package var isIssuerNamed = false
-    /// The scopes that the user has agreed to request for this resource with a client of their own; nil if that
-    /// was not asked.
+    /// The scopes that the user's own client may request for this resource, as the user has agreed or named the client
+    /// for it; nil for a registered client.
     package var agreedScope: Scope?
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
@@ -132,7 +132,7 @@ package struct ResourceLinks: Sendable {
         list.damagedFile(ResourceLinks.name(url), of: url.origin)
     }
 
-    /// Returns every link, even those without a session.
+    /// Returns the links that can be read, even those without a session.
     package func all() throws(OIDCError) -> [ResourceLink] {
         try list.all().flatMap { origin, links in
             WebURL(origin).map { ResourceLinks.links(links, of: $0) } ?? []

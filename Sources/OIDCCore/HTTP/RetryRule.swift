@@ -1,4 +1,5 @@
-/// What the answers to one request ask for, and what of that was done already: each is done once.
+/// Decides whether a refused request is sent again: with a proof, another token or a new sign-in, as the answer asks.
+/// Each is done once, except a proof, which another token may need again.
 package struct RetryRule: Hashable, Sendable {
     package enum Demand: Hashable, Sendable {
         /// The same request, with a proof that has this nonce (RFC 9449 §8, §9).

@@ -26,7 +26,8 @@ package struct JSONMistake {
     /// The expected token; nil if no common mistake leads to this error.
     let expected: Expected?
 
-    /// Returns the position and the mistake, or `reason` if no common mistake is recognized.
+    /// Returns the mistake with its position, or what is wrong with the whole text. `reason` stands for a mistake that
+    /// is not a common one.
     func description(or reason: String) -> String {
         if bytes.allSatisfy(JSONMistake.isBlank) { return "it is empty" }
         // Some file systems leave such a file after a power failure.
@@ -63,7 +64,7 @@ package struct JSONMistake {
         return (line, column)
     }
 
-    /// The index of the last non-blank byte before the offset.
+    /// The index of the last non-blank byte before the offset; nil if there is none.
     private var previous: Int? {
         bytes[..<min(offset, bytes.count)].lastIndex { !JSONMistake.isBlank($0) }
     }

@@ -78,7 +78,7 @@ struct CredentialGitCommand: RunnableCommand {
         return 0
     }
 
-    /// Returns the host that the operand names, by itself or as a URL that was copied.
+    /// Returns the host that the operand names. It may also be a URL, as people copy it from a browser.
     private func host(_ text: String) throws(OIDCError) -> CredentialHost {
         let url = WebURL(text) ?? WebURL("https://\(text)")
         guard let url, url.query == nil, !text.contains("@") else {

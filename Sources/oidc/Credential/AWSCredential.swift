@@ -60,7 +60,7 @@ struct AWSCredential {
         return JSONValue.array(parts.map { .string($0) }).compact
     }
 
-    /// Returns the credential to keep; nil if its end is not a time in UTC, as AWS writes it.
+    /// Returns the credential to keep; nil if its end cannot be read. AWS writes a time in UTC.
     func kept(as name: String) -> KeptCredential? {
         guard let end = Instant(utc: expiration) else { return nil }
         return KeptCredential(

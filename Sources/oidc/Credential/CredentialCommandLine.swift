@@ -45,7 +45,8 @@ struct CredentialCommandLine {
     /// The command line for a shell, or for a program that splits words as a shell does.
     var line: String { words.map(ShellWord.quoted).joined(separator: " ") }
 
-    /// Returns the program's name if it is in PATH, or else the path it was called by.
+    /// Returns `oidc` if PATH has a program of this name, or if this one was found there under another; otherwise the
+    /// absolute path that it was called by.
     private static func program(_ environment: Variables) -> String {
         if (try? Executable.find("oidc", in: environment)) != nil { return "oidc" }
         guard let path = ProcessEnvironment.arguments.first, path.contains("/") else { return "oidc" }

@@ -7,8 +7,8 @@ enum GoogleCredential {
     static let idTokenType = "urn:ietf:params:oauth:token-type:id_token"
     static let jwtType = "urn:ietf:params:oauth:token-type:jwt"
 
-    /// Returns the token type from the caller's configuration, or else from the setting, or else the
-    /// default.
+    /// Returns the token type from the caller's configuration or from the setting, or the default. Throws if the two
+    /// differ.
     static func tokenType(
         _ environment: Variables, setting: String?, default standard: String
     ) throws(OIDCError) -> String {

@@ -43,7 +43,7 @@ struct XMLAnswer {
     }
 }
 
-/// The elements that were read so far, tag by tag.
+/// A parser that is fed tag by tag, and knows which elements are open.
 private struct XMLParser {
     typealias Element = XMLAnswer.Element
     typealias Malformed = XMLAnswer.Malformed

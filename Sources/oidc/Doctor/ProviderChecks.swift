@@ -4,7 +4,7 @@ import OIDCCrypto
 import Posix
 import Synchronization
 
-/// Checks of the provider and of the connection to it.
+/// The part of `oidc doctor` that needs the network, and the quirks of the provider.
 struct ProviderChecks {
     let provider: ProviderContext
     let isOffline: Bool

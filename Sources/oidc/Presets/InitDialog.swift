@@ -32,7 +32,7 @@ struct InitDialog {
 
     /// Prompts for the values missing on the command line. `profiles` are those of the configuration file at
     /// `path`. Leaves the client ID out if the provider is to register a client. Takes no secret for a resource:
-    /// only the resource names the server that it would go to.
+    /// the resource itself names the server that would get it.
     func complete(
         _ command: inout ConfigInitCommand, profiles: JSONObject, path: String
     ) throws(OIDCError) -> SecretInput? {

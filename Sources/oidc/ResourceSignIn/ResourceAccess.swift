@@ -208,8 +208,8 @@ extension ProviderContext {
     /// Returns whether an error means that the server no longer knows the registered client, and another one
     /// can be registered. Marks the client for the next registration.
     ///
-    /// A sign-in that times out or is interrupted only marks it: a server that does not know a client shows an
-    /// error page and never redirects, so many users press Ctrl-C.
+    /// A sign-in that times out or is interrupted only marks the client: a server that does not know it shows an error
+    /// page and never redirects, and users then press Ctrl-C.
     func hasLostClient(_ error: OIDCError) -> Bool {
         guard let target else { return false }
         if [.timedOut, .interrupted].contains(error.kind), error.stage == .authorization {

@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSessions
 import Posix
 
-/// A URL operand, and the settings that were given with it.
+/// A URL operand, and the settings of its command line.
 struct ResourceOperand: Sendable {
     let url: WebURL
     let context: CommandContext

@@ -56,8 +56,8 @@ extension ResourceTarget {
         return superseded
     }
 
-    /// Removes a superseded session, and revokes its tokens as its own client. If that fails, they stay valid
-    /// until they expire.
+    /// Removes a superseded session, and revokes its tokens as the client that they were issued to. If that fails, they
+    /// stay valid until they expire.
     func end(_ superseded: SessionKey, in store: SessionStore, _ provider: ProviderContext) {
         let console = provider.context.console
         do throws(OIDCError) {

@@ -90,7 +90,7 @@ struct SettingsLoader: Sendable {
         } ?? []
     }
 
-    /// Reads and parses the file. Returns nil if there is none and none was named.
+    /// Reads and parses the file. Returns nil if there is none, and none was named or the named one may be missing.
     func file() throws(OIDCError) -> ConfigurationFile? { try contents()?.file }
 
     /// Reads and parses the file; also returns its bytes. A named file must exist, unless it `mayBeMissing`.

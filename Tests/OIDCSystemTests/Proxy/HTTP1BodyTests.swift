@@ -80,6 +80,18 @@ struct HTTP1BodyTests {
         #expect(found.content == "hello world" && found.rest == "GET" && found.isComplete)
     }
 
+    @Test("extensions may be as long as the content, but not far longer (RFC 9112 §7.1.1)")
+    func manyExtensions() throws {
+        let mark = String(repeating: "e", count: 900)
+        func body(_ content: String) -> String {
+            let size = String(content.utf8.count, radix: 16)
+            return String(repeating: "\(size);\(mark)\r\n\(content)\r\n", count: 100) + "0\r\n\r\n"
+        }
+        #expect(try decode(body(String(repeating: "c", count: 900)), pieces: 1_000).isComplete)
+        let rejection = #expect(throws: HTTP1.Rejection.self) { try decode(body("c"), pieces: 1_000) }
+        #expect(rejection?.status == 400)
+    }
+
     @Test(
         "malformed chunks are refused",
         arguments: [
