@@ -83,7 +83,8 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
         guard !isKilled, !isCutOff(from: .provider) else { throw down }
         guard let next = fleet.refresh(token) else {
             isPresenting = false
-            throw OIDCError(.loginRequired, "over", stage: .token, oauthError: "invalid_grant")
+            throw OIDCError(
+                .loginRequired, "over", stage: .token, oauthError: "invalid_grant", code: .sessionEnded)
         }
         travel(500)
         if isKilled || time.happens(oneIn: faults.loss) { throw down }
