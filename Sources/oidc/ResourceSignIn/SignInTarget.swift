@@ -62,9 +62,27 @@ extension ResourceOperand {
         where isMeant(ResourceOwnership(entries: profile.own)) {
             var loader = context.settingsLoader
             loader.profileName = profile.profile
-            return ProviderContext(try loader.load(options), context, until: deadline)
+            let settings = try loader.load(options)
+            try refuseOverride(of: profile, by: settings)
+            return ProviderContext(settings, context, until: deadline)
         }
         return nil
+    }
+
+    /// Throws if a variable names another provider than the profile: the URL is that of the profile's.
+    private func refuseOverride(
+        of profile: (profile: String, own: [SettingLayers.Entry]), by settings: Settings
+    ) throws(OIDCError) {
+        for setting in [Setting.issuer, .tokenEndpoint] {
+            guard let own = profile.own.first(where: { $0.setting == setting })?.value.string,
+                let entry = settings.layers.entry(setting), case .variable(let name) = entry.origin,
+                !ExactText.isSame(entry.value.string ?? "", own)
+            else { continue }
+            throw .usage(
+                "\(DisplayText.clean(url.text)) is the provider of profile \(DisplayText.clean(profile.profile)), "
+                    + "and \(name) names another one",
+                hint: .text("unset \(name)"))
+        }
     }
 
     /// Returns the provider whose own metadata name the URL as their issuer, with a client; nil if the URL has

@@ -39,6 +39,19 @@ struct ProviderByURLTests {
         expectSuccess(try world.run(["token", "-p", "work"]))
     }
 
+    @Test("a variable for another provider does not lead a profile's URL there")
+    func overridden() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        let other = try ProviderServer(DemoConfiguration())
+        try world.configure(
+            #"{"profiles":{"work":{"issuer":"\#(world.server.issuer)","client_id":"mine","scope":"api"}}}"#)
+        let login = try world.program.run(
+            "login", world.server.issuer,
+            variables: ["OIDC_ISSUER": other.origin, "OIDC_CLIENT_ID": "demo"])
+        #expect(login.status == 2 && login.errorOutput.contains("unset OIDC_ISSUER"), "\(login)")
+        #expect(world.tabs.isEmpty && other.with { $0.log.isEmpty })
+    }
+
     @Test("a host-only issuer is found with and without its final slash; sessions use its own spelling")
     func slash() throws {
         for (suffix, typed) in [("/", ""), ("", "/")] {
