@@ -44,6 +44,12 @@ const char *oidc_curl_load(
     if (*(void **)&library->name == NULL) missing = "curl_" #name;
     OIDC_CURL_SYMBOLS(OIDC_CURL_FIND)
 #undef OIDC_CURL_FIND
+    // This finds the functions of the library that libcurl was linked with, and of no other that is loaded.
+#define OIDC_TLS_FIND(name) *(void **)&library->tls.name = dlsym(handle, #name);
+    OIDC_TLS_FIND(SSL_pending)
+    OIDC_TLS_FIND(SSL_has_pending)
+    OIDC_TLS_FIND(gnutls_record_check_pending)
+#undef OIDC_TLS_FIND
     if (missing == NULL) return NULL;
     snprintf(problem, size, "%s is too old (no %s): version 7.66 or later is needed", names[0], missing);
     return problem;
@@ -91,6 +97,12 @@ int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_
     return loaded.easy_setopt(easy, OIDC_CURLOPT_PREREQFUNCTION, function);
 }
 
+int oidc_curl_set_progress(oidc_curl_easy *easy, oidc_curl_progress_function function, void *context) {
+    int code = loaded.easy_setopt(easy, OIDC_CURLOPT_XFERINFOFUNCTION, function);
+    if (code == 0) code = loaded.easy_setopt(easy, OIDC_CURLOPT_XFERINFODATA, context);
+    return code == 0 ? loaded.easy_setopt(easy, OIDC_CURLOPT_NOPROGRESS, 0L) : code;
+}
+
 static int keep_socket(void *context, int descriptor, int purpose) {
     (void)context;
     (void)purpose;
@@ -134,4 +146,32 @@ int oidc_curl_multi_set_functions(
 
 int oidc_curl_get_socket(oidc_curl_easy *easy, int *socket) {
     return loaded.easy_getinfo(easy, OIDC_CURLINFO_ACTIVESOCKET, socket);
+}
+
+// The curl_sslbackend numbers. Forks of OpenSSL have its number.
+enum { backend_openssl = 1, backend_gnutls = 2 };
+
+/// `struct curl_tlssessioninfo`.
+typedef struct tls_session {
+    int backend;
+    void *internals;
+} tls_session;
+
+static tls_session session_of(oidc_curl_easy *easy) {
+    const tls_session *session = NULL;
+    if (loaded.easy_getinfo(easy, OIDC_CURLINFO_TLS_SSL_PTR, &session) != 0 || session == NULL)
+        return (tls_session){0, NULL};
+    return *session;
+}
+
+int oidc_curl_has_unread_bytes(oidc_curl_easy *easy) {
+    const oidc_curl_tls *tls = &loaded.tls;
+    tls_session session = session_of(easy);
+    if (session.internals == NULL) return -1;
+    if (session.backend == backend_openssl && tls->SSL_pending != NULL)
+        return tls->SSL_pending(session.internals) > 0
+            || (tls->SSL_has_pending != NULL && tls->SSL_has_pending(session.internals) != 0);
+    if (session.backend == backend_gnutls && tls->gnutls_record_check_pending != NULL)
+        return tls->gnutls_record_check_pending(session.internals) > 0;
+    return -1;
 }

@@ -38,6 +38,20 @@ package struct CurlConfiguration: Sendable {
             || !certificateOrigins.isEmpty && certificateOrigins.contains(request.url.origin)
     }
 
+    /// Returns whether requests may go through a proxy that is itself reached with TLS.
+    func mayUseSecureProxy(for url: WebURL) -> Bool {
+        guard !url.isLoopback else { return false }
+        let urls =
+            switch proxy {
+            case .none: [String]()
+            case .url(let proxy): [proxy]
+            case .environment:
+                ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
+                    .compactMap { ProcessEnvironment.current[$0] }
+            }
+        return urls.contains { ASCII.lowercased($0).hasPrefix("https:") }
+    }
+
     /// A PEM file of certificate authorities, and its name in errors, such as the setting it came from.
     package struct CertificateAuthorities: Hashable, Sendable {
         package var path: String

@@ -30,6 +30,12 @@ struct CurlOptions {
         note(option, oidc_curl_set_data_function(easy, Int32(option), function))
     }
 
+    /// Sets the function that is called, with `context`, while the transfer runs.
+    mutating func set(_ context: AnyObject, progress: @escaping oidc_curl_progress_function) {
+        let context = Unmanaged.passUnretained(context).toOpaque()
+        note(OIDC_CURLOPT_XFERINFOFUNCTION, oidc_curl_set_progress(easy, progress, context))
+    }
+
     /// Sets an option that may be ignored, as older versions of libcurl lack it.
     func offer(_ option: Int, _ number: Int) {
         _ = oidc_curl_set_long(easy, Int32(option), number)

@@ -85,6 +85,7 @@ package final class CurlTransfer {
 
         var hasBody: Bool { body.length != 0 }
         var isForwarded: Bool { purpose == .forwarding }
+        fileprivate var isRequest: Bool { purpose != .connecting && purpose != .wire }
 
         /// The safe methods (RFC 9110 §9.2.1). PUT and DELETE are idempotent, but their second answer may differ.
         var isRepeatable: Bool { ["GET", "HEAD", "OPTIONS"].contains(method.name) }
@@ -93,6 +94,14 @@ package final class CurlTransfer {
         fileprivate var summary: HTTPRequest {
             HTTPRequest(method, url, usesClientCertificate: usesClientCertificate)
         }
+    }
+
+    /// What keeps libcurl from using the connection again.
+    private struct Obstacles: OptionSet {
+        let rawValue: UInt8
+        static let request = Obstacles(rawValue: 1)
+        static let client = Obstacles(rawValue: 2)
+        static let unreadBytes = Obstacles(rawValue: 4)
     }
 
     private static let bufferSize = 32_768
@@ -117,6 +126,14 @@ package final class CurlTransfer {
     private var hasAnswerBytes = false
     /// The number of bytes of the body that libcurl has.
     private var bodyBytes = 0
+    private var obstacles: Obstacles = [] {
+        didSet {
+            guard obstacles.isEmpty != oldValue.isEmpty else { return }
+            _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), obstacles.isEmpty ? 0 : 1)
+        }
+    }
+    /// Whether the TLS connection to the server may be within another one.
+    private let isWithinTLS: Bool
     private var trustsDirectoryAlone = false
     private var result = CurlResult(ending: .code(.failedInit))
 
@@ -131,6 +148,7 @@ package final class CurlTransfer {
         ownsHandle = handle == nil
         self.order = order
         self.client = client
+        isWithinTLS = configuration.mayUseSecureProxy(for: order.url)
         headers = CurlList(library)
         addresses = CurlList(library)
         errorText.initialize(repeating: 0, count: Int(OIDC_CURL_ERROR_SIZE))
@@ -157,7 +175,7 @@ package final class CurlTransfer {
         // libcurl uses a connection again only for requests with the same certificate, or none (since 7.50.1).
         if configuration.presentsCertificate(order.summary) { setup.setClientCertificate(&options) }
         setMethod(&options)
-        setReuse(&options)
+        setReuse()
         options.set(OIDC_CURLOPT_HTTPHEADER, pointer: headers.head)
         options.set(OIDC_CURLOPT_ERRORBUFFER, pointer: errorText)
         let noticesRepeats = options.setCallbacks(
@@ -170,6 +188,7 @@ package final class CurlTransfer {
         case .call(let decodesContent): setCall(decodesContent, &options)
         case .forwarding: setForwarding(noticesRepeats, &options)
         }
+        if order.isRequest { options.set(self, progress: Self.onProgress) }
         try setup.check(options)
     }
 
@@ -213,13 +232,21 @@ package final class CurlTransfer {
     ///
     /// The caller's expectation is the proxy's to answer: with one in the head, libcurl would not send the body
     /// after an early answer, and yet keep the connection.
-    private func setReuse(_ options: inout CurlOptions) {
+    private func setReuse() {
         headers.append("Expect:")
-        if order.isForwarded, order.hasBody { options.set(OIDC_CURLOPT_FORBID_REUSE, 1) }
+        if order.isForwarded, order.hasBody { obstacles.insert(.request) }
     }
 
-    private func allowReuse() {
-        _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 0)
+    /// Keeps libcurl from using the connection again if the TLS library has bytes that came after the answer, which
+    /// would become the next one (RFC 9112 §9.2). Of an answer with a length, libcurl reads no byte more, and what
+    /// the TLS library has of a record makes no socket readable.
+    private func noteUnreadBytes() {
+        guard hasAnswerBytes, order.url.isSecure || isWithinTLS else { return }
+        if !isHTTP2, isWithinTLS || oidc_curl_has_unread_bytes(easy) != 0 {
+            obstacles.insert(.unreadBytes)
+        } else {
+            obstacles.remove(.unreadBytes)
+        }
     }
 
     private func setMethod(_ options: inout CurlOptions) {
@@ -272,7 +299,7 @@ package final class CurlTransfer {
     /// connection open and reset the stream only with the next request, so the server would not notice that
     /// the caller left.
     package func forbidReuse() {
-        _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), 1)
+        obstacles.insert(.client)
     }
 
     /// Whether libcurl has sent all that it was given of the body. Only for HTTP/2: in a chunked body of HTTP/1.1,
@@ -369,10 +396,10 @@ package final class CurlTransfer {
         case .bytes(let count):
             transfer.calls += 1
             transfer.bodyBytes += count
-            if transfer.order.body.length == Int64(transfer.bodyBytes) { transfer.allowReuse() }
+            if transfer.order.body.length == Int64(transfer.bodyBytes) { transfer.obstacles.remove(.request) }
             return count
         case .end:
-            if transfer.order.body.length == nil { transfer.allowReuse() }
+            if transfer.order.body.length == nil { transfer.obstacles.remove(.request) }
             return 0
         case .refuse:
             transfer.forbidReuse()
@@ -391,6 +418,11 @@ package final class CurlTransfer {
             return Int32(OIDC_CURL_PREREQFUNC_ABORT)
         }
         transfer.isRequested = true
+        return 0
+    }
+
+    private static let onProgress: oidc_curl_progress_function = { context, _, _, _, _ in
+        find(context)?.noteUnreadBytes()
         return 0
     }
 }

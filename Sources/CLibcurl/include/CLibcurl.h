@@ -67,11 +67,19 @@ typedef struct oidc_curl_message {
     X(int, multi_socket_action, (oidc_curl_multi * multi, int descriptor, int events, int *running))     \
     X(oidc_curl_message *_Nullable, multi_info_read, (oidc_curl_multi * multi, int *left))
 
+/// The functions of the TLS library that libcurl itself uses; each is NULL if libcurl uses another one.
+typedef struct oidc_curl_tls {
+    int (*_Nullable SSL_pending)(const void *ssl);
+    int (*_Nullable SSL_has_pending)(const void *ssl);
+    size_t (*_Nullable gnutls_record_check_pending)(void *session);
+} oidc_curl_tls;
+
 /// The functions of the loaded libcurl.
 typedef struct oidc_curl_library {
 #define OIDC_CURL_FIELD(result, name, parameters) result (*_Nonnull name) parameters;
     OIDC_CURL_SYMBOLS(OIDC_CURL_FIELD)
 #undef OIDC_CURL_FIELD
+    oidc_curl_tls tls;
 } oidc_curl_library;
 
 /// Loads libcurl at the first call and returns it; NULL if it cannot be loaded.
@@ -89,6 +97,9 @@ typedef size_t (*oidc_curl_data_function)(
     char *bytes, size_t size, size_t count, void *_Nullable context);
 typedef int (*oidc_curl_before_request_function)(
     void *_Nullable context, char *_Nullable address, char *_Nullable local, int port, int local_port);
+
+typedef int (*oidc_curl_progress_function)(
+    void *_Nullable context, int64_t expected, int64_t received, int64_t to_send, int64_t sent);
 
 typedef int (*oidc_curl_socket_function)(
     oidc_curl_easy *easy, int descriptor, int what, void *_Nullable context, void *_Nullable own);
@@ -108,6 +119,8 @@ int oidc_curl_set_string(oidc_curl_easy *easy, int option, const char *_Nullable
 int oidc_curl_set_pointer(oidc_curl_easy *easy, int option, const void *_Nullable value);
 int oidc_curl_set_data_function(oidc_curl_easy *easy, int option, oidc_curl_data_function function);
 int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_function function);
+/// Sets the function that is called while a transfer runs, and last before its connection is kept or closed.
+int oidc_curl_set_progress(oidc_curl_easy *easy, oidc_curl_progress_function function, void *context);
 /// Keeps programs that are started later from inheriting connections.
 int oidc_curl_keep_sockets(oidc_curl_easy *easy);
 /// Sets the function that closes the sockets of the handle's connections. `context` must outlive the connections.
@@ -118,9 +131,14 @@ int oidc_curl_get_offset(oidc_curl_easy *easy, int info, int64_t *value);
 int oidc_curl_get_socket(oidc_curl_easy *easy, int *socket);
 int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *_Nonnull value);
 
+/// Returns 1 if the TLS library has bytes of the transfer's connection that libcurl has not read, 0 if it has none,
+/// and -1 if that is unknown.
+int oidc_curl_has_unread_bytes(oidc_curl_easy *easy);
+
 /// CURLOPT_…: the thousands encode the type of the value.
 enum {
     OIDC_CURLOPT_SSLVERSION = 32,
+    OIDC_CURLOPT_NOPROGRESS = 43,
     OIDC_CURLOPT_NOBODY = 44,
     OIDC_CURLOPT_UPLOAD = 46,
     OIDC_CURLOPT_POST = 47,
@@ -155,6 +173,7 @@ enum {
     OIDC_CURLOPT_KEYPASSWD = 10026,
     OIDC_CURLOPT_HEADERDATA = 10029,
     OIDC_CURLOPT_CUSTOMREQUEST = 10036,
+    OIDC_CURLOPT_XFERINFODATA = 10057,
     OIDC_CURLOPT_CAINFO = 10065,
     OIDC_CURLOPT_SSLKEY = 10087,
     OIDC_CURLOPT_CAPATH = 10097,
@@ -172,6 +191,7 @@ enum {
     OIDC_CURLOPT_HEADERFUNCTION = 20079,
     OIDC_CURLOPT_SOCKOPTFUNCTION = 20148,
     OIDC_CURLOPT_CLOSESOCKETFUNCTION = 20208,
+    OIDC_CURLOPT_XFERINFOFUNCTION = 20219,
     OIDC_CURLOPT_PREREQFUNCTION = 20312,
     OIDC_CURLOPT_INFILESIZE_LARGE = 30115,
     OIDC_CURLOPT_POSTFIELDSIZE_LARGE = 30120,
@@ -186,6 +206,7 @@ enum {
     OIDC_CURLINFO_OS_ERRNO = 0x200000 + 25,
     OIDC_CURLINFO_NUM_CONNECTS = 0x200000 + 26,
     OIDC_CURLINFO_HTTP_VERSION = 0x200000 + 46,
+    OIDC_CURLINFO_TLS_SSL_PTR = 0x400000 + 45,
     OIDC_CURLINFO_ACTIVESOCKET = 0x500000 + 44,
     OIDC_CURLINFO_SIZE_UPLOAD_T = 0x600000 + 7,
     OIDC_CURLINFO_NAMELOOKUP_TIME_T = 0x600000 + 51,
