@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #ifdef __APPLE__
 // Only the system's own libraries: for a name without a path, dlopen would also search the working directory.
@@ -48,6 +49,11 @@ const char *oidc_curl_load(
 #define OIDC_TLS_FIND(name) *(void **)&library->tls.name = dlsym(handle, #name);
     OIDC_TLS_FIND(SSL_pending)
     OIDC_TLS_FIND(SSL_has_pending)
+    OIDC_TLS_FIND(SSL_get_rbio)
+    OIDC_TLS_FIND(BIO_set_callback_ex)
+    OIDC_TLS_FIND(BIO_set_callback)
+    OIDC_TLS_FIND(BIO_set_callback_arg)
+    OIDC_TLS_FIND(BIO_get_callback_arg)
     OIDC_TLS_FIND(gnutls_record_check_pending)
 #undef OIDC_TLS_FIND
     if (missing == NULL) return NULL;
@@ -174,4 +180,59 @@ int oidc_curl_has_unread_bytes(oidc_curl_easy *easy) {
     if (session.backend == backend_gnutls && tls->gnutls_record_check_pending != NULL)
         return tls->gnutls_record_check_pending(session.internals) > 0;
     return -1;
+}
+
+static int may_read(void *bio) {
+    // A hundred times what libcurl needs for the largest part of an answer that it reads at once.
+    const int64_t most = 250000000;
+    oidc_curl_read_limit *limit = (void *)loaded.tls.BIO_get_callback_arg(bio);
+    if (limit == NULL) return 1;
+    bool is_first = limit->connection != bio;
+    if (is_first) {
+        limit->connection = bio;
+        limit->reads = 0;
+    }
+    if (limit->reads++ % 16 != 0) return 1;
+    // CPU time, as a process that was stopped or had to wait must not lose a connection.
+    struct timespec time;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 1;
+    int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    if (is_first) limit->began = now;
+    return now - limit->began < most;
+}
+
+enum { bio_read = 2 };
+
+// Before a read, 0 or less takes its place. After an operation, its result is passed on.
+
+static long on_bio(
+    void *bio, int operation, const char *bytes, size_t size, int number, long other, int result, size_t *count) {
+    (void)bytes, (void)size, (void)number, (void)other, (void)count;
+    return operation == bio_read && !may_read(bio) ? -1 : result;
+}
+
+/// The form of OpenSSL before 1.1.1, and of LibreSSL.
+static long on_bio_before(
+    void *bio, int operation, const char *bytes, int number, long other, long result) {
+    (void)bytes, (void)number, (void)other;
+    return operation == bio_read && !may_read(bio) ? -1 : result;
+}
+
+int oidc_curl_can_limit_reads(oidc_curl_easy *easy) {
+    const oidc_curl_tls *tls = &loaded.tls;
+    return session_of(easy).backend == backend_openssl && tls->SSL_get_rbio != NULL
+        && tls->BIO_set_callback_arg != NULL && tls->BIO_get_callback_arg != NULL
+        && (tls->BIO_set_callback_ex != NULL || tls->BIO_set_callback != NULL);
+}
+
+void oidc_curl_limit_reads(oidc_curl_easy *easy, oidc_curl_read_limit *limit) {
+    const oidc_curl_tls *tls = &loaded.tls;
+    void *ssl = oidc_curl_can_limit_reads(easy) ? session_of(easy).internals : NULL;
+    void *bio = ssl == NULL ? NULL : tls->SSL_get_rbio(ssl);
+    if (bio == NULL) return;
+    tls->BIO_set_callback_arg(bio, (char *)limit);
+    if (tls->BIO_set_callback_ex != NULL)
+        tls->BIO_set_callback_ex(bio, (void (*)(void))on_bio);
+    else
+        tls->BIO_set_callback(bio, (void (*)(void))on_bio_before);
 }

@@ -134,6 +134,8 @@ package final class CurlTransfer {
     }
     /// Whether the TLS connection to the server may be within another one.
     private let isWithinTLS: Bool
+    /// The limit for reading from the connection, of the loop that drives the transfer.
+    var readLimit: UnsafeMutablePointer<oidc_curl_read_limit>?
     private var trustsDirectoryAlone = false
     private var result = CurlResult(ending: .code(.failedInit))
 
@@ -210,8 +212,9 @@ package final class CurlTransfer {
         // libcurl reads once a round. A larger buffer saves rounds; an even larger one would cost memory for
         // each caller that is slow to read.
         options.offer(OIDC_CURLOPT_BUFFERSIZE, Self.bufferSize)
-        // A libcurl without HTTP/2 refuses this option and stays with HTTP/1.1.
-        if order.url.isSecure, order.isRepeatable || noticesRepeats {
+        // A libcurl without HTTP/2 refuses this option and stays with HTTP/1.1. So does one that would read the frames
+        // of a server without an end, and meanwhile serve nobody else.
+        if order.url.isSecure, noticesRepeats, oidc_curl_can_limit_reads(easy) != 0 {
             options.offer(OIDC_CURLOPT_HTTP_VERSION, OIDC_CURL_HTTP_VERSION_2TLS)
         }
         // libcurl repeats a request that got no answer on a reused connection. One that must not be sent
@@ -418,6 +421,7 @@ package final class CurlTransfer {
             return Int32(OIDC_CURL_PREREQFUNC_ABORT)
         }
         transfer.isRequested = true
+        if let limit = transfer.readLimit { oidc_curl_limit_reads(transfer.easy, limit) }
         return 0
     }
 

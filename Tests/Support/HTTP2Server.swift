@@ -18,6 +18,8 @@ package final class HTTP2Server: Sendable {
         case reset(Int)
         /// GOAWAY with the last stream that is handled: this one, or none.
         case goAway(handlesThis: Bool)
+        /// Frames of a type, on this stream, as fast as they can be sent, without an end.
+        case flood(type: Int, payload: [UInt8])
         /// Ends the connection, with TLS's notice but without END_STREAM.
         case close
     }
@@ -144,6 +146,10 @@ package final class HTTP2Server: Sendable {
                         self.s.sendall(frame(3, 0, stream, struct.pack(">I", words[0])))
                     if name == "away":
                         self.s.sendall(frame(7, 0, 0, struct.pack(">II", stream if words[0] else 0, 0)))
+                    if name == "flood":
+                        say("flood")
+                        one = frame(words[0], 0, stream if words[0] != 6 else 0, bytes(words[1]))
+                        while True: self.s.sendall(one * (16000 // len(one)))
                     if name == "close": raise EOFError
                     state["steps"].pop(0)
         def talk(raw):
@@ -178,6 +184,7 @@ extension HTTP2Server.Step {
         case .stall: ["stall"]
         case .reset(let code): ["reset", code]
         case .goAway(let handlesThis): ["away", handlesThis]
+        case .flood(let type, let payload): ["flood", type, payload.map(Int.init)]
         case .close: ["close"]
         }
     }

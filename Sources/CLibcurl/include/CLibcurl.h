@@ -71,6 +71,11 @@ typedef struct oidc_curl_message {
 typedef struct oidc_curl_tls {
     int (*_Nullable SSL_pending)(const void *ssl);
     int (*_Nullable SSL_has_pending)(const void *ssl);
+    void *_Nullable (*_Nullable SSL_get_rbio)(const void *ssl);
+    void (*_Nullable BIO_set_callback_ex)(void *bio, void (*function)(void));
+    void (*_Nullable BIO_set_callback)(void *bio, void (*function)(void));
+    void (*_Nullable BIO_set_callback_arg)(void *bio, char *argument);
+    char *_Nullable (*_Nullable BIO_get_callback_arg)(const void *bio);
     size_t (*_Nullable gnutls_record_check_pending)(void *session);
 } oidc_curl_tls;
 
@@ -134,6 +139,21 @@ int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *
 /// Returns 1 if the TLS library has bytes of the transfer's connection that libcurl has not read, 0 if it has none,
 /// and -1 if that is unknown.
 int oidc_curl_has_unread_bytes(oidc_curl_easy *easy);
+
+/// The limit for reading from one TLS connection without a return from libcurl, which reads on as long as bytes come
+/// that are not an answer's.
+typedef struct oidc_curl_read_limit {
+    /// The connection that was read last since libcurl was called; NULL at each call.
+    const void *_Nullable connection;
+    /// The number of reads since then, and the thread's CPU time at the first one, in nanoseconds.
+    uint64_t reads;
+    int64_t began;
+} oidc_curl_read_limit;
+
+/// Returns whether the reads of the handle's TLS connections can be limited.
+int oidc_curl_can_limit_reads(oidc_curl_easy *easy);
+/// Limits the reads of the transfer's TLS connection, if that is possible. `limit` must outlive the connection.
+void oidc_curl_limit_reads(oidc_curl_easy *easy, oidc_curl_read_limit *limit);
 
 /// CURLOPT_…: the thousands encode the type of the value.
 enum {

@@ -392,6 +392,31 @@ struct ProxyHTTP2Tests {
         #expect(world.tokens.requests == 2 && server.count("connection") == 1)
     }
 
+    @Test(
+        "a server that sends frames without an end is given up, and the callers of others are served meanwhile",
+        arguments: [
+            (2, [0, 0, 0, 0, 16], false), (8, [0, 0, 0, 1], true), (10, [0, 0, 0x78], true),
+            (99, [], false),
+        ] as [(Int, [UInt8], Bool)])
+    func flood(type: Int, payload: [UInt8], isOnUsedConnection: Bool) throws {
+        let flood = [Step.flood(type: type, payload: payload)]
+        let first = [ok, Step.data("one", ends: true)]
+        let hostile = try HTTP2Server(isOnUsedConnection ? [first, flood] : [flood])
+        let other = try HTTP2Server([[ok, .data("hello", ends: true)]])
+        let authorities = try #require(TLSServers.shared).path("ca.pem")
+        let world = try ProxyWorld([hostile.url, other.url]) {
+            $0.curl.caFile = CurlConfiguration.CertificateAuthorities(path: authorities)
+            $0.timeout = 30_000
+        }
+        if isOnUsedConnection { #expect(try world.exchange().contains("one")) }
+        let caller = try world.connect()
+        caller.send(world.head("GET"))
+        #expect(hostile.wait(for: "flood"))
+        #expect(try world.exchange(route: 1, within: 10).contains("hello"))
+        let reply = caller.received(until: "}", within: 20)
+        #expect([502, 504].contains(RawConnection.status(reply)), "\(reply)")
+    }
+
     @Test("a caller that does not read stops its own stream after a few MiB, and no other")
     func backPressure() throws {
         let piece = String(repeating: "x", count: 16_000)
