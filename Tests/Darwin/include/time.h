@@ -20,6 +20,8 @@ typedef enum {
 #define CLOCK_REALTIME _CLOCK_REALTIME
     _CLOCK_MONOTONIC __attribute__((swift_name("CLOCK_MONOTONIC"))) = 6,
 #define CLOCK_MONOTONIC _CLOCK_MONOTONIC
+    _CLOCK_THREAD_CPUTIME_ID __attribute__((swift_name("CLOCK_THREAD_CPUTIME_ID"))) = 16,
+#define CLOCK_THREAD_CPUTIME_ID _CLOCK_THREAD_CPUTIME_ID
 } clockid_t;
 int clock_gettime(clockid_t, struct timespec *);
 struct tm *localtime_r(const time_t *restrict, struct tm *restrict);
