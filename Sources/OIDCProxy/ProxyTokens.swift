@@ -21,38 +21,49 @@ package final class ProxyTokens {
         let refused: Redacted<String>?
         /// The answer that requires a step-up sign-in; nil if a new token is enough.
         let answer: HTTPResponse?
+        let began: MonotonicTime
         var refreshes: Int
         let completion: Completion
     }
 
     private enum JobResult: Sendable {
         case token(Result<SessionTokens.Delivery, OIDCError>)
-        case stepUp(Result<SessionTokens.Delivery, OIDCError>, refused: Redacted<String>)
         case ending(OIDCError?)
+    }
+
+    private struct SignInResult: Sendable {
+        let delivery: Result<SessionTokens.Delivery, OIDCError>
+        let refused: Redacted<String>
     }
 
     let source: ProxyTokenSource
     private let job: ProxyJob<JobResult>
+    private var jobBegan: MonotonicTime
+    /// The sign-in for a step-up. Meanwhile, other requests get tokens, and a sign-out is noticed.
+    private let signIn: ProxyJob<SignInResult>
     private var current: Grant?
     /// The time until which the token is used without checking the session.
     private var trustedUntil = MonotonicTime(nanoseconds: .min)
     private var failure: (error: OIDCError, until: MonotonicTime)?
     private var waiters: [Waiter] = []
     private var isEnded = false
-    /// Whether the user is signing in for a step-up. Other requests continue with the current token.
-    private var isSteppingUp = false
     private var nextLook: MonotonicTime
 
     /// Milliseconds for which a token or a failure is used without checking the session again.
     static let trust: Int64 = 1_000
     /// Milliseconds for which a missing session is not looked up again; few, as the user may be signing in.
     static let signedOutTrust: Int64 = 50
+    /// Milliseconds for which a request with a good token waits while the session is checked, or the token is replaced
+    /// for another request: the store or the provider may not answer at all.
+    static let patience: Int64 = 2_000
     /// Milliseconds between the checks of an idle proxy's session.
     static let lookInterval: Int64 = 10_000
 
     package init(_ source: ProxyTokenSource, wake: FileDescriptor, now: MonotonicTime = .now()) {
         self.source = source
         job = ProxyJob(wake: wake)
+        jobBegan = now
+        signIn = ProxyJob(wake: wake)
         nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
     }
 
@@ -67,10 +78,11 @@ package final class ProxyTokens {
         grant.delivery.access.isFresh(at: source.environment.now(), minimum: source.minimumValidity)
     }
 
-    /// Returns the fresh token in memory if it can be used without a look at the session; nil if it is being replaced.
-    /// During a step-up, requests go on with the token that there is.
+    /// Returns the fresh token in memory if it can be used without a look at the session; nil if it is being replaced,
+    /// unless that takes too long.
     func ready(insteadOf refused: Redacted<String>? = nil, now: MonotonicTime) -> Grant? {
-        guard isSteppingUp || now < trustedUntil && !isBeingReplaced else { return nil }
+        let hangs = job.isRunning && now >= jobBegan.adding(milliseconds: ProxyTokens.patience)
+        guard hangs || now < trustedUntil && !isBeingReplaced else { return nil }
         return usable(insteadOf: refused)
     }
 
@@ -102,30 +114,39 @@ package final class ProxyTokens {
         if answer == nil, let failure, now < failure.until {
             return completion(settled(failure.error, refused), 0)
         }
-        waiters.append(Waiter(refused: refused, answer: answer, refreshes: 0, completion: completion))
-        startNext()
+        waiters.append(
+            Waiter(refused: refused, answer: answer, began: now, refreshes: 0, completion: completion))
+        startNext(now: now)
     }
 
-    private func startNext() {
-        guard !job.isRunning, let first = waiters.first else { return }
-        let refused = first.refused.flatMap { token in
-            current.flatMap { $0.token == token ? $0.delivery : nil }
-        }
-        if let refused, let answer = first.answer, let stepUp = source.stepUp {
-            isSteppingUp = true
-            start {
-                .stepUp(
-                    Result { () throws(OIDCError) in try stepUp(refused, answer) },
+    /// Returns the delivery in memory if its token is the one that a request was refused.
+    private func delivery(refusedTo waiter: Waiter) -> SessionTokens.Delivery? {
+        current.flatMap { $0.token == waiter.refused ? $0.delivery : nil }
+    }
+
+    /// Whether a request waits for a sign-in: one that is running, or that its answer requires.
+    private func awaitsSignIn(_ waiter: Waiter) -> Bool {
+        guard waiter.answer != nil, source.stepUp != nil else { return false }
+        return signIn.isRunning || delivery(refusedTo: waiter) != nil
+    }
+
+    private func startNext(now: MonotonicTime) {
+        if !signIn.isRunning, let waiter = waiters.first(where: awaitsSignIn), let answer = waiter.answer,
+            let refused = delivery(refusedTo: waiter), let stepUp = source.stepUp
+        {
+            start(signIn) {
+                SignInResult(
+                    delivery: Result { () throws(OIDCError) in try stepUp(refused, answer) },
                     refused: refused.access.token)
             }
-            return
         }
-        start { [source] in
-            .token(Result { () throws(OIDCError) in try source.token(refused) })
-        }
+        guard !job.isRunning, let first = waiters.first(where: { !awaitsSignIn($0) }) else { return }
+        let refused = delivery(refusedTo: first)
+        jobBegan = now
+        start(job) { [source] in .token(Result { () throws(OIDCError) in try source.token(refused) }) }
     }
 
-    private func start(_ work: @escaping @Sendable () -> JobResult) {
+    private func start<Value>(_ job: ProxyJob<Value>, _ work: @escaping @Sendable () -> Value) {
         do throws(Errno) {
             try job.start(work)
         } catch {
@@ -136,27 +157,60 @@ package final class ProxyTokens {
 
     /// Handles the result of a job that has ended; otherwise checks the session every ten seconds.
     func advance(now: MonotonicTime) {
+        if let result = signIn.take() {
+            switch result.delivery {
+            case .success(let delivery): complete(.success(delivery), now: now)
+            case .failure(let error): failStepUp(error, of: result.refused)
+            }
+            startNext(now: now)
+        }
         if let result = job.take() {
-            isSteppingUp = false
             nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
             switch result {
             case .token(let result): complete(result, now: now)
-            case .stepUp(.success(let delivery), _): complete(.success(delivery), now: now)
-            case .stepUp(.failure(let error), let refused): failStepUp(error, of: refused)
             case .ending(let error?): end(error)
             case .ending(nil): isEnded = false
             }
-            startNext()
+            startNext(now: now)
         } else if !job.isRunning, now >= nextLook {
             nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
-            start { [source] in .ending(source.ending()) }
+            jobBegan = now
+            start(job) { [source] in .ending(source.ending()) }
+        } else {
+            serveImpatient(now: now)
         }
     }
 
-    var nextMoment: MonotonicTime { job.isRunning ? MonotonicTime(nanoseconds: .max) : nextLook }
+    /// Serves the requests that have waited too long with the token in memory, if it was not refused to them.
+    private func serveImpatient(now: MonotonicTime) {
+        let served = waiters.filter { isImpatient($0) && impatience(of: $0) <= now }
+        guard !served.isEmpty else { return }
+        waiters.removeAll { isImpatient($0) && impatience(of: $0) <= now }
+        for waiter in served {
+            if let grant = usable(insteadOf: waiter.refused) {
+                waiter.completion(.success(grant), waiter.refreshes)
+            }
+        }
+    }
 
-    /// Waits for a running job, which may be storing a new refresh token.
-    func finish() { job.finish() }
+    private func isImpatient(_ waiter: Waiter) -> Bool {
+        waiter.answer == nil && usable(insteadOf: waiter.refused) != nil
+    }
+
+    private func impatience(of waiter: Waiter) -> MonotonicTime {
+        waiter.began.adding(milliseconds: ProxyTokens.patience)
+    }
+
+    var nextMoment: MonotonicTime {
+        guard job.isRunning else { return nextLook }
+        return waiters.filter(isImpatient).map(impatience).min() ?? MonotonicTime(nanoseconds: .max)
+    }
+
+    /// Waits for running jobs, which may be storing a new refresh token.
+    func finish() {
+        job.finish()
+        signIn.finish()
+    }
 
     private func complete(_ result: Result<SessionTokens.Delivery, OIDCError>, now: MonotonicTime) {
         let outcome = result.flatMap { delivery in
@@ -178,8 +232,9 @@ package final class ProxyTokens {
                 end(error)
             }
         }
-        let served = waiters
-        waiters = []
+        // A sign-in that is still running is not for a token as it was.
+        let served = waiters.filter { !(signIn.isRunning && $0.answer != nil) }
+        waiters.removeAll { !(signIn.isRunning && $0.answer != nil) }
         for var waiter in served {
             waiter.refreshes += refreshed
             // A job for another request may have returned the token that was refused here.

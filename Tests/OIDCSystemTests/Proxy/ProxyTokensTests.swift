@@ -1,4 +1,5 @@
 @testable import CurlHTTP
+import Foundation
 import OIDCCore
 import OIDCCrypto
 @testable import OIDCProxy
@@ -17,6 +18,9 @@ struct ProxyTokensTests {
         let failure = Mutex<OIDCError?>(nil)
         let ended = Mutex(0)
         let ending = Mutex<OIDCError?>(nil)
+        /// Whether requests for a token, and sign-ins, do not end before the gate opens.
+        let hangs = Mutex(false)
+        let gate = DispatchSemaphore(value: 0)
         let pipe: (reading: FileDescriptor, writing: FileDescriptor)
 
         init() throws {
@@ -33,7 +37,7 @@ struct ProxyTokensTests {
         var callCount: Int { calls.withLock { $0.count } }
 
         func tokens() -> ProxyTokens {
-            let source = ProxyTokenSource(
+            var source = ProxyTokenSource(
                 environment: ProviderEnvironment(
                     transport: CurlTransport(), cache: NoCache(), now: { [self] in time },
                     random: { Random.bytes($0) }),
@@ -42,6 +46,7 @@ struct ProxyTokensTests {
                         calls.append(refused?.access.token.revealed)
                         return calls.count
                     }
+                    if hangs.withLock({ $0 }) { _ = gate.wait(timeout: .now() + 30) }
                     if let failure = failure.withLock({ $0 }) { throw failure }
                     let access = AccessToken(
                         token: Redacted("token-\(number)"), type: .bearer, obtainedAt: time,
@@ -55,6 +60,10 @@ struct ProxyTokensTests {
                 },
                 ending: { [self] in ending.withLock { $0 } },
                 onEnd: { [self] _ in ended.withLock { $0 += 1 } })
+            source.stepUp = { [self] (_, _) throws(OIDCError) in
+                _ = gate.wait(timeout: .now() + 30)
+                throw OIDCError(.timedOut, "nobody signed in")
+            }
             return ProxyTokens(source, wake: pipe.writing, now: MonotonicTime(nanoseconds: 0))
         }
 
@@ -155,6 +164,73 @@ struct ProxyTokensTests {
         tokens.advance(now: moment(0))
         #expect(tokens.ready(now: moment(999)) != nil)
         #expect(tokens.ready(now: moment(1_000)) == nil)
+    }
+
+    @Test("a request with a good token does not wait for a store or a provider that does not answer")
+    func patience() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        tokens.obtain(now: moment(0)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(0))
+        world.hangs.withLock { $0 = true }
+        var results: [String] = []
+        func ask(insteadOf refused: String? = nil, at milliseconds: Int64) {
+            tokens.obtain(insteadOf: refused.map { Redacted($0) }, now: moment(milliseconds)) { result, _ in
+                results.append((try? result.get())?.token.revealed ?? "none")
+            }
+        }
+        ask(at: 1_500)
+        ask(insteadOf: "token-1", at: 1_500)
+        tokens.advance(now: moment(3_499))
+        #expect(results.isEmpty && tokens.nextMoment == moment(3_500))
+        tokens.advance(now: moment(3_500))
+        #expect(results == ["token-1"])
+        ask(at: 3_600)
+        #expect(results == ["token-1", "token-1"])
+        // The request whose token was refused goes on waiting for another one.
+        world.gate.signal()
+        world.wait()
+        tokens.advance(now: moment(3_700))
+        #expect(results == ["token-1", "token-1", "token-2"])
+    }
+
+    @Test("a sign-in that nobody answers holds no other request, and a sign-out is noticed meanwhile")
+    func unansweredStepUp() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        tokens.obtain(now: moment(0)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(0))
+        var steppedUp: [OIDCError.Kind?] = []
+        let refusal = HTTPResponse(status: 403)
+        tokens.obtain(insteadOf: Redacted("token-1"), after: refusal, now: moment(0)) { result, _ in
+            if case .failure(let error) = result {
+                steppedUp.append(error.kind)
+            } else {
+                steppedUp.append(nil)
+            }
+        }
+        var results: [String] = []
+        func ask(at milliseconds: Int64) {
+            tokens.obtain(now: moment(milliseconds)) { result, _ in
+                results.append((try? result.get())?.token.revealed ?? "none")
+            }
+        }
+        ask(at: 1_500)
+        world.wait()
+        tokens.advance(now: moment(1_500))
+        #expect(results == ["token-2"] && steppedUp.isEmpty)
+        world.failure.withLock { $0 = OIDCError(.loginRequired, "signed out") }
+        ask(at: 3_000)
+        world.wait()
+        tokens.advance(now: moment(3_000))
+        #expect(results == ["token-2", "none"] && steppedUp.isEmpty)
+        #expect(world.ended.withLock { $0 } == 1)
+        world.gate.signal()
+        world.wait()
+        tokens.advance(now: moment(3_100))
+        #expect(steppedUp == [.timedOut])
     }
 
     @Test("a failure is shared for a second, then tried again")
