@@ -85,6 +85,7 @@ struct ProxyCommand: RunnableCommand {
         for (index, route) in routes.enumerated() {
             try announce(server.url(of: index), route, context)
         }
+        defer { log?.finish() }
         switch server.run() {
         case .interrupted(let signal): return context.console.ended(bySignal: signal)
         case .idle, .readable: return 0

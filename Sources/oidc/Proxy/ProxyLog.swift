@@ -3,12 +3,18 @@ import OIDCProxy
 import Posix
 
 /// The log of a proxy, with one line for each request. Lines are written together after each round of
-/// requests.
+/// requests. Nothing waits for a reader that does not read: its lines are kept up to a limit, and dropped beyond it.
 final class ProxyLog {
     private let descriptor: FileDescriptor
     private let console: Console
-    private var lines = ""
+    private var pending: ArraySlice<UInt8> = []
     private var isBroken = false
+    private var hasDropped = false
+
+    /// The number of bytes that wait for the reader at most.
+    private static let limit = 1 << 20
+    /// What a pipe that is ready takes without a wait (`PIPE_BUF`).
+    private static let portion = 4_096
 
     /// Creates a log that appends to a file; `-` is stdout.
     init(_ path: String, _ console: Console) throws(OIDCError) {
@@ -31,18 +37,35 @@ final class ProxyLog {
     }
 
     func add(_ entry: ProxyLogEntry) {
-        lines += (console.isJSON ? entry.json.compact : entry.line) + "\n"
+        guard !isBroken else { return }
+        let line = (console.isJSON ? entry.json.compact : entry.line) + "\n"
+        guard pending.count + line.utf8.count <= ProxyLog.limit else {
+            if !hasDropped { console.warn("the reader of the request log does not read: lines are dropped") }
+            hasDropped = true
+            return
+        }
+        pending += line.utf8
+    }
+
+    /// Writes what the reader takes at the end, for a moment.
+    func finish() {
+        let end = MonotonicTime.now().adding(seconds: 2)
+        flush()
+        while !pending.isEmpty, MonotonicTime.now() < end {
+            Poll.wait(for: descriptor.rawValue, .writing, until: end, isInterruptible: false)
+            flush()
+        }
     }
 
     func flush() {
-        guard !lines.isEmpty else { return }
-        defer { lines = "" }
-        guard !isBroken else { return }
-        do throws(Errno) {
-            try descriptor.writeAll(Array(lines.utf8))
-        } catch {
-            isBroken = true
-            console.warn("cannot write to the request log: \(error)")
+        while !pending.isEmpty, Poll.isReady(descriptor.rawValue, .writing) {
+            do throws(Errno) {
+                pending = pending.dropFirst(try descriptor.write(pending.prefix(ProxyLog.portion)))
+            } catch {
+                guard error != .wouldBlock else { return }
+                (pending, isBroken) = ([], true)
+                console.warn("cannot write to the request log: \(error)")
+            }
         }
     }
 }
