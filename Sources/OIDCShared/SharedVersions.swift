@@ -81,7 +81,8 @@ final class RecordVersions: Sendable {
     }
 
     /// Notes that a session was removed, as the next version after the last one, so the server cannot bring the
-    /// old record back. A later sign-in has a greater version on any machine, as it is at least the time.
+    /// old record back. A later sign-in has a greater version on any machine whose clock is not behind this
+    /// one's, as it is at least the time.
     func noteRemoval(_ stem: String) {
         let newest = newest(stem)
         if newest > 0 { note(newest + 1, stem) }
