@@ -81,7 +81,7 @@ package final class ProxyTokens {
     /// Returns the fresh token in memory if it can be used without a look at the session; nil if it is being replaced,
     /// unless that takes too long.
     func ready(insteadOf refused: Redacted<String>? = nil, now: MonotonicTime) -> Grant? {
-        let hangs = job.isRunning && now >= jobBegan.adding(milliseconds: ProxyTokens.patience)
+        let hangs = mayGoOn && job.isRunning && now >= jobBegan.adding(milliseconds: ProxyTokens.patience)
         guard hangs || now < trustedUntil && !isBeingReplaced else { return nil }
         return usable(insteadOf: refused)
     }
@@ -193,8 +193,12 @@ package final class ProxyTokens {
         }
     }
 
+    /// Whether a job that takes long only means that a server does not answer. With sign-ins, the user may have signed
+    /// out, and be signing in again: then the token in memory is over.
+    private var mayGoOn: Bool { source.stepUp == nil }
+
     private func isImpatient(_ waiter: Waiter) -> Bool {
-        waiter.answer == nil && usable(insteadOf: waiter.refused) != nil
+        mayGoOn && waiter.answer == nil && usable(insteadOf: waiter.refused) != nil
     }
 
     private func impatience(of waiter: Waiter) -> MonotonicTime {

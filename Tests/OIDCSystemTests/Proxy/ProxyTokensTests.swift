@@ -36,7 +36,7 @@ struct ProxyTokensTests {
         var time: Instant { now.withLock { $0 } }
         var callCount: Int { calls.withLock { $0.count } }
 
-        func tokens() -> ProxyTokens {
+        func tokens(signingIn: Bool = false) -> ProxyTokens {
             var source = ProxyTokenSource(
                 environment: ProviderEnvironment(
                     transport: CurlTransport(), cache: NoCache(), now: { [self] in time },
@@ -60,6 +60,9 @@ struct ProxyTokensTests {
                 },
                 ending: { [self] in ending.withLock { $0 } },
                 onEnd: { [self] _ in ended.withLock { $0 += 1 } })
+            guard signingIn else {
+                return ProxyTokens(source, wake: pipe.writing, now: MonotonicTime(nanoseconds: 0))
+            }
             source.stepUp = { [self] (_, _) throws(OIDCError) in
                 _ = gate.wait(timeout: .now() + 30)
                 throw OIDCError(.timedOut, "nobody signed in")
@@ -198,7 +201,7 @@ struct ProxyTokensTests {
     @Test("a sign-in that nobody answers holds no other request, and a sign-out is noticed meanwhile")
     func unansweredStepUp() throws {
         let world = try World()
-        let tokens = world.tokens()
+        let tokens = world.tokens(signingIn: true)
         tokens.obtain(now: moment(0)) { _, _ in }
         world.wait()
         tokens.advance(now: moment(0))
@@ -231,6 +234,28 @@ struct ProxyTokensTests {
         world.wait()
         tokens.advance(now: moment(3_100))
         #expect(steppedUp == [.timedOut])
+    }
+
+    @Test("where a request may sign in, none goes on with a token whose session may be over")
+    func signingIn() throws {
+        let world = try World()
+        let tokens = world.tokens(signingIn: true)
+        tokens.obtain(now: moment(0)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(0))
+        world.hangs.withLock { $0 = true }
+        var results: [String] = []
+        for milliseconds in [1_500, 4_000] as [Int64] {
+            tokens.obtain(now: moment(milliseconds)) { result, _ in
+                results.append((try? result.get())?.token.revealed ?? "none")
+            }
+            tokens.advance(now: moment(milliseconds))
+        }
+        #expect(results.isEmpty)
+        world.gate.signal()
+        world.wait()
+        tokens.advance(now: moment(4_100))
+        #expect(results == ["token-2", "token-2"])
     }
 
     @Test("a failure is shared for a second, then tried again")
