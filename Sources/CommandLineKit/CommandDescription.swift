@@ -61,25 +61,10 @@ extension Program {
 
     /// Returns the command at a path, which does not include the program's name.
     package func command(_ path: some Sequence<String>) -> CommandDescription? {
-        var found: (any Command.Type)?
-        var words = [name]
+        var walk = CommandWalk(self)
         for word in path {
-            guard let next = find(word, below: found) else { return nil }
-            found = next
-            words.append(word)
+            guard walk.enter(word) != nil else { return nil }
         }
-        return found.map { CommandDescription($0, path: words) }
-    }
-
-    func find(_ word: String, below parent: (any Command.Type)?) -> (any Command.Type)? {
-        if let parent { return parent.subcommands.first { $0.name == word } }
-        for section in sections {
-            if let type = section.commands.first(where: { $0.name == word }) { return type }
-        }
-        return nil
-    }
-
-    func names(below parent: (any Command.Type)?) -> [String] {
-        (parent?.subcommands ?? sections.flatMap(\.commands)).map { $0.name }
+        return walk.description
     }
 }

@@ -35,39 +35,31 @@ extension Program {
         _ words: [String], dynamic: @escaping (CompletionQuery) -> [Candidate]
     ) -> Completion {
         var completer = Completer(words: words, dynamic: dynamic)
-        var type: (any Command.Type)?
-        var rest = words.dropLast()
-        while true {
-            let scan = Scan(rest, table: common.table, stopsAtFirstOperand: true)
-            completer.leading += scan.leading
-            guard let name = scan.operands.first else {
-                return completer.complete(
-                    scan, table: common.table, options: commonOptions,
-                    otherwise: .words(commands(below: type)))
-            }
-            guard let next = find(name, below: type) else { return .words([]) }
-            rest = scan.operands.dropFirst()
-            if next == HelpCommand.self {
-                return completer.narrowed(.words(topics(below: Scan(rest, table: common.table).operands)))
-            }
-            if next.subcommands.isEmpty { return completer.complete(next, rest) }
-            type = next
+        var walk = CommandWalk(self, words.dropLast())
+        let end = walk.walk()
+        completer.leading = walk.leading
+        switch end {
+        case .incomplete(let scan):
+            return completer.complete(
+                scan, table: common.table, options: commonOptions, otherwise: .words(commands(at: walk)))
+        case .unknown: return .words([])
+        case .command(let type) where type == HelpCommand.self:
+            return completer.narrowed(.words(topics(below: Scan(walk.rest, table: common.table).operands)))
+        case .command(let type): return completer.complete(type, walk.rest)
         }
     }
 
-    private func commands(below parent: (any Command.Type)?) -> [Candidate] {
-        (parent?.subcommands ?? sections.flatMap(\.commands)).map { Candidate($0.name, $0.summary) }
+    private func commands(at walk: CommandWalk) -> [Candidate] {
+        walk.subcommands.map { Candidate($0.name, $0.summary) }
     }
 
     /// Returns the words that can follow `help` and these words.
     private func topics(below words: some Sequence<String>) -> [Candidate] {
-        var type: (any Command.Type)?
+        var walk = CommandWalk(self)
         for word in words {
-            guard let next = find(word, below: type), !next.subcommands.isEmpty else { return [] }
-            type = next
+            guard let type = walk.enter(word), !type.subcommands.isEmpty else { return [] }
         }
-        guard type == nil else { return commands(below: type) }
-        return commands(below: nil) + topics.map { Candidate($0) }
+        return commands(at: walk) + (walk.type == nil ? topics.map { Candidate($0) } : [])
     }
 }
 

@@ -50,10 +50,6 @@ extension Program {
 
     /// The names of all topics.
     var topics: [String] { [Program.optionsTopic] + manual().compactMap(\.topic) }
-
-    func help(for type: any Command.Type, path: [String]) -> String {
-        Help(self).text(CommandDescription(type, path: path))
-    }
 }
 
 /// The help of a command or topic, for a terminal.

@@ -10,67 +10,60 @@ package enum Invocation: Sendable {
 extension Program {
     /// Returns the action that the arguments request; they do not include the program's name.
     package func parse(_ arguments: [String]) throws(UsageError) -> Invocation {
-        var route = Route(program: name, rest: arguments[...])
-        while true {
-            let ahead = Scan(
-                route.rest, table: common.table, stopsAtFirstOperand: true, context: " before the command")
-            route.take(ahead)
-            guard let word = ahead.operands.first else {
-                let isAlone = route.rest.isEmpty && route.leading.isEmpty
-                guard !isAlone || route.type != nil else { return .help(overview(), path: []) }
-                return try isAlone ? help(at: route) : answer(route, or: missingCommand(route))
+        var walk = CommandWalk(self, arguments[...])
+        switch walk.walk() {
+        case .incomplete:
+            let isAlone = walk.rest.isEmpty && walk.leading.isEmpty
+            guard !isAlone || walk.type != nil else { return .help(overview(), path: []) }
+            return try isAlone ? help(at: walk) : answer(walk, or: missingCommand(walk))
+        case .unknown(let words):
+            let unknown = unknownCommand(words, walk)
+            if walk.fault == nil { walk.fault = unknown }
+            return try answer(walk, or: unknown)
+        case .command(let type) where type == HelpCommand.self && walk.request == nil:
+            let scan = Scan(walk.rest, table: common.table)
+            walk.take(scan)
+            guard walk.fault == nil || walk.request != nil else {
+                return try answer(walk, or: UsageError(""))
             }
-            guard let type = find(word, below: route.type) else {
-                let unknown = unknownCommand(ahead.operands, route)
-                if route.fault == nil { route.fault = unknown }
-                return try answer(route, or: unknown)
-            }
-            route.enter(type, rest: ahead.operands.dropFirst())
-            if type == HelpCommand.self, route.request == nil {
-                let scan = Scan(route.rest, table: common.table)
-                route.take(scan)
-                guard route.fault == nil || route.request != nil else {
-                    return try answer(route, or: UsageError(""))
-                }
-                return try help(for: scan.operands)
-            }
-            guard type.subcommands.isEmpty else { continue }
-            return try read(type, route)
+            return try help(for: scan.operands)
+        case .command(let type): return try read(type, walk)
         }
     }
 
     /// Reads a command's arguments. `--help` takes precedence over any error.
-    private func read<Root: Command>(_ type: Root.Type, _ route: Route) throws(UsageError) -> Invocation {
+    private func read<Root: Command>(_ type: Root.Type, _ walk: CommandWalk) throws(UsageError) -> Invocation
+    {
         let declaration = type.declaration
         lazy var options = declaration.options
         let scan = Scan(
-            (route.leading + route.rest)[...], table: options.map(\.text),
+            (walk.leading + walk.rest)[...], table: options.map(\.text),
             stopsAtFirstOperand: declaration.stopsAtFirstOperand)
-        var route = route
-        route.take(scan)
-        if route.request != nil || route.fault != nil {
-            return try answer(route, or: UsageError(""))
+        var walk = walk
+        walk.take(scan)
+        if walk.request != nil || walk.fault != nil {
+            return try answer(walk, or: UsageError(""))
         }
         var command = Root()
         do throws(UsageError) {
             for setting in scan.settings { try options[setting.index].store(&command, setting.argument) }
-            try assign(scan.operands, to: declaration.operands, in: &command, route)
+            try assign(scan.operands, to: declaration.operands, in: &command, walk)
             try command.validate()
         } catch {
             guard let word = scan.operands.first(where: { $0.hasPrefix("–") || $0.hasPrefix("—") }) else {
-                throw error.hinting(route.hint)
+                throw error.hinting(walk.hint)
             }
             let option = "--" + word.drop { $0 == "–" || $0 == "—" }
             throw UsageError(
                 "\(UsageError.quoted(word)) starts with a long dash, did you mean \(option)?",
-                hint: route.hint, misspelling: UsageError.Misspelling(typed: word, meant: option))
+                hint: walk.hint, misspelling: UsageError.Misspelling(typed: word, meant: option))
         }
-        return .run(command, path: Array(route.path.dropFirst()))
+        return .run(command, path: walk.words)
     }
 
     /// Assigns arguments to operands. Optional operands get what the required ones leave, from left to right.
     private func assign<Root>(
-        _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ route: Route
+        _ arguments: [String], to operands: [Operand<Root>], in root: inout Root, _ walk: CommandWalk
     ) throws(UsageError) {
         var rest = arguments[...]
         var spare = arguments.count
@@ -78,7 +71,7 @@ extension Program {
         guard spare >= 0 else {
             let missing = operands.filter { $0.text.least > 0 }.map(\.text.name)
             let given = min(arguments.count, max(0, missing.count - 1))
-            throw UsageError("\(route.call) needs \(missing[given...].joined(separator: " "))")
+            throw UsageError("\(walk.call) needs \(missing[given...].joined(separator: " "))")
         }
         for operand in operands {
             var count = operand.text.least
@@ -96,35 +89,35 @@ extension Program {
         }
     }
 
-    private func answer(_ route: Route, or fault: UsageError) throws(UsageError) -> Invocation {
-        switch route.request {
-        case .version where route.fault == nil: return .version
-        case .help: return help(at: route)
+    private func answer(_ walk: CommandWalk, or fault: UsageError) throws(UsageError) -> Invocation {
+        switch walk.request {
+        case .version where walk.fault == nil: return .version
+        case .help: return help(at: walk)
         default:
-            var fault = route.fault ?? fault
-            if let option = route.unknownOption {
-                let full = (route.path.dropFirst() + [option]).joined(separator: " ")
+            var fault = walk.fault ?? fault
+            if let option = walk.unknownOption {
+                let full = (walk.words + [option]).joined(separator: " ")
                 let others = otherNames()
                 fault.hint = others[full] ?? others[option]
-                if let hint = fault.hint { fault.misspelling = misspelling(option, meant: hint, at: route) }
+                if let hint = fault.hint { fault.misspelling = misspelling(option, meant: hint, at: walk) }
             }
-            throw fault.hinting(route.hint)
+            throw fault.hinting(walk.hint)
         }
     }
 
-    private func missingCommand(_ route: Route) -> UsageError {
-        guard route.type != nil else { return UsageError("\(name) needs a command", hint: "\(name) --help") }
-        return UsageError("\(route.call) needs \(TextLayout.list(names(below: route.type)))")
+    private func missingCommand(_ walk: CommandWalk) -> UsageError {
+        guard walk.type != nil else { return UsageError("\(name) needs a command", hint: "\(name) --help") }
+        return UsageError("\(walk.call) needs \(TextLayout.list(walk.subcommands.map { $0.name }))")
     }
 
     /// Returns the error for an unknown command. It suggests our command for a word that other programs use,
     /// or else a similar word.
     private func unknownCommand(
-        _ words: [String], _ route: Route, topics: [String] = [], isHelp: Bool = false
+        _ words: [String], _ walk: CommandWalk, topics: [String] = [], isHelp: Bool = false
     ) -> UsageError {
         let word = words.first ?? ""
         let message = "unknown command \(UsageError.quoted(word))"
-        let path = Array(route.path.dropFirst())
+        let path = walk.words
         for count in [2, 1] {
             let name = (path + words.prefix(count)).joined(separator: " ")
             if let meant = otherNames()[name] {
@@ -132,7 +125,7 @@ extension Program {
                     message, hint: meant,
                     misspelling: isHelp
                         ? nil
-                        : misspelling(words.prefix(count).joined(separator: " "), meant: meant, at: route))
+                        : misspelling(words.prefix(count).joined(separator: " "), meant: meant, at: walk))
             }
         }
         if let topic = Nearest.match(word, among: topics) {
@@ -140,24 +133,24 @@ extension Program {
                 "unknown command or topic \(UsageError.quoted(word)), did you mean \(topic)?",
                 hint: "\(name) help \(topic)")
         }
-        if route.type == nil, self.topics.contains(word) {
+        if walk.type == nil, self.topics.contains(word) {
             return UsageError(message, hint: "\(name) help \(word)")
         }
-        if route.type == nil,
-            let parent = sections.flatMap(\.commands).first(where: { find(word, below: $0) != nil })
+        if walk.type == nil,
+            let parent = walk.subcommands.first(where: { $0.subcommands.contains { $0.name == word } })
         {
             let call = "\(parent.name) \(word)"
             return UsageError(
                 "\(message), did you mean \(name) \(call)?", hint: "\(name) help \(call)")
         }
-        guard let nearest = Nearest.match(word.lowercased(), among: names(below: route.type)) else {
-            guard isHelp, route.type == nil, let meant = Nearest.match(word, among: glossaryWords()) else {
+        guard let nearest = Nearest.match(word.lowercased(), among: walk.subcommands.map { $0.name }) else {
+            guard isHelp, walk.type == nil, let meant = Nearest.match(word, among: glossaryWords()) else {
                 return UsageError(message)
             }
             return UsageError("\(message), did you mean \(meant)?", hint: "\(name) help \(meant)")
         }
-        var meant = route
-        meant.path.append(nearest)
+        var meant = walk
+        meant.enter(nearest)
         return UsageError(
             "\(message), did you mean \(meant.call)?", hint: isHelp ? meant.hint : meant.call,
             misspelling: isHelp ? nil : UsageError.Misspelling(typed: word, meant: nearest))
@@ -165,9 +158,10 @@ extension Program {
 
     /// Returns what was typed for the rest of a hint, which is a call of the command that was read so far; nil for
     /// another hint.
-    private func misspelling(_ typed: String, meant hint: String, at route: Route) -> UsageError.Misspelling?
+    private func misspelling(_ typed: String, meant hint: String, at walk: CommandWalk) -> UsageError
+        .Misspelling?
     {
-        let call = route.call + " "
+        let call = walk.call + " "
         guard hint.hasPrefix(call) else { return nil }
         return UsageError.Misspelling(typed: typed, meant: String(hint.dropFirst(call.count)))
     }
@@ -181,60 +175,20 @@ extension Program {
             throw UsageError(
                 "unexpected argument \(UsageError.quoted(words[1]))", hint: "\(name) help \(words[0])")
         }
-        var route = Route(program: name, rest: [])
+        var walk = CommandWalk(self)
         for word in words {
-            guard let type = find(word, below: route.type) else {
-                if words.count == 1, let section = glossary(word) {
-                    return .help(Help(self).text(section), path: [word])
-                }
-                let topics = words.count == 1 ? topics : []
-                throw unknownCommand([word], route, topics: topics, isHelp: true).hinting(route.hint)
+            guard walk.enter(word) == nil else { continue }
+            if words.count == 1, let section = glossary(word) {
+                return .help(Help(self).text(section), path: [word])
             }
-            route.enter(type, rest: [])
+            let topics = words.count == 1 ? topics : []
+            throw unknownCommand([word], walk, topics: topics, isHelp: true).hinting(walk.hint)
         }
-        return help(at: route)
+        return help(at: walk)
     }
 
-    private func help(at route: Route) -> Invocation {
-        .help(
-            route.type.map { help(for: $0, path: route.path) } ?? help(), path: Array(route.path.dropFirst()))
-    }
-}
-
-/// The command that the words read so far lead to.
-private struct Route {
-    var path: [String]
-    var type: (any Command.Type)?
-    /// Options that were given before the command's name.
-    var leading: [String] = []
-    var rest: ArraySlice<String>
-    var request: OptionDescription.Role?
-    var fault: UsageError?
-    /// The option that caused the error, if it is not in the table.
-    var unknownOption: String?
-
-    init(program: String, rest: ArraySlice<String>) {
-        path = [program]
-        self.rest = rest
-    }
-
-    mutating func take(_ scan: Scan) {
-        if request == nil { request = scan.request }
-        if fault == nil { (fault, unknownOption) = (scan.fault, scan.unknownOption) }
-        leading += scan.leading
-    }
-
-    mutating func enter(_ type: any Command.Type, rest: ArraySlice<String>) {
-        path.append(type.name)
-        self.type = type
-        self.rest = rest
-    }
-
-    var call: String { path.joined(separator: " ") }
-
-    /// The command line that prints the help of this command.
-    var hint: String {
-        path.count == 1 ? "\(call) --help" : ([path[0], "help"] + path.dropFirst()).joined(separator: " ")
+    private func help(at walk: CommandWalk) -> Invocation {
+        .help(walk.description.map(Help(self).text) ?? help(), path: walk.words)
     }
 }
 
