@@ -55,7 +55,7 @@ package final class KeychainSeal: SessionSeal {
         return stored
     }
 
-    package func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session {
+    package func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session? {
         let stored = try header(record, key)
         guard stored.helper == keeper.name else {
             throw .damaged("its key is in \(KeychainSeal.keeper(of: stored)), but store is \(keeper.program)")

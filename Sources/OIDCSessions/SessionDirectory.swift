@@ -113,7 +113,7 @@ package struct SessionDirectory: Sendable {
     }
 
     /// Returns the names of all files, or of those with another ending, sorted and without it.
-    func names(_ other: String? = nil) throws(OIDCError) -> [String] {
+    package func names(_ other: String? = nil) throws(OIDCError) -> [String] {
         let ending = other ?? ending
         guard let directory = try PrivateDirectory.open(path) else { return [] }
         let files: [String]

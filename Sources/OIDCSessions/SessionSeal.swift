@@ -5,8 +5,9 @@ package protocol SessionSeal: Sendable {
     /// Checks, without asking a keychain, that a record is a session of `key`, or of any key if that is nil.
     func check(_ record: Record, of key: SessionKey?) throws(StoreFault)
 
-    /// Returns the session of a record, which must be that of `key`, or of any key if that is nil.
-    func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session
+    /// Returns the session of a record, which must be that of `key`, or of any key if that is nil. Returns nil if the
+    /// record only says that its session was removed.
+    func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session?
 
     /// Returns the record of a session that replaces `current`. May ask a keychain, so it is called without any lock
     /// that others wait for only briefly.
@@ -53,7 +54,7 @@ package struct PlainSeal: SessionSeal {
         _ = try open(record, of: key)
     }
 
-    package func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session {
+    package func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session? {
         let session: Session?
         do throws(Session.Damage) {
             if let key {

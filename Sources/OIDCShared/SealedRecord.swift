@@ -7,9 +7,13 @@ import OIDCCrypto
 struct SealedRecord: Sendable {
     static let formatVersion: Int64 = 1
 
-    enum Content: String { case session, failure, pending }
+    enum Content: String {
+        case session, failure, pending
+        /// The place of a session that was removed. It is empty, and the version goes on from it.
+        case removal
+    }
 
-    /// `SessionKey.text`, which names issuer and client; compared exactly.
+    /// `SessionKey.text`, which names issuer and client; compared exactly. That of a removal is the name of the record.
     var key: String
     var content: Content
     /// The version, which grows with each write.
@@ -19,10 +23,10 @@ struct SealedRecord: Sendable {
     private var sealed: [UInt8] = []
 
     init(
-        sealing plain: [UInt8], _ content: Content, of key: SessionKey, version: Int64,
+        sealing plain: [UInt8], _ content: Content, of key: String, version: Int64,
         with secret: SealingKeys.Key
     ) throws(OIDCError) {
-        self.key = key.text
+        self.key = key
         self.content = content
         self.version = version
         keyID = secret.id

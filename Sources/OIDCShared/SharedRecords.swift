@@ -185,7 +185,7 @@ extension SharedRecords {
         guard
             let value = try engine.write(
                 name.description, write.bytes, replacing: write.current?.sharedValue,
-                lifetime: write.lifetime)
+                lifetime: write.lifetime.map { $0 + SharedRecords.expiredLifetime })
         else {
             memory.withLock { $0.forget(write.stem) }
             return false
@@ -193,6 +193,10 @@ extension SharedRecords {
         noteWritten(value, write.stem)
         return true
     }
+
+    /// How long the record of an expired token is kept. The next one takes its version from it, as the machines' clocks
+    /// may differ.
+    private static let expiredLifetime = Duration.seconds(86_400)
 
     private func noteWritten(_ value: SharedValue, _ stem: String) {
         let name = RecordName(.session, stem)
@@ -208,13 +212,52 @@ extension SharedRecords {
 
     /// Notes the removal first, so a server that refuses to delete something cannot bring the session back either.
     func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool {
-        if name.kind == .session {
-            memory.withLock { $0.forget(name.stem) }
-            seal.versions.noteRemoval(name.stem)
+        guard name.kind == .session else {
+            try engine.remove(name.description)
+            return true
         }
-        try engine.remove(name.description)
-        if name.kind == .session { forgetLeftover(name) }
+        memory.withLock { $0.forget(name.stem) }
+        let removal = seal.versions.noteRemoval(name.stem).flatMap {
+            seal.removal(of: name.stem, version: $0, over: current)
+        }
+        guard try remove(name, current?.sharedValue, leaving: removal) else { return false }
+        forgetLeftover(name)
         return true
+    }
+
+    /// Replaces a record with that of its removal, from which a sign-in on any machine takes the next version; the
+    /// machines' clocks may differ. A server that is full still deletes the record. Returns false if another one is
+    /// stored by now.
+    private func remove(
+        _ name: RecordName, _ current: SharedValue?, leaving removal: [UInt8]?
+    ) throws(OIDCError) -> Bool {
+        let name = name.description
+        func leave(_ removal: [UInt8], over current: SharedValue?) throws(OIDCError) -> Bool {
+            try engine.write(
+                name, removal, replacing: current, lifetime: SharedRecords.removalLifetime) != nil
+        }
+        if let current, let removal, let isLeft = try? leave(removal, over: current) { return isLeft }
+        try engine.remove(name)
+        if let removal, current == nil { _ = try? leave(removal, over: nil) }
+        return true
+    }
+
+    /// How long the record of a removal is kept. After that, a sign-in takes its version from its machine's clock, and
+    /// no clock with which TLS works is wrong by so much.
+    private static let removalLifetime = Duration.seconds(366 * 86_400)
+
+    /// Removes, with those of all sessions, the ones that this machine has seen and the server does not list: it may only
+    /// be hiding them. It returns none, as none can be read.
+    func takeLeftovers(
+        of stem: String?, if isMeant: (Record) -> Bool
+    ) throws(OIDCError) -> [(stem: String, record: Record)] {
+        guard stem == nil, isMeant(.unreadable) else { return [] }
+        let seen = seal.versions.stems
+        guard !seen.isEmpty, let listed = try? names(.session) else { return [] }
+        for stem in Set(seen).subtracting(listed.map(\.stem)) {
+            _ = try remove(RecordName(.session, stem), ifStill: nil)
+        }
+        return []
     }
 
     func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] {
@@ -289,7 +332,7 @@ extension SharedRecords {
         do throws(OIDCError) {
             let waiting = PendingSession(
                 session: try session(in: write.bytes, write.stem),
-                current: write.current.flatMap { try? seal.opened($0.bytes).session })
+                current: write.current.flatMap { try? seal.session(in: $0.bytes) })
             let bytes = try seal.seal(waiting)
             try pending.keep(bytes, pendingName(write.stem))
             return .stored(bytes)
@@ -299,7 +342,7 @@ extension SharedRecords {
     }
 
     private func session(in bytes: [UInt8], _ stem: String) throws(OIDCError) -> Session {
-        do throws(StoreFault) { return try seal.opened(bytes).session } catch {
+        do throws(StoreFault) { return try seal.session(in: bytes) } catch {
             throw self.error(error, in: stem)
         }
     }
@@ -335,7 +378,8 @@ extension SharedRecords {
             let record = try read(RecordName(.session, stem))
             let stored: Session?
             do throws(StoreFault) {
-                stored = try record.map { record throws(StoreFault) in try seal.open(record, of: next.key) }
+                stored = try record.flatMap { record throws(StoreFault) in try seal.open(record, of: next.key)
+                }
             } catch {
                 throw self.error(error, in: stem)
             }

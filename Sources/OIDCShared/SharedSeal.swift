@@ -33,27 +33,40 @@ final class SharedSeal: SessionSeal {
     func check(_ record: Record, of key: SessionKey?) throws(StoreFault) { _ = try open(record, of: key) }
 
     /// Refuses a record that is older than one that this machine had seen before it was read.
-    func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session {
-        let (session, version) = try opened(record.bytes)
-        if let key, !ExactText.isSame(session.key.text, key.text) { throw .ofAnotherSession }
+    func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session? {
+        let (sealed, plain) = try unsealed(record.bytes, .session, .removal)
+        let session = sealed.content == .removal ? nil : try SharedSeal.session(plain, sealed)
+        if let key, let session, !ExactText.isSame(session.key.text, key.text) { throw .ofAnotherSession }
         guard let reading = record.reading else { return session }
         // The server may return any record under any name.
-        guard session.key.fileStem == reading.stem else { throw .ofAnotherSession }
-        guard version >= reading.newest else { throw .outdated(found: version, newest: reading.newest) }
-        versions.note(version, reading.stem)
+        guard session?.key.fileStem ?? sealed.key == reading.stem else { throw .ofAnotherSession }
+        guard sealed.version >= reading.newest else {
+            throw .outdated(found: sealed.version, newest: reading.newest)
+        }
+        versions.note(sealed.version, reading.stem)
         return session
     }
 
-    /// Opens a record of any version.
-    func opened(_ bytes: [UInt8]) throws(StoreFault) -> (session: Session, version: Int64) {
+    /// Returns the session of a record of any version.
+    func session(in bytes: [UInt8]) throws(StoreFault) -> Session {
         let (record, plain) = try unsealed(bytes, .session)
-        return (try SharedSeal.session(plain, record), record.version)
+        return try SharedSeal.session(plain, record)
     }
 
     func seal(_ session: Session, over current: Record?) throws(OIDCError) -> [UInt8] {
-        // At least the current time, so it also grows across a sign-out.
+        // Greater than that of `current`, which was opened, whatever this machine's clock says. The time matters only
+        // if the server has lost the last record.
         let version = max(versions.newest(session.key.fileStem) + 1, now().secondsSinceEpoch)
         return try sealed(session.json.bytes, .session, of: session.key, version: version)
+    }
+
+    /// Returns the record that takes the place of a session that was removed. Nil if the keys cannot be used, or if
+    /// `current` was sealed with another one, so the machines that have it could not open a record of ours.
+    func removal(of stem: String, version: Int64, over current: Record?) -> [UInt8]? {
+        guard let keys = try? keys() else { return nil }
+        let sealed = current.flatMap { try? SealedRecord(stored: $0.bytes) }
+        guard sealed.map({ keys.key($0.keyID) != nil }) ?? true else { return nil }
+        return try? SealedRecord(sealing: [], .removal, of: stem, version: version, with: keys.sealing).bytes
     }
 
     func open(failure record: Record, of key: SessionKey) -> SharedFailure? {
@@ -74,11 +87,12 @@ final class SharedSeal: SessionSeal {
     func sealed(
         _ plain: [UInt8], _ content: SealedRecord.Content, of key: SessionKey, version: Int64
     ) throws(OIDCError) -> [UInt8] {
-        try SealedRecord(sealing: plain, content, of: key, version: version, with: try keys().sealing).bytes
+        try SealedRecord(sealing: plain, content, of: key.text, version: version, with: try keys().sealing)
+            .bytes
     }
 
     func unsealed(
-        _ bytes: [UInt8], _ content: SealedRecord.Content
+        _ bytes: [UInt8], _ contents: SealedRecord.Content...
     ) throws(StoreFault) -> (SealedRecord, [UInt8]) {
         let record: SealedRecord
         do { record = try SealedRecord(stored: bytes) } catch {
@@ -94,7 +108,7 @@ final class SharedSeal: SessionSeal {
             guard case .failed = error else { throw .notOpened(OIDCError(error, stage: .store)) }
             throw .untrusted("was changed by somebody without the key")
         }
-        guard record.content == content else { throw .ofAnotherSession }
+        guard contents.contains(record.content) else { throw .ofAnotherSession }
         return (record, plain)
     }
 

@@ -35,6 +35,9 @@ struct VersionFiles: Sendable {
         (try? directory.read(name)).flatMap(VersionFiles.version) ?? 0
     }
 
+    /// The names of the records that were seen.
+    var names: [String] { (try? directory.names()) ?? [] }
+
     /// Stores a version if it is newer. A failure is harmless: the next version is stored.
     func note(_ version: Int64, of name: String) {
         _ = try? directory.replace(name, survivesPowerFailure: false) { earlier in
@@ -80,12 +83,21 @@ final class RecordVersions: Sendable {
         files?.note(version, of: fileName(stem))
     }
 
+    /// The sessions that this machine has seen, by its files.
+    var stems: [String] {
+        let ending = fileName("")
+        return (files?.names ?? []).filter { $0.hasSuffix(ending) }.map {
+            String($0.dropLast(ending.utf8.count))
+        }
+    }
+
     /// Notes that a session was removed, as the next version after the last one, so the server cannot bring the
-    /// old record back. A later sign-in has a greater version on any machine whose clock is not behind this
-    /// one's, as it is at least the time.
-    func noteRemoval(_ stem: String) {
+    /// old record back. Returns this version; nil if this machine has seen none.
+    func noteRemoval(_ stem: String) -> Int64? {
         let newest = newest(stem)
-        if newest > 0 { note(newest + 1, stem) }
+        guard newest > 0 else { return nil }
+        note(newest + 1, stem)
+        return newest + 1
     }
 
     /// Returns the name of a session's local files. It includes a hash of the server's description.

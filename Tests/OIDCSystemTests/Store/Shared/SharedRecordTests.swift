@@ -106,9 +106,11 @@ extension SharedStoreTests {
         let listed = try process().all()
         #expect(listed.count == 1 && listed[0].session == nil)
         try process().remove(listed[0])
-        #expect(engine[record] == nil)
-        // The next sign-in, here or on a machine that has never seen the session, is newer than the removal.
-        time.withLock { $0 = $0.adding(2) }
+        #expect(try process().load(.example) == nil)
+        #expect(try process().all().isEmpty)
+        // If the server loses its data, the next sign-in is newer by its time, also on a machine that has never seen
+        // the session.
+        time.withLock { $0 = $0.adding(3) }
         engine[record] = nil
         try machine().save(.example("at-2"), replacingDamaged: false)
         #expect(try process().load(.example) == .example("at-2"))
@@ -126,6 +128,25 @@ extension SharedStoreTests {
         #expect(failure { () throws(OIDCError) in try process().load(.example) }?.code == .oldRecord)
     }
 
+    @Test("sessions that the server hid while all were signed out of stay signed out")
+    func hiddenRemovals() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        for key in [SessionKey.example, .other] {
+            try process().save(.example(key: key), replacingDamaged: false)
+        }
+        let last = try #require(engine[record])
+        engine[record] = nil
+        // Those of one resource cannot be told from others.
+        _ = try process().takeLeftovers(of: nil) { $0 != nil }
+        _ = try process().takeLeftovers(of: .other) { _ in true }
+        #expect(engine[record] == nil)
+        #expect(try process().takeLeftovers(of: nil) { _ in true }.isEmpty)
+        engine[record] = last
+        #expect(failure { () throws(OIDCError) in try process().load(.example) }?.code == .oldRecord)
+        #expect(try process().load(.other) == .example(key: .other))
+    }
+
     @Test(
         "nor does a server that refuses a part of the sign-out, which can be repeated",
         arguments: ["session/", "failure/"], [false, true])
@@ -135,6 +156,7 @@ extension SharedStoreTests {
         try process().save(.example(), replacingDamaged: false)
         let last = try #require(engine[record])
         engine.fail(OIDCError(.refused, "not now"), removing: refused)
+        engine.fail(OIDCError(.refused, "not now"), writing: refused)
         #expect(throws: OIDCError.self) {
             if isListed {
                 try process().remove(try process().all()[0])
@@ -145,8 +167,10 @@ extension SharedStoreTests {
         engine[record] = last
         #expect(failure { () throws(OIDCError) in try process().load(.example) }?.code == .oldRecord)
         engine.fail(nil, removing: refused)
+        engine.fail(nil, writing: refused)
         try process().remove(.example)
-        #expect(try process().load(.example) == nil && engine[record] == nil)
+        #expect(try process().load(.example) == nil)
+        #expect(try process().all().isEmpty)
     }
 
     @Test("a record whose version was raised by somebody without the key is refused")
