@@ -127,6 +127,28 @@ package struct SignInFlow: Sendable {
         }
     }
 
+    /// Stores the session of a sign-in with `keep`. If it cannot be stored, nobody has its tokens: they are revoked,
+    /// unless a stored session would end with them.
+    package func store(
+        _ outcome: Outcome, with keep: (Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) {
+        do throws(OIDCError) { try keep(outcome) } catch {
+            guard error.kind != .interrupted else { throw error }
+            let client = tokenEndpoint.client
+            if let endpoint = metadata.revocationURL(for: client), !keepsRefusedTokens() {
+                let tokens = outcome.session.tokens
+                TokenEndpoint.Issued(
+                    refreshToken: tokens.refreshToken, accessToken: tokens.access.token,
+                    tokens: .success(tokens)
+                ).revoke(at: endpoint, client: client, environment)
+                throw error
+            }
+            var error = error
+            error.message += "; the tokens of this sign-in are lost, and stay valid at the provider"
+            throw error
+        }
+    }
+
     /// Makes a session of the tokens of a sign-in. The ID token is required if `openid` was requested from a
     /// known issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
     func outcome(

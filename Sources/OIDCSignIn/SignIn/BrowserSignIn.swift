@@ -100,7 +100,7 @@ package struct BrowserSignIn {
             let code = try arrival.code.get()
             return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
                 let outcome = try flow.finish(code)
-                try keep(outcome)
+                try flow.store(outcome, with: keep)
                 return outcome
             }
         }

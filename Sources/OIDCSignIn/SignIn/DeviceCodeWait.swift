@@ -76,7 +76,7 @@ struct DeviceCodeWait {
             case .success(let issued):
                 notice(.answered)
                 let outcome = try flow.outcome(of: issued)
-                try keep(outcome)
+                try flow.store(outcome, with: keep)
                 return .success(outcome)
             }
         }

@@ -97,6 +97,37 @@ extension RefusedSignInTests {
         }
     }
 
+    @Test(
+        "the tokens of a session that cannot be stored are revoked, or the error says that they stay valid",
+        arguments: [nil, "a stored session", "no revocation"])
+    func notStored(reason: String?) throws {
+        let provider = try InMemoryProvider()
+        let full = OIDCError(.unreachable, "no answer within 5 s", stage: .store)
+        var login = try provider.login()
+        if reason == "a stored session" { login.keepsRefusedTokens = { true } }
+        if reason == "no revocation" {
+            var metadata = login.metadata
+            metadata.endpoints[.revocation] = nil
+            login = SignInFlow(
+                environment: login.environment, metadata: metadata, tokenEndpoint: login.tokenEndpoint,
+                request: login.request, key: login.key)
+        }
+        let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
+        let outcome = try login.finish(try pending.acceptPasted(provider.callback(of: url)))
+        let failed = failure { () throws(OIDCError) in
+            try login.store(outcome) { _ throws(OIDCError) in throw full }
+        }
+        let revoked = provider.with { $0.requests(to: .revocation).count }
+        #expect(revoked == (reason == nil ? 2 : 0))
+        #expect(failed?.kind == .unreachable)
+        #expect(failed?.message.contains("stay valid at the provider") == (reason != nil))
+        let interrupted = failure { () throws(OIDCError) in
+            try login.store(outcome) { _ throws(OIDCError) in throw OIDCError(.interrupted, "interrupted") }
+        }
+        #expect(interrupted?.kind == .interrupted)
+        #expect(provider.with { $0.requests(to: .revocation).count } == revoked)
+    }
+
     @Test("the access token is revoked if the provider cannot revoke the refresh token")
     func accessToken() throws {
         let provider = try InMemoryProvider()
