@@ -514,7 +514,8 @@ extension ProxyExchange {
                 bytes += Latin1.encode(
                     ProxyHeaders.location(
                         field.latin1, from: admission.target, prefix: admission.prefix, route: route,
-                        origin: server.origin(named: request.host)))
+                        origin: server.origin(named: request.host),
+                        leadsHere: { server.gate.leads($0, to: admission.route) }))
             case "set-cookie":
                 server.noteCookie(field.latin1, on: admission.route)
                 bytes += Latin1.encode(

@@ -71,6 +71,13 @@ struct ProxyGate {
         let rest: Substring
     }
 
+    /// Returns whether a request target, which a route's answer leads to, is that route's. On a socket, where the path
+    /// alone names the route, a longer path may be another one's.
+    func leads(_ target: String, to route: Int) -> Bool {
+        guard !address.needsSecret else { return true }
+        return match(below: "", target[...], among: Array(routes.indices))?.route == route
+    }
+
     /// Finds the route by the secret in the path, by the secret as a bearer token, or, on a socket, by the
     /// path alone.
     private func match(_ request: HTTPServerRequest) -> RouteMatch? {

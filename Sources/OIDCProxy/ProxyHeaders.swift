@@ -19,7 +19,7 @@ enum ProxyHeaders {
     /// Returns the fields of a request that the server gets, with only the cookies that `acceptsCookie`
     /// accepts.
     static func request(
-        _ headers: HTTPHeaders, acceptsCookie: (Substring) -> Bool
+        _ headers: HTTPHeaders, acceptsCookie: (String) -> Bool
     ) -> [HTTPHeaders.Field] {
         let named = connectionOptions(headers.values("Connection"))
         return headers.fields.compactMap { field in
@@ -30,13 +30,24 @@ enum ProxyHeaders {
                 !variable.hasPrefix("proxy-"), !variable.hasPrefix("x-forwarded")
             else { return nil }
             guard name == "cookie" else { return field }
-            let pairs = field.value.split(separator: ";").filter { pair in
-                acceptsCookie(pair.drop { $0 == " " }.prefix { $0 != "=" })
-            }
+            let pairs = field.value.split(separator: ";").filter { acceptsCookie(cookieName($0)) }
             guard !pairs.isEmpty else { return nil }
             return HTTPHeaders.Field(
                 name: field.name, value: ASCII.trimmed(pairs.joined(separator: ";")))
         }
+    }
+
+    /// Returns the name of a cookie. Clients send it without the white space around it, and a cookie without a name as
+    /// its value alone (RFC 6265 §5.2, draft-ietf-httpbis-rfc6265bis §5.7).
+    static func cookieName(_ pair: Substring) -> String {
+        func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+            scalar.value <= 0x20 || scalar.properties.isWhitespace
+        }
+        var rest = pair.unicodeScalars.drop(while: isBlank)
+        if rest.first == "=" { rest = rest.dropFirst().drop(while: isBlank) }
+        var name = rest.prefix { $0 != "=" }
+        while let last = name.last, isBlank(last) { name.removeLast() }
+        return String(String.UnicodeScalarView(name))
     }
 
     /// Fields of the server that are about its own connection, other origins or web pages.
@@ -91,14 +102,15 @@ enum ProxyHeaders {
         return (parts + ["Path=\(path)"]).joined(separator: "; ")
     }
 
-    /// Returns a `Location` for the caller: the proxy's URL if the target is on the route, else the server's,
-    /// made absolute, as a relative one would lead to the proxy.
+    /// Returns a `Location` for the caller: the proxy's URL if the target is on the route and `leadsHere` returns true
+    /// for the proxy's path of it, else the server's, made absolute, as a relative one would lead to the proxy.
     static func location(
-        _ value: String, from target: WebURL, prefix: String, route: ProxyRoute, origin: String
+        _ value: String, from target: WebURL, prefix: String, route: ProxyRoute, origin: String,
+        leadsHere: (String) -> Bool = { _ in true }
     ) -> String {
         guard let url = target.resolving(value) else { return value }
         let fragment = value.utf8.firstIndex(of: .hash).map { value[$0...] } ?? ""
-        guard let rest = route.rest(of: url) else {
+        guard let rest = route.rest(of: url), leadsHere("\(prefix)/\(rest)") else {
             // Only a scheme makes it absolute, not a URL within its query (RFC 3986 §4.2).
             let start = value.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
             return value.dropFirst(start.count).hasPrefix("://") ? value : url.text + fragment

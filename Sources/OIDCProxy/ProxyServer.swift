@@ -77,8 +77,12 @@ package final class ProxyServer {
         /// again.
         var withoutStepUp: Redacted<String>?
         /// The names of the cookies that the server set.
-        var cookies: Set<Substring> = []
-        static let cookieLimit = 256
+        var cookies: Set<String> = []
+        private static let cookieLimit = 256
+        /// Whether the server has set so many cookies that any other may be one of its own.
+        var setsAnyCookie: Bool { cookies.count >= Self.cookieLimit }
+
+        func maySet(_ name: String) -> Bool { setsAnyCookie || cookies.contains(name) }
 
         static let pathLimit = 1_024
         /// The length of the pause, in seconds.
@@ -211,14 +215,14 @@ package final class ProxyServer {
 
     /// Returns whether a cookie may be sent to a route. A cookie that only another route's server set may
     /// not.
-    func acceptsCookie(_ name: Substring, on route: Int) -> Bool {
+    func acceptsCookie(_ name: String, on route: Int) -> Bool {
         states[route].cookies.contains(name)
-            || !states.enumerated().contains { $0 != route && $1.cookies.contains(name) }
+            || !states.enumerated().contains { $0 != route && $1.maySet(name) }
     }
 
     func noteCookie(_ value: String, on route: Int) {
-        guard states[route].cookies.count < RouteState.cookieLimit else { return }
-        states[route].cookies.insert(value.prefix { $0 != "=" && $0 != ";" })
+        guard !states[route].setsAnyCookie else { return }
+        states[route].cookies.insert(ProxyHeaders.cookieName(value.prefix { $0 != ";" }))
     }
 }
 

@@ -37,6 +37,28 @@ struct ProxyCallerTests {
         try FileManager.default.removeItem(atPath: path)
     }
 
+    @Test(
+        "on a socket, a redirect below another route's path is not rewritten, as that route would send its token",
+        arguments: [
+            ("/b/x", "http://SERVER/b/x"), ("/b", "http://SERVER/b"), ("/b?x", "http://SERVER/b?x"),
+            ("/bb/x", "http://localhost/bb/x"), ("/x", "http://localhost/x"),
+        ])
+    func socketRedirect(_ location: String, expected: String) throws {
+        let path = FileManager.default.temporaryDirectory.path + "/oidc-\(UInt32.random(in: 0 ... .max)).sock"
+        let server = try ScriptedServer.answering(answer("302 Found", "Location: \(location)"))
+        let other = try ScriptedServer.answering(answer("200 OK"))
+        let world = try ProxyWorld(
+            [server.url(), other.url()], endpoint: .socket(path: path), paths: ["/", "/b"])
+        let caller = try #require(RawConnection(socket: path))
+        caller.send("GET /here HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        let reply = caller.received(within: 60)
+        let host = server.url().hostAndPort
+        #expect(
+            reply.contains("Location: \(expected.replacingOccurrences(of: "SERVER", with: host))\r\n"),
+            "\(reply)")
+        withExtendedLifetime(world) {}
+    }
+
     @Test("a proxy that cannot listen leaves no descriptor open")
     func descriptors() throws {
         func count() throws -> Int {

@@ -270,4 +270,48 @@ struct ProxyTokenUseTests {
         #expect(servers[0].requests.last?.contains("Cookie: c0=1; mine=1\r\n") == true)
         #expect(servers[1].requests.last?.contains("Cookie: c1=1; mine=1\r\n") == true)
     }
+
+    @Test(
+        "neither does a cookie whose name has white space around it, or that has none (RFC 6265 §5.2)",
+        arguments: [
+            ("c =1; Path=/", "c=1"), (" c\t=1", "c=1"), ("c\u{A0}=1", "c=1"), ("c", "c"), ("=c", "c"),
+            ("=c=1", "c=1"),
+        ])
+    func oddCookies(_ set: String, sent: String) throws {
+        let fields = [UInt8]("Set-Cookie: ".utf8) + Latin1.encode(set) + [UInt8]("\r\n".utf8)
+        let setting = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write(
+                Array("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".utf8) + fields + [
+                    .carriageReturn, .lineFeed,
+                ])
+        }
+        let other = try ScriptedServer.answering(answer("200 OK"))
+        let world = try ProxyWorld([setting.url(), other.url()])
+        #expect(try world.exchange("GET", "", [], route: 0).contains("Set-Cookie: "))
+        _ = try world.exchange("GET", "", ["Cookie: \(sent); mine=1"], route: 1)
+        #expect(other.requests.last?.contains("Cookie: mine=1\r\n") == true)
+        _ = try world.exchange("GET", "", ["Cookie: \(sent); mine=1"], route: 0)
+        #expect(setting.requests.last?.contains("Cookie: \(sent); mine=1\r\n") == true)
+    }
+
+    @Test("a server that sets more cookies than are remembered sends none to other routes")
+    func manyCookies() throws {
+        let fields = (0..<60).map { "Set-Cookie: c\($0)=1" }
+        let count = Mutex(0)
+        let setting = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            let set = fields.map { $0.replacingOccurrences(of: "=1", with: "-\(number)=1") }
+            peer.write(answer("200 OK", set.joined(separator: "\r\n")))
+        }
+        let other = try ScriptedServer.answering(answer("200 OK"))
+        let world = try ProxyWorld([setting.url(), other.url()])
+        for _ in 0..<6 { _ = try world.exchange("GET", "", [], route: 0) }
+        _ = try world.exchange("GET", "", ["Cookie: c59-6=1"], route: 1)
+        #expect(other.requests.last?.contains("Cookie:") == false)
+    }
 }
