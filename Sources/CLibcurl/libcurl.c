@@ -50,6 +50,7 @@ const char *oidc_curl_load(
     OIDC_TLS_FIND(SSL_pending)
     OIDC_TLS_FIND(SSL_has_pending)
     OIDC_TLS_FIND(SSL_get_rbio)
+    OIDC_TLS_FIND(SSL_CTX_set_info_callback)
     OIDC_TLS_FIND(BIO_set_callback_ex)
     OIDC_TLS_FIND(BIO_set_callback)
     OIDC_TLS_FIND(BIO_set_callback_arg)
@@ -182,32 +183,53 @@ int oidc_curl_has_unread_bytes(oidc_curl_easy *easy) {
     return -1;
 }
 
-static int may_read(void *bio) {
-    // A hundred times what libcurl needs for the largest part of an answer that it reads at once.
-    const int64_t most = 250000000;
-    oidc_curl_read_limit *limit = (void *)loaded.tls.BIO_get_callback_arg(bio);
-    if (limit == NULL) return 1;
-    bool is_first = limit->connection != bio;
-    if (is_first) {
-        limit->connection = bio;
-        limit->reads = 0;
-    }
-    if (limit->reads++ % 16 != 0) return 1;
-    // CPU time, as a process that was stopped or had to wait must not lose a connection.
-    struct timespec time;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 1;
-    int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-    if (is_first) limit->began = now;
-    return now - limit->began < most;
+/// The reads from the connection that was read last since libcurl was called.
+static _Thread_local struct {
+    /// The connection; NULL at each call.
+    const void *connection;
+    uint64_t reads;
+    uint64_t bytes;
+    /// The thread's CPU time at the first read, in nanoseconds.
+    int64_t began;
+} reading;
+
+void oidc_curl_begin_reads(void) { reading.connection = NULL; }
+
+static void note_connection(const void *bio) {
+    if (reading.connection == bio) return;
+    reading.connection = bio;
+    reading.reads = 0;
+    reading.bytes = 0;
 }
 
-enum { bio_read = 2 };
+// What the argument of a connection's callback says about its handshake.
+static char during_handshake, after_handshake;
+
+static bool may_read(void *bio) {
+    note_connection(bio);
+    if (loaded.tls.BIO_get_callback_arg(bio) == &during_handshake) {
+        // Ten times the largest certificates that OpenSSL takes. Not CPU time, as between two reads, libcurl may
+        // load the authorities.
+        return reading.bytes < 1000000 && reading.reads++ < 50000;
+    }
+    if (reading.reads++ % 16 != 0) return true;
+    // CPU time, as a process that was stopped or had to wait must not lose a connection.
+    struct timespec time;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return true;
+    int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    if (reading.reads == 1) reading.began = now;
+    // A hundred times what libcurl needs for the largest part of an answer that it reads at once.
+    return now - reading.began < 250000000;
+}
+
+enum { bio_read = 2, bio_has_read = 0x80 | bio_read };
 
 // Before a read, 0 or less takes its place. After an operation, its result is passed on.
 
 static long on_bio(
     void *bio, int operation, const char *bytes, size_t size, int number, long other, int result, size_t *count) {
-    (void)bytes, (void)size, (void)number, (void)other, (void)count;
+    (void)bytes, (void)size, (void)number, (void)other;
+    if (operation == bio_has_read && result > 0 && count != NULL) reading.bytes += *count;
     return operation == bio_read && !may_read(bio) ? -1 : result;
 }
 
@@ -215,24 +237,46 @@ static long on_bio(
 static long on_bio_before(
     void *bio, int operation, const char *bytes, int number, long other, long result) {
     (void)bytes, (void)number, (void)other;
+    if (operation == bio_has_read && result > 0) reading.bytes += (uint64_t)result;
     return operation == bio_read && !may_read(bio) ? -1 : result;
+}
+
+enum { handshake_started = 0x10, handshake_done = 0x20 };
+
+/// Limits the reads of a connection when its handshake starts. With TLS 1.3, a message after the handshake counts as
+/// another one.
+static void on_info(const void *ssl, int event, int value) {
+    (void)value;
+    const oidc_curl_tls *tls = &loaded.tls;
+    void *bio = event == handshake_started || event == handshake_done ? tls->SSL_get_rbio(ssl) : NULL;
+    if (bio == NULL) return;
+    if (event == handshake_done) {
+        if (tls->BIO_get_callback_arg(bio) == &during_handshake) reading.connection = NULL;
+        tls->BIO_set_callback_arg(bio, &after_handshake);
+    } else if (tls->BIO_get_callback_arg(bio) == NULL) {
+        tls->BIO_set_callback_arg(bio, &during_handshake);
+        if (tls->BIO_set_callback_ex != NULL)
+            tls->BIO_set_callback_ex(bio, (void (*)(void))on_bio);
+        else
+            tls->BIO_set_callback(bio, (void (*)(void))on_bio_before);
+    }
 }
 
 int oidc_curl_can_limit_reads(oidc_curl_easy *easy) {
     const oidc_curl_tls *tls = &loaded.tls;
     return session_of(easy).backend == backend_openssl && tls->SSL_get_rbio != NULL
-        && tls->BIO_set_callback_arg != NULL && tls->BIO_get_callback_arg != NULL
+        && tls->SSL_CTX_set_info_callback != NULL && tls->BIO_set_callback_arg != NULL
+        && tls->BIO_get_callback_arg != NULL
         && (tls->BIO_set_callback_ex != NULL || tls->BIO_set_callback != NULL);
 }
 
-void oidc_curl_limit_reads(oidc_curl_easy *easy, oidc_curl_read_limit *limit) {
-    const oidc_curl_tls *tls = &loaded.tls;
-    void *ssl = oidc_curl_can_limit_reads(easy) ? session_of(easy).internals : NULL;
-    void *bio = ssl == NULL ? NULL : tls->SSL_get_rbio(ssl);
-    if (bio == NULL) return;
-    tls->BIO_set_callback_arg(bio, (char *)limit);
-    if (tls->BIO_set_callback_ex != NULL)
-        tls->BIO_set_callback_ex(bio, (void (*)(void))on_bio);
-    else
-        tls->BIO_set_callback(bio, (void (*)(void))on_bio_before);
+static int on_context(oidc_curl_easy *easy, void *context, void *unused) {
+    (void)easy, (void)unused;
+    loaded.tls.SSL_CTX_set_info_callback(context, on_info);
+    return 0;
+}
+
+void oidc_curl_limit_reads(oidc_curl_easy *easy) {
+    if (oidc_curl_can_limit_reads(easy))
+        loaded.easy_setopt(easy, OIDC_CURLOPT_SSL_CTX_FUNCTION, on_context);
 }

@@ -15,7 +15,6 @@ package final class CurlMulti {
     private var transfers: [OpaquePointer: CurlTransfer] = [:]
     private var ended: [(CurlTransfer, CurlCode)] = []
     private let idle = IdleConnections()
-    private let readLimit: UnsafeMutablePointer<oidc_curl_read_limit>
 
     /// libcurl's `CURLPIPE_NOTHING`.
     private static let withoutMultiplexing = 0
@@ -25,8 +24,6 @@ package final class CurlMulti {
         library = try CurlLibrary.load()
         guard let multi = library.pointee.multi_init() else { throw CurlLibrary.outOfMemory }
         self.multi = multi
-        readLimit = .allocate(capacity: 1)
-        readLimit.initialize(to: oidc_curl_read_limit())
         let context = Unmanaged.passUnretained(self).toOpaque()
         // No multiplexing: libcurl reads ahead for all streams of a connection, up to 32 MiB for a user that
         // does not read.
@@ -48,7 +45,6 @@ package final class CurlMulti {
             transfers = [:]
             _ = library.pointee.multi_cleanup(multi)
         }
-        readLimit.deallocate()
     }
 
     private static func isOK(_ code: Int32) -> Bool { code == Int32(OIDC_CURLM_OK) }
@@ -60,7 +56,6 @@ package final class CurlMulti {
     package func add(_ transfer: CurlTransfer) -> Bool {
         hasFailed = false
         idle.endReadable()
-        transfer.readLimit = readLimit
         guard idle.observe(transfer.easy), Self.isOK(library.pointee.multi_add_handle(multi, transfer.easy))
         else { return false }
         transfers[transfer.easy] = transfer
@@ -119,7 +114,7 @@ package final class CurlMulti {
 
     private func act(on socket: Int32, events: Int32) {
         var (running, left): (Int32, Int32) = (0, 0)
-        readLimit.pointee.connection = nil
+        oidc_curl_begin_reads()
         let code = library.pointee.multi_socket_action(multi, socket, events, &running)
         if !Self.isOK(code) { hasFailed = true }
         while let message = library.pointee.multi_info_read(multi, &left) {

@@ -134,8 +134,6 @@ package final class CurlTransfer {
     }
     /// Whether the TLS connection to the server may be within another one.
     private let isWithinTLS: Bool
-    /// The limit for reading from the connection, of the loop that drives the transfer.
-    var readLimit: UnsafeMutablePointer<oidc_curl_read_limit>?
     private var trustsDirectoryAlone = false
     private var result = CurlResult(ending: .code(.failedInit))
 
@@ -191,6 +189,7 @@ package final class CurlTransfer {
         case .forwarding: setForwarding(noticesRepeats, &options)
         }
         if order.isRequest { options.set(self, progress: Self.onProgress) }
+        if order.url.isSecure || isWithinTLS { oidc_curl_limit_reads(easy) }
         try setup.check(options)
     }
 
@@ -421,7 +420,6 @@ package final class CurlTransfer {
             return Int32(OIDC_CURL_PREREQFUNC_ABORT)
         }
         transfer.isRequested = true
-        if let limit = transfer.readLimit { oidc_curl_limit_reads(transfer.easy, limit) }
         return 0
     }
 
@@ -435,6 +433,7 @@ package final class CurlTransfer {
 extension CurlTransfer {
     /// Runs the transfer to its end.
     func perform() -> CurlCode {
+        oidc_curl_begin_reads()
         let code = CurlCode(withoutBrokenPipeSignal { library.pointee.easy_perform(easy) })
         noteEnd(.code(code))
         return code
@@ -452,12 +451,14 @@ extension CurlTransfer {
     var idleSocket: Int32? { isHTTP2 ? nil : socket }
 
     func send(_ bytes: UnsafeRawBufferPointer, _ count: inout Int) -> CurlCode {
-        withoutBrokenPipeSignal {
+        oidc_curl_begin_reads()
+        return withoutBrokenPipeSignal {
             CurlCode(library.pointee.easy_send(easy, bytes.baseAddress, bytes.count, &count))
         }
     }
 
     func receive(_ buffer: UnsafeMutableRawBufferPointer, _ count: inout Int) -> CurlCode {
-        CurlCode(library.pointee.easy_recv(easy, buffer.baseAddress, buffer.count, &count))
+        oidc_curl_begin_reads()
+        return CurlCode(library.pointee.easy_recv(easy, buffer.baseAddress, buffer.count, &count))
     }
 }

@@ -72,6 +72,8 @@ typedef struct oidc_curl_tls {
     int (*_Nullable SSL_pending)(const void *ssl);
     int (*_Nullable SSL_has_pending)(const void *ssl);
     void *_Nullable (*_Nullable SSL_get_rbio)(const void *ssl);
+    void (*_Nullable SSL_CTX_set_info_callback)(
+        void *context, void (*function)(const void *ssl, int event, int value));
     void (*_Nullable BIO_set_callback_ex)(void *bio, void (*function)(void));
     void (*_Nullable BIO_set_callback)(void *bio, void (*function)(void));
     void (*_Nullable BIO_set_callback_arg)(void *bio, char *argument);
@@ -140,20 +142,13 @@ int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *
 /// and -1 if that is unknown.
 int oidc_curl_has_unread_bytes(oidc_curl_easy *easy);
 
-/// The limit for reading from one TLS connection without a return from libcurl, which reads on as long as bytes come
-/// that are not an answer's.
-typedef struct oidc_curl_read_limit {
-    /// The connection that was read last since libcurl was called; NULL at each call.
-    const void *_Nullable connection;
-    /// The number of reads since then, and the thread's CPU time at the first one, in nanoseconds.
-    uint64_t reads;
-    int64_t began;
-} oidc_curl_read_limit;
-
 /// Returns whether the reads of the handle's TLS connections can be limited.
 int oidc_curl_can_limit_reads(oidc_curl_easy *easy);
-/// Limits the reads of the transfer's TLS connection, if that is possible. `limit` must outlive the connection.
-void oidc_curl_limit_reads(oidc_curl_easy *easy, oidc_curl_read_limit *limit);
+/// Limits the reads of TLS connections that the handle makes, if that is possible. OpenSSL and libcurl read on, within
+/// one call, as long as messages come that are part of neither a handshake nor an answer.
+void oidc_curl_limit_reads(oidc_curl_easy *easy);
+/// Starts the limits anew on this thread. To be called before each call of libcurl that reads.
+void oidc_curl_begin_reads(void);
 
 /// CURLOPT_…: the thousands encode the type of the value.
 enum {
@@ -209,6 +204,7 @@ enum {
     OIDC_CURLOPT_WRITEFUNCTION = 20011,
     OIDC_CURLOPT_READFUNCTION = 20012,
     OIDC_CURLOPT_HEADERFUNCTION = 20079,
+    OIDC_CURLOPT_SSL_CTX_FUNCTION = 20108,
     OIDC_CURLOPT_SOCKOPTFUNCTION = 20148,
     OIDC_CURLOPT_CLOSESOCKETFUNCTION = 20208,
     OIDC_CURLOPT_XFERINFOFUNCTION = 20219,

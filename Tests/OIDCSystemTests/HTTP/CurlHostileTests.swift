@@ -124,6 +124,27 @@ struct CurlHostileTests {
     }
 
     @Test(
+        "a TLS handshake of messages that count for nothing is ended (RFC 5246 §7.4.1.1)",
+        arguments: [4_096, 1])
+    func handshakeFlood(messages: Int) throws {
+        // Records of HelloRequest messages, which OpenSSL passes over until the server's part of the handshake comes.
+        let payload = [UInt8](repeating: 0, count: 4 * messages)
+        let record = [0x16, 3, 3, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)] + payload
+        let block = Array(repeating: record, count: 65_536 / record.count).flatMap { $0 }
+        let most = 64 << 20
+        let sent = Mutex(0)
+        let server = try ScriptedServer { peer in
+            while sent.withLock({ $0 }) < most, peer.write(block) { sent.withLock { $0 += block.count } }
+        }
+        let url = try #require(WebURL("https://127.0.0.1:\(server.port)/"))
+        let error = #expect(throws: OIDCError.self) {
+            try CurlTransport().send(.json(url), stage: .discovery)
+        }
+        #expect(error?.kind == .unreachable, "\(String(describing: error))")
+        #expect(sent.withLock { $0 } < most)
+    }
+
+    @Test(
         "an answer that is not HTTP is refused",
         arguments: [
             "SSH-2.0-OpenSSH_9.2\r\n", "220 mail.example ESMTP\r\n", "{\"issuer\":\"x\"}",
