@@ -24,8 +24,9 @@ package enum MixUpDefense {
 }
 
 extension ProviderMetadata {
-    /// Checks, for a redirect URI that other issuers share, that no other provider can answer: `iss` is promised
-    /// (RFC 9207 §2.4), or the authorization endpoint is on the issuer's own origin.
+    /// Checks, for a redirect URI that other issuers share, that the metadata do not send the user to another provider:
+    /// `iss` is promised (RFC 9207 §2.4), or the authorization endpoint is on the issuer's own origin. That endpoint
+    /// can still forward the browser (RFC 9700 §4.4.1); only `iss` or a redirect URI for each issuer reveals it.
     package func checkAnswersAreItsOwn() throws(OIDCError) {
         guard !authorizationResponseIssParameterSupported, let endpoint = authorizationEndpoint,
             let origin = issuer.flatMap({ WebURL.ofIssuer($0) })?.origin, endpoint.origin != origin

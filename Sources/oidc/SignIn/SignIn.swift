@@ -197,6 +197,27 @@ struct SignIn {
             }
             throw error
         }
+        try checkOthers(metadata, issuer)
+    }
+
+    /// Checks a server that does not promise `iss` and shares its redirect URL with the server of another resource:
+    /// its own authorization endpoint can forward the browser to that one's, and so get the code and the verifier of
+    /// an answer there (RFC 9700 §4.4.1). Only the user's word for the issuer allows it.
+    private func checkOthers(_ metadata: ProviderMetadata, _ issuer: String) throws(OIDCError) {
+        guard !metadata.authorizationResponseIssParameterSupported, let target = provider.target,
+            target.operand.settings.provider.issuer == nil,
+            let links = try? ResourceRecords(provider.context)?.links.all(),
+            let other = links.first(where: {
+                $0.registration == nil && !IssuerSpelling.isSameServer($0.issuer, issuer)
+            })
+        else { return }
+        let shown = DisplayText.clean(other.issuer, limit: 200)
+        throw .untrusted(
+            .discovery, "authorization_response_iss_parameter_supported",
+            expected: "true, as a sign-in at \(shown) has the same redirect URL", found: "none",
+            hint: .text(
+                "if you trust it as much as \(shown): \(provider.settings.loginLine) "
+                    + "--issuer \(ShellWord.quoted(DisplayText.clean(issuer)))"))
     }
 
     /// Starts a sign-in for `authorize-url`, without a listener.

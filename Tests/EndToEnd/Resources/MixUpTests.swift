@@ -102,6 +102,33 @@ struct MixUpTests {
     }
 
     @Test(
+        "a server whose answers name no issuer does not share the redirect URL of another, unless the user names it"
+    )
+    func secondServer() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"])
+        world.trust(world.other)
+        world.other.change { $0.metadata["client_id_metadata_document_supported"] = true }
+        expectSuccess(try world.run(["login", world.url]))
+        // The second server could forward the browser to the first one.
+        world.trust(world.server)
+        world.server.change {
+            $0.metadata["client_id_metadata_document_supported"] = true
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && world.server.authorizations.isEmpty, "\(refused)")
+        #expect(refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        #expect(
+            refused.errorOutput.hasSuffix(": oidc login \(world.url) --issuer \(world.server.issuer)\n"),
+            "\(refused)")
+        expectSuccess(try world.run(["login", world.url, "--issuer", world.server.issuer]))
+        // One that promises iss is told apart.
+        world.trust(world.other)
+        expectSuccess(try world.run(["login", world.url]))
+    }
+
+    @Test(
         "a client that was registered with a shared redirect URL is replaced; its session is kept until then")
     func oldRegistration() throws {
         let world = try ResourceWorld { $0.issuesRefreshTokens = true }
