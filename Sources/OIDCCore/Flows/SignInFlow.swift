@@ -5,7 +5,7 @@ import OIDCCrypto
 package struct SignInFlow: Sendable {
     package let environment: ProviderEnvironment
     package let metadata: ProviderMetadata
-    package let tokenEndpoint: TokenEndpoint
+    package var tokenEndpoint: TokenEndpoint
     /// The request; its redirect URI is known once the listener is bound.
     package var request: AuthorizationRequest
     package let key: SessionKey

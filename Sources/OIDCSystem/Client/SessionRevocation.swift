@@ -19,17 +19,24 @@ package struct SessionRevocation {
         case accessTokensNotRevoked
         /// The provider no longer knows the access token, as the refresh token has been revoked.
         case accessTokenEnded
-        /// The provider revokes no tokens of public clients.
-        case notOffered
     }
 
-    /// Revokes the tokens and returns the errors. Stops early if the provider is unreachable.
-    package func run(at endpoint: WebURL, report: (Step) -> Void = { _ in }) -> [OIDCError] {
+    /// The result for all tokens.
+    package struct Result {
+        /// Whether the provider revokes tokens of this client.
+        package var isOffered = false
+        /// Whether the provider has revoked one.
+        package var isRevoked = false
+        package var failures: [OIDCError] = []
+    }
+
+    /// Revokes the tokens. Stops early if the provider is unreachable.
+    package func run(at endpoint: WebURL, report: (Step) -> Void = { _ in }) -> Result {
         var tokens: [(Redacted<String>, TokenTypeHint)] = []
         if let refreshToken = session.tokens.refreshToken { tokens.append((refreshToken, .refreshToken)) }
         if session.hasAccessToken { tokens.append((session.tokens.access.token, .accessToken)) }
         tokens += session.derived.map { ($0.access.token, .accessToken) }
-        var failures: [OIDCError] = []
+        var result = Result(isOffered: true)
         var hasEndedGrant = false
         for (token, hint) in tokens {
             do throws(OIDCError) {
@@ -38,9 +45,10 @@ package struct SessionRevocation {
                         token, hint: hint, at: endpoint, client: client, now: environment.now(),
                         random: environment.random))
                 guard answer == .revoked else {
-                    report(.notOffered)
+                    result.isOffered = false
                     break
                 }
+                result.isRevoked = true
                 if hint == .refreshToken { hasEndedGrant = true }
                 report(.revoked(hint))
             } catch {
@@ -52,11 +60,11 @@ package struct SessionRevocation {
                     report(.accessTokensNotRevoked)
                     continue
                 }
-                failures.append(error)
+                result.failures.append(error)
                 if error.kind == .unreachable || error.kind == .interrupted { break }
             }
         }
-        return failures
+        return result
     }
 
     /// Returns whether the provider refuses a token that it does not know, which RFC 7009 §2.2 has as a success:

@@ -79,7 +79,11 @@ package struct SessionTokens {
 
     /// Returns a fresh token, from the store if possible.
     package func token(_ demand: TokenDemand) throws(OIDCError) -> Delivery {
-        let session = try store.load(key)
+        try token(demand, loaded: try store.load(key))
+    }
+
+    /// Returns a fresh token, from a session that was just loaded if possible.
+    package func token(_ demand: TokenDemand, loaded session: Session?) throws(OIDCError) -> Delivery {
         if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: now()) {
             let warning = session.warning(for: demand)
             return Delivery(session: session, access: access, warnings: warning.map { [$0] } ?? [])
@@ -93,7 +97,7 @@ package struct SessionTokens {
     }
 
     /// Returns the token of a session that was just loaded, if it is fresh.
-    package static func fresh(
+    static func fresh(
         in session: Session, for demand: TokenDemand, at now: Instant
     ) throws(OIDCError) -> AccessToken? {
         let source = try session.source(for: demand).granted()
@@ -178,15 +182,17 @@ package struct SessionTokens {
 
     /// Throws if only a sign-in can help, before problems with the lock or the store are reported.
     private func refuseUnrefreshable(_ session: Session?, _ refusal: Refusal) throws(OIDCError) {
-        guard let session else {
-            throw OIDCError(
-                .loginRequired, "not signed in at \(DisplayText.clean(key.provider))", stage: .token)
-        }
+        guard let session else { throw SessionTokens.notSignedIn(key) }
         guard session.tokens.refreshToken == nil else { return }
         if let ended = session.endedError { throw ended }
         var error = TokenRefresh.impossible
         if case .refused = refusal { error.message = "the access token was refused, and \(error.message)" }
         throw error
+    }
+
+    /// Returns the error for a session that is not stored.
+    static func notSignedIn(_ key: SessionKey) -> OIDCError {
+        OIDCError(.loginRequired, "not signed in at \(DisplayText.clean(key.provider))", stage: .token)
     }
 
     /// Returns the session's token if it meets the demand and is newer than the caller's. A provider may

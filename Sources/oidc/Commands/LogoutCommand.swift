@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
 import OIDCSessions
+import OIDCSystem
 
 struct LogoutCommand: RunnableCommand {
     static let name = "logout"
@@ -80,9 +81,11 @@ struct LogoutCommand: RunnableCommand {
     func end(
         _ key: SessionKey, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Outcome {
-        var store = try provider.store()
-        if let earlier = EarlierSession(provider, key), isEmpty(store, key) { store = earlier.store }
-        let removal = try take(key, from: store, provider)
+        var engine = AccountEngine(key: key, store: try provider.store(), provider)
+        if let earlier = EarlierSession(provider, key), engine.isEmpty {
+            engine = AccountEngine(key: key, store: earlier.store, provider)
+        }
+        let removal = try engine.taken()
         provider.target?.forget(context)
         return try forget(removal, provider, context)
     }
@@ -107,7 +110,7 @@ struct LogoutCommand: RunnableCommand {
 
     /// Revokes the tokens of a session that was removed, and reports one that could not be read.
     func forget(
-        _ removal: Removal, _ provider: ProviderContext, _ context: CommandContext
+        _ removal: SessionRemoval, _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> Outcome {
         var failures: [OIDCError] = []
         var answer: RevocationAnswer?
@@ -132,7 +135,7 @@ struct LogoutCommand: RunnableCommand {
             if !isLocal {
                 let signOut = SignOut(provider: provider, session: session)
                 let revocation = signOut.revoke()
-                failures = revocation.failures.map(notRevoked)
+                if revocation.isOffered { failures = revocation.failures.map(notRevoked) }
                 answer = revocation.isOffered ? RevocationAnswer(failures.first) : .notOffered
                 if endsProviderSession { failures += signOut.endProviderSession() }
             }
@@ -167,92 +170,6 @@ struct LogoutCommand: RunnableCommand {
     }
 }
 
-/// The removal of sessions from their stores.
-extension LogoutCommand {
-    /// A session removed from the store, and the error if a part of it could not be removed.
-    struct Removal {
-        var content: Result<Session?, OIDCError>
-        var failure: OIDCError?
-
-        var session: Session? { (try? content.get()) ?? nil }
-    }
-
-    func take(
-        _ stored: StoredSession, from store: SessionStore, _ provider: ProviderContext
-    ) throws(OIDCError) -> Removal {
-        if let key = stored.session?.key { return try take(key, from: store, provider) }
-        try store.remove(stored)
-        return Removal(content: stored.content.map { $0 })
-    }
-
-    /// Removes the session before the request to the provider, which may fail or take long. Uses the lock if
-    /// possible, because a refresh in progress would store the session again.
-    func take(
-        _ key: SessionKey, from store: SessionStore, _ provider: ProviderContext
-    ) throws(OIDCError) -> Removal {
-        var removal: Removal?
-        var isMissing = false
-        do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
-            guard !leavesSession(error) else { throw error }
-        }
-        // For a missing session, nothing is created, not even a lock.
-        if isMissing {
-            try noteRemoval(key, in: store)
-            return Removal(content: .success(try store.takeLeftovers(of: key) { _ in true }.first))
-        }
-        do {
-            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
-                removal = remove(key, from: store)
-            }
-        } catch {
-            guard error.kind != .interrupted else { throw error }
-        }
-        let result = removal ?? remove(key, from: store)
-        guard let failure = result.failure else { return result }
-        if result.session == nil { throw failure }
-        // A session that stays may be used again, so its tokens must not be revoked.
-        guard isEmpty(store, key) else { throw notRemoved(failure) }
-        return result
-    }
-
-    /// Returns the error for a session that could not be removed. The hint is to make its directory writable,
-    /// not to use another one.
-    private func notRemoved(_ failure: OIDCError) -> OIDCError {
-        var error = failure
-        error.message += "; the session stays, and nothing was revoked"
-        if error.code == .notWritable {
-            error.hint = "make the file or its directory writable, then log out again"
-        }
-        return error
-    }
-
-    /// Whether a session stays because its store cannot be reached. One that cannot be read is removed.
-    private func leavesSession(_ error: OIDCError) -> Bool {
-        error.kind == .interrupted || error.kind == .unreachable && error.code != .oldRecord
-    }
-
-    private func remove(_ key: SessionKey, from store: SessionStore) -> Removal {
-        var removal = Removal(content: Result { () throws(OIDCError) in try store.load(key) })
-        if case .failure(let error) = removal.content, leavesSession(error) {
-            removal.failure = error
-            return removal
-        }
-        do { try store.remove(key) } catch { removal.failure = error }
-        return removal
-    }
-
-    /// Removes a session that a server says it does not have: it may only be hiding it, or be an outdated replica, and
-    /// its record must not count when it comes back.
-    private func noteRemoval(_ key: SessionKey, in store: SessionStore) throws(OIDCError) {
-        if store.reach == .machines { try store.remove(key) }
-    }
-
-    /// Returns whether a store has no session for a key; a session that cannot be read counts as one.
-    func isEmpty(_ store: SessionStore, _ key: SessionKey) -> Bool {
-        do { return try store.load(key) == nil } catch { return false }
-    }
-}
-
 extension LogoutCommand {
     /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
     func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -262,8 +179,9 @@ extension LogoutCommand {
         let others = try otherSessions(known, operand, linked, except: linkedKey, context)
         let results = Results(context.console, namesProviders: !others.isEmpty)
         if let linked, let key = linkedKey {
-            if !others.isEmpty, try isGone(key, linked) {
-                try noteRemoval(key, in: try linked.store())
+            let engine = AccountEngine(key: key, store: try linked.store(), linked)
+            if !others.isEmpty, EarlierSession(linked, key) == nil, engine.isEmpty {
+                try engine.noteRemoval()
                 linked.target?.forget(context)
             } else {
                 try results.collect { () throws(OIDCError) in
@@ -272,8 +190,9 @@ extension LogoutCommand {
                 }
             }
         }
-        func finish(_ removal: Removal, of key: SessionKey, in store: KnownProviders.Store) throws(OIDCError)
-        {
+        func finish(
+            _ removal: SessionRemoval, of key: SessionKey, in store: KnownProviders.Store
+        ) throws(OIDCError) {
             let provider = known.provider(of: key, in: store)
             results.add(
                 try forget(removal, provider, context), of: key, profile: provider.settings.profile)
@@ -294,7 +213,7 @@ extension LogoutCommand {
         for leftover in leftovers {
             try results.collect { () throws(OIDCError) in
                 try finish(
-                    Removal(content: .success(leftover.session)), of: leftover.session.key,
+                    SessionRemoval(content: .success(leftover.session)), of: leftover.session.key,
                     in: leftover.store)
             }
         }
@@ -347,9 +266,14 @@ extension LogoutCommand {
         if let failure = results.failure { throw failure }
     }
 
-    private func isGone(_ key: SessionKey, _ provider: ProviderContext) throws(OIDCError) -> Bool {
-        let store = try provider.store()
-        return EarlierSession(provider, key) == nil && isEmpty(store, key)
+    private func take(
+        _ stored: StoredSession, from store: SessionStore, _ provider: ProviderContext
+    ) throws(OIDCError) -> SessionRemoval {
+        if let key = stored.session?.key {
+            return try AccountEngine(key: key, store: store, provider).taken()
+        }
+        try store.remove(stored)
+        return SessionRemoval(content: stored.content.map { $0 })
     }
 }
 
@@ -360,7 +284,7 @@ extension LogoutCommand {
         let results = Results(context.console, namesProviders: true)
         let sessions = try known.sessions(orNote: results.add)
         let leftovers = try known.takeLeftovers(orNote: results.add) { _ in true }
-        func finish(_ removal: Removal, in store: KnownProviders.Store) throws(OIDCError) {
+        func finish(_ removal: SessionRemoval, in store: KnownProviders.Store) throws(OIDCError) {
             let key = removal.session?.key
             if let key { ResourceRecords(context)?.forget(key, context) }
             results.add(
@@ -374,7 +298,7 @@ extension LogoutCommand {
         }
         for leftover in leftovers {
             try results.collect { () throws(OIDCError) in
-                try finish(Removal(content: .success(leftover.session)), in: leftover.store)
+                try finish(SessionRemoval(content: .success(leftover.session)), in: leftover.store)
             }
         }
         if results.documents.isEmpty, results.failure == nil { context.console.note("there was no session") }

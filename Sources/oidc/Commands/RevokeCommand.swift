@@ -74,7 +74,7 @@ struct RevokeCommand: TokenOperandCommand {
         guard let key = try? provider.sessionKey(), case let store = try provider.store(),
             let session = try? store.load(key), session.revoking(token) != session
         else { return }
-        try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
+        try store.withLock(key, provider.lockWait) { () throws(OIDCError) in
             guard let current = try store.load(key) else { return }
             if let rest = current.revoking(token) {
                 _ = try store.replace(current, with: rest)

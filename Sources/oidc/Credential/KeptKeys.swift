@@ -12,7 +12,7 @@ extension SessionAccess {
         _ name: String, _ obtain: () throws(OIDCError) -> AWSCredential
     ) throws(OIDCError) -> Redacted<String> {
         guard try store.load(key) != nil else { return Redacted(try obtain().json.compact) }
-        return try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
+        return try store.withLock(key, provider.lockWait) { () throws(OIDCError) in
             let current = try store.load(key)
             if let kept = current?.kept(name, at: Clock.now()) { return kept.value }
             let credential = try obtain()

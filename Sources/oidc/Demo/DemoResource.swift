@@ -15,10 +15,9 @@ extension DemoTour {
         ).scope
         try line("Its metadata name the authorization server: \(found.metadata.serverList).")
         try line("scope", "\(DisplayText.clean(scope.text)): of the answer, and offline_access")
-        let client = Client(id: try register(scope, at: server, environment))
-        let session = try signIn(
-            stage, server, environment, as: client, scope: scope, to: found.metadata.resource
-        ).session
+        let engine = engine(
+            try register(scope, at: server, environment), at: stage, for: found.metadata.resource)
+        let session = try signIn(engine, server, environment, stage, scope: scope).session
         let headers = HTTPHeaders([("Authorization", try session.tokens.access.credentials(.resource))])
         let answer = try environment.transport.send(
             HTTPRequest(.get, url, headers: headers), stage: .resource)

@@ -2,8 +2,9 @@ import CommandLineKit
 import CurlHTTP
 import DemoProvider
 import OIDCCore
-import OIDCCrypto
+import OIDCSessions
 import OIDCSignIn
+import OIDCSystem
 import Posix
 
 /// A guided tour of a sign-in that explains each step, on one or two screens.
@@ -15,17 +16,15 @@ struct DemoTour {
     func run() throws(OIDCError) {
         let stage = try DemoStage()
         defer { stage.end() }
-        let environment = ProviderEnvironment(
-            transport: transport, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
+        let engine = engine("demo", at: stage)
+        let environment = try engine.provider.environment()
         let metadata = try discover(stage.origin, environment)
         let outcome = try signIn(
-            stage, metadata, environment, as: Client(id: "demo"),
-            scope: Scope("openid profile email offline_access"))
+            engine, metadata, environment, stage, scope: Scope("openid profile email offline_access"))
         let session = outcome.session
         try explainTokens(session, outcome.idToken)
-        try userInfo(session, environment)
-        let refreshed = try refresh(session, environment, metadata)
-        try signOut(refreshed, environment)
+        try userInfo(session, environment, engine, metadata)
+        try signOut(try refresh(session, engine), environment, engine)
         try signInToURL(stage, environment)
         try end()
     }
@@ -47,6 +46,15 @@ struct DemoTour {
         let path = ProcessEnvironment.arguments.first ?? "oidc"
         let here = UserFile.currentDirectory + "/"
         return ShellWord.quoted(path.hasPrefix(here) ? "./" + path.dropFirst(here.count) : path)
+    }
+
+    /// Returns the engine of an account of the tour. Its session is kept in memory.
+    func engine(_ clientID: String, at stage: DemoStage, for resource: String? = nil) -> AccountEngine {
+        var configuration = ClientConfiguration(issuer: stage.origin, clientID: clientID)
+        configuration.transport = transport
+        let key = SessionKey(
+            provider: stage.origin, clientID: clientID, resources: resource.map { [$0] } ?? [])
+        return AccountEngine(key: key, store: .inMemory(), ConfiguredProvider(configuration))
     }
 
     var transport: CurlTransport {
@@ -84,27 +92,25 @@ struct DemoTour {
         return metadata
     }
 
-    /// Signs in with the browser, to a resource if one is given.
+    /// Signs in with the browser, to a resource if the account is one of it.
     func signIn(
-        _ stage: DemoStage, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment,
-        as client: Client, scope: Scope, to resource: String? = nil
+        _ engine: AccountEngine, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment,
+        _ stage: DemoStage, scope: Scope
     ) throws(OIDCError) -> SignInFlow.Outcome {
-        let resources = resource.map { [$0] } ?? []
-        var request = AuthorizationRequest(
-            client: client, redirectURI: RedirectAddress.standard, scope: scope)
-        request.resources = resources
-        let url = try metadata.require(.token)
-        let login = SignInFlow(
-            environment: environment, metadata: metadata,
-            tokenEndpoint: TokenEndpoint(url: url, client: client),
-            request: request,
-            key: SessionKey(provider: stage.origin, clientID: client.id, resources: resources))
-        let narrator = DemoNarrator(tour: self, stage: stage, isBrief: resource != nil)
+        let resources = engine.key.resources
+        let client = Client(id: engine.key.clientID)
+        let login = try engine.flow(metadata, as: client, environment) { _ in
+            var request = AuthorizationRequest(
+                client: client, redirectURI: RedirectAddress.standard, scope: scope)
+            request.resources = resources
+            return request
+        }
+        let narrator = DemoNarrator(tour: self, stage: stage, isBrief: !resources.isEmpty)
         let signIn = BrowserSignIn(
             flow: login, redirect: try RedirectAddress(nil), readsInput: false, browser: browser,
             environment: context.environment, deadline: MonotonicTime.now().adding(seconds: 300),
             notice: narrator.narrate)
-        let outcome = Result { () throws(OIDCError) in try signIn.run { _ in } }
+        let outcome = Result { () throws(OIDCError) in try engine.signIn(by: signIn) }
         narrator.end()
         if let failure = narrator.failure { throw failure }
         return try outcome.get()
@@ -126,47 +132,43 @@ extension DemoTour {
         try line("id_token", "says who signed in: \(subject). Verified: signature, iss, aud, exp, nonce")
     }
 
-    func userInfo(_ session: Session, _ environment: ProviderEnvironment) throws(OIDCError) {
+    private func userInfo(
+        _ session: Session, _ environment: ProviderEnvironment, _ engine: AccountEngine,
+        _ metadata: ProviderMetadata
+    ) throws(OIDCError) {
         guard let endpoint = session.endpoints.userInfo else { return }
-        let call = try UserInfo.call(
-            endpoint: endpoint, accessToken: session.tokens.access,
-            rules: UserInfo.Rules(
-                subject: session.subject, issuer: session.endpoints.issuer, clientID: session.key.clientID),
-            keys: nil, now: environment.now())
         try step(5, "GET \(endpoint.path) with the access token, as oidc userinfo does:")
-        guard case .claims(let claims) = try environment.transport.perform(call) else { return }
+        let claims = try ProtectedRequest(engine.tokens(), environment: environment).userInfo {
+            session throws(OIDCError) in
+            try UserInfo.Signing(metadata) { Client(id: session.key.clientID) }
+        }
         let shown = ["sub", "name", "email"].compactMap { name in
             claims[name]?.string.map { "\(name) \(DisplayText.clean($0))" }
         }
         try line(shown.joined(separator: ", "))
     }
 
-    func refresh(
-        _ session: Session, _ environment: ProviderEnvironment, _ metadata: ProviderMetadata
-    ) throws(OIDCError) -> Session {
-        let endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: session.key.clientID))
-        try step(6, "POST \(endpoint.url.path) with the refresh token, as oidc token does when one is stale:")
-        let outcome = try TokenRefresh(
-            environment: environment, tokenEndpoint: endpoint,
-            allowedAlgorithms: metadata.idTokenSigningAlgValuesSupported
-        ).refresh(session, for: .own)
-        let isRotated = outcome.session.tokens.refreshToken != session.tokens.refreshToken
+    private func refresh(_ session: Session, _ engine: AccountEngine) throws(OIDCError) -> Session {
+        let path = session.endpoints.token.path
+        try step(6, "POST \(path) with the refresh token, as oidc token does when one is stale:")
+        let refreshed = try engine.tokens().refreshed(
+            TokenDemand(), loaded: session, refusing: .of(session.tokens.access)
+        ).session
+        let isRotated = refreshed.tokens.refreshToken != session.tokens.refreshToken
         try line(
             "a new access_token"
                 + (isRotated ? ", and a new refresh_token: the old one is no longer valid" : ""))
-        return outcome.session
+        return refreshed
     }
 
-    func signOut(_ session: Session, _ environment: ProviderEnvironment) throws(OIDCError) {
-        guard let endpoint = session.endpoints.revocation, let token = session.tokens.refreshToken else {
-            return
-        }
+    private func signOut(
+        _ session: Session, _ environment: ProviderEnvironment, _ engine: AccountEngine
+    ) throws(OIDCError) {
+        guard let endpoint = session.endpoints.revocation else { return }
         try step(7, "POST \(endpoint.path) with the refresh token, as oidc logout does.")
-        _ = try environment.transport.perform(
-            try Revocation.call(
-                token, hint: .refreshToken, at: endpoint, client: Client(id: session.key.clientID),
-                now: environment.now(), random: environment.random))
-        let spent = TokenEndpoint(url: session.endpoints.token, client: Client(id: session.key.clientID))
+        _ = try engine.taken()
+        if let failure = engine.provider.revoke(session).failures.first { throw failure }
+        let spent = try engine.provider.tokenEndpoint(of: session, environment)
         do throws(OIDCError) {
             _ = try TokenRefresh(environment: environment, tokenEndpoint: spent).request(session, for: .own)
             throw OIDCError(.failed, "the demo provider still accepts a revoked token")

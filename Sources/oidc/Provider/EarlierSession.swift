@@ -45,7 +45,7 @@ struct EarlierSession {
     /// Removes the session after a new sign-in, and reports it.
     func remove(_ provider: ProviderContext) {
         do throws(OIDCError) {
-            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in try store.remove(key) }
+            try store.withLock(key, provider.lockWait) { () throws(OIDCError) in try store.remove(key) }
             provider.context.console.note("Removed the earlier session from \(location).")
         } catch {
             provider.context.console.warn(

@@ -77,25 +77,24 @@ extension ProviderContext {
 
 extension SessionAccess {
     /// Logs where the session is stored, and how long its token is valid.
-    func traceFreshness(_ session: Session?, _ access: AccessToken?, _ demand: TokenDemand, now: Instant) {
+    func traceFreshness(_ session: Session?, _ demand: TokenDemand) {
         guard provider.context.console.isVerbose else { return }
         let console = provider.context.console
+        let now = provider.context.now
         guard let session else {
             return console.trace("no session at \(store.location(of: key))")
         }
         console.trace("session: \(store.location(of: key))")
-        if let access {
-            guard let expiresAt = access.expiresAt else {
-                return console.trace("token: used until it is refused")
-            }
-            return console.trace("token: fresh, \(expiresAt.seconds(since: now)) s left")
-        }
         guard let stored = session.accessToken(from: session.source(for: demand)) else {
             return console.trace(
                 session.hasAccessToken
                     ? "token: none is stored for that scope or resource" : "token: revoked")
         }
         let left = stored.expiresAt.map { $0.seconds(since: now) }
+        if stored.isFresh(at: now, minimum: demand.minimumValidity) {
+            return console.trace(
+                left.map { "token: fresh, \($0) s left" } ?? "token: used until it is refused")
+        }
         console.trace(
             left.map {
                 "token: \($0) s left, at least \(demand.minimumValidity) s or half its lifetime needed"

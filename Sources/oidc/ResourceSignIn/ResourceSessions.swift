@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCSessions
+import OIDCSystem
 
 /// The sessions of one resource, which may be at several servers and of several clients.
 extension ResourceOperand {
@@ -62,12 +63,8 @@ extension ResourceTarget {
         let console = provider.context.console
         do throws(OIDCError) {
             guard try store.load(superseded) != nil else { return }
-            var taken: Session?
-            try store.withLock(superseded, provider.refreshWait) { () throws(OIDCError) in
-                taken = try store.load(superseded)
-                try store.remove(superseded)
-            }
-            guard let taken else { return }
+            let engine = AccountEngine(key: superseded, store: store, provider)
+            guard let taken = try engine.taken().session else { return }
             console.trace(
                 "the session of the client \(DisplayText.clean(superseded.clientID)) is superseded")
             var signOut = SignOut(

@@ -2,13 +2,13 @@ import CurlHTTP
 import OIDCCore
 import OIDCSessions
 import OIDCSignIn
+import OIDCSystem
 import Posix
 
 /// A sign-in with the settings, by a flow that is possible on this machine.
 struct SignIn {
     private(set) var provider: ProviderContext
-    let key: SessionKey
-    let store: SessionStore
+    private let access: SessionAccess
     /// Whether to open a browser; the URL is always printed.
     var opensBrowser = true
     /// Whether to show the name of the user who signed in.
@@ -20,11 +20,13 @@ struct SignIn {
 
     var settings: SignInSettings { provider.settings.signIn }
     var console: Console { provider.context.console }
+    private var key: SessionKey { access.key }
+    private var store: SessionStore { access.store }
+    private var engine: AccountEngine { AccountEngine(key: key, store: store, provider) }
 
     init(provider: ProviderContext, access: SessionAccess) {
         self.provider = provider
-        key = access.key
-        store = access.store
+        self.access = access
         askedURL = provider.target?.operand.url
     }
 
@@ -80,8 +82,9 @@ struct SignIn {
         let outcome: SignInFlow.Outcome
         switch flow {
         case .device:
-            outcome = try DeviceSignIn(flow: login, deadline: deadline, notice: reporter.report).run(
-                keep: keep)
+            outcome = try engine.signIn(
+                by: DeviceSignIn(flow: login, deadline: deadline, notice: reporter.report),
+                onStoreFailure: onStoreFailure)
         case .browser(let browser, let readsInput, let offersDeviceCode):
             let redirect = try settings.redirect()
             if !offersDeviceCode { try refuseUnreadable(redirect) }
@@ -98,7 +101,9 @@ struct SignIn {
             reporter.expectsURL = redirect.loopback != nil || browserSignIn.readsInput
             browserSignIn.program = "oidc"
             browserSignIn.words = { $0.commandLine }
-            do throws(OIDCError) { outcome = try browserSignIn.run(keep: keep) } catch {
+            do throws(OIDCError) {
+                outcome = try engine.signIn(by: browserSignIn, onStoreFailure: onStoreFailure)
+            } catch {
                 throw withoutOfflineAccess(error, login.request.scope).namingRegistration(
                     at: known, redirect: redirect)
             }
@@ -269,28 +274,6 @@ struct SignIn {
         target.end(superseded, in: store, provider)
     }
 
-    private func keep(_ outcome: SignInFlow.Outcome) throws(OIDCError) {
-        do {
-            try save(outcome.session)
-        } catch {
-            guard let onStoreFailure, error.kind != .interrupted else { throw error }
-            onStoreFailure(error)
-        }
-    }
-
-    /// Saves the session under its lock, because a refresh in progress would overwrite it. If the lock fails,
-    /// saves without it rather than losing the sign-in.
-    private func save(_ session: Session) throws(OIDCError) {
-        do {
-            try store.withLock(key, provider.refreshWait) { () throws(OIDCError) in
-                try store.save(session, replacingDamaged: true)
-            }
-        } catch {
-            guard error.kind != .interrupted else { throw error }
-            try store.save(session, replacingDamaged: true)
-        }
-    }
-
     /// Whether the settings request consent, by `prompt` or by default for `offline_access`.
     private var sendsConsent: Bool {
         guard let prompt = settings.prompt else { return !settings.isPromptOff }
@@ -389,22 +372,17 @@ extension SignIn {
         let client = try provider.client(metadata, environment)
         let scope = scope(metadata)
         try metadata.validate(for: [.token], scope: needsIDToken ? scope : Scope(""))
-        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
-        let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
-        var request = try provider.settings.authorizationRequest(client, scope, dpop)
-        request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
-        var tokenEndpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
+        var login = try engine.flow(metadata, as: client, environment, pushing: settings.pushing) {
+            (dpop) throws(OIDCError) in
+            try provider.settings.authorizationRequest(client, scope, dpop)
+        }
+        login.request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
         // A session remembers that the provider refused the parameter.
         if provider.settings.layers[.resourceParameter] == nil, let earlier = try? store.load(key) {
-            tokenEndpoint.sendsResources = earlier.sendsResources != false
+            login.tokenEndpoint.sendsResources = earlier.sendsResources != false
         }
-        var login = SignInFlow(
-            environment: environment, metadata: metadata, tokenEndpoint: tokenEndpoint,
-            request: request, key: key, pushing: settings.pushing,
-            leeway: provider.settings.network.leeway)
         login.requiresIDToken = needsIDToken
         login.asksForName = showsName
-        login.keepsRefusedTokens = { [store, key] in store.mayHaveSession(ofClientIn: key) }
         return login
     }
 

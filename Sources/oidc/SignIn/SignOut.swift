@@ -10,48 +10,27 @@ struct SignOut {
 
     private var console: Console { provider.context.console }
 
-    /// The result of the revocation.
-    struct Revocation {
-        var failures: [OIDCError] = []
-        /// Whether the provider revokes tokens of this client.
-        var isOffered = true
-    }
-
-    func revoke() -> Revocation {
-        guard let endpoint = session.endpoints.revocation else { return notOffered }
-        provider.warnOfOther(.revocation, than: endpoint)
-        do throws(OIDCError) {
-            let environment = try provider.environment()
-            let client = try provider.tokenEndpoint(of: session, environment).client
-            let url = provider.alias(of: endpoint, for: .revocation, environment)
-            var isOffered = true
-            let failures = SessionRevocation(session, as: client, environment).run(at: url) { step in
-                if case .notOffered = step { isOffered = false }
-                guard !isSilent else { return }
-                switch step {
-                case .revoked(.refreshToken): console.note("Revoked the refresh token.")
-                case .revoked(.accessToken): console.note("Revoked the access token.")
-                case .accessTokensNotRevoked: console.note("The provider does not revoke access tokens.")
-                case .accessTokenEnded: console.note("The access token ended with the refresh token.")
-                case .notOffered: break
-                }
+    func revoke() -> SessionRevocation.Result {
+        if let endpoint = session.endpoints.revocation { provider.warnOfOther(.revocation, than: endpoint) }
+        let result = provider.revoke(session) { step in
+            guard !isSilent else { return }
+            switch step {
+            case .revoked(.refreshToken): console.note("Revoked the refresh token.")
+            case .revoked(.accessToken): console.note("Revoked the access token.")
+            case .accessTokensNotRevoked: console.note("The provider does not revoke access tokens.")
+            case .accessTokenEnded: console.note("The access token ended with the refresh token.")
             }
-            return isOffered ? Revocation(failures: failures) : notOffered
-        } catch {
-            return Revocation(failures: [error])
         }
+        if !result.isOffered, !isSilent { noteNotOffered() }
+        return result
     }
 
-    /// The result at a provider that revokes no tokens of this client, which is said.
-    private var notOffered: Revocation {
-        if !isSilent {
-            let (access, now) = (session.tokens.access, provider.context.now)
-            let end = session.hasAccessToken ? access.expiresAt.flatMap { $0 > now ? $0 : nil } : nil
-            console.note(
-                "The provider offers no revocation to this client"
-                    + (end.map { "; the access token expires \(TimeWords.relative($0, to: now))." } ?? "."))
-        }
-        return Revocation(isOffered: false)
+    private func noteNotOffered() {
+        let (access, now) = (session.tokens.access, provider.context.now)
+        let end = session.hasAccessToken ? access.expiresAt.flatMap { $0 > now ? $0 : nil } : nil
+        console.note(
+            "The provider offers no revocation to this client"
+                + (end.map { "; the access token expires \(TimeWords.relative($0, to: now))." } ?? "."))
     }
 
     /// Ends the provider's session in the browser, which has its cookies (OpenID Connect RP-Initiated Logout

@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCSystem
 
 /// A token that needs no user: the client's own, or one for the identity of a machine.
 struct MachineGrant {
@@ -11,9 +12,7 @@ struct MachineGrant {
         let metadata = try provider.metadata(environment, for: [.token])
         try metadata.validate(for: [.token], scope: Scope(""))
         let client = try provider.client(metadata, environment)
-        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
-        let dpop: DPoPKey? = provider.settings.token.bindsTokens ? try DPoPKey.generate() : nil
-        var endpoint = try provider.tokenEndpoint(at: url, client: client, dpop: dpop)
+        var endpoint = try provider.newTokenEndpoint(metadata, client)
         endpoint.offer = { metadata }
         let now = environment.now()
         let issued = try issued(at: endpoint, environment)
@@ -28,11 +27,11 @@ struct MachineGrant {
         var session = Session(
             key: key,
             endpoints: Session.Endpoints(
-                issuer: metadata.issuer, token: url, userInfo: metadata.userInfoEndpoint,
+                issuer: metadata.issuer, token: endpoint.url, userInfo: metadata.userInfoEndpoint,
                 revocation: metadata.revocationURL(for: client), introspection: metadata.introspectionEndpoint
             ),
             clientAuthentication: client.authentication.method, createdAt: now, requestedScope: key.scope,
-            requestedResources: key.resources, tokens: tokens, dpopKey: dpop.map(\.pem))
+            requestedResources: key.resources, tokens: tokens, dpopKey: endpoint.dpop.map(\.pem))
         session.useCertificate(of: client, at: metadata)
         provider.target?.remember(provider)
         return TokenRefresh.Outcome(session: session, access: .success(tokens.access))

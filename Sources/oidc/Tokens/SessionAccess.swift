@@ -86,13 +86,10 @@ struct SessionAccess {
     func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery {
         let session = try load()
         try refuseWider(session, demand)
-        if let session, let access = try SessionTokens.fresh(in: session, for: demand, at: context.now) {
-            if let warning = session.warning(for: demand) { context.console.warn(warning) }
-            if context.console.isVerbose { traceFreshness(session, access, demand, now: context.now) }
-            return SessionTokens.Delivery(session: session, access: access)
+        traceFreshness(session, demand)
+        return try delivered(demand, session) { (tokens) throws(OIDCError) in
+            try tokens.token(demand, loaded: session)
         }
-        traceFreshness(session, nil, demand, now: context.now)
-        return try refreshed(demand, loaded: session, refusing: .none)
     }
 
     /// Returns a token other than the one that was refused.
@@ -102,49 +99,29 @@ struct SessionAccess {
         try refreshed(demand, loaded: refused.session, refusing: .refused(refused.access))
     }
 
-    /// Refreshes the token under the session's lock, over the network, and prints warnings.
+    /// Refreshes the token under the session's lock, over the network.
     func refreshed(
         _ demand: TokenDemand, loaded: Session?, refusing refusal: SessionTokens.Refusal
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        try refuseWider(loaded, demand)
-        if loaded == nil, key.grant.needsUser { throw noSession }
-        let tokens = SessionTokens(
-            store: store, key: key, now: { Clock.now() }, wait: provider.refreshWait,
-            startedAt: context.startedAt,
-            request: { (current, source) throws(OIDCError) in try request(current, source) })
-        let delivery: SessionTokens.Delivery
-        do throws(OIDCError) {
-            delivery = try tokens.refreshed(demand, loaded: loaded, refusing: refusal)
-        } catch {
-            throw completed(error)
+        try delivered(demand, loaded) { (tokens) throws(OIDCError) in
+            try tokens.refreshed(demand, loaded: loaded, refusing: refusal)
         }
-        for warning in delivery.warnings { context.console.warn(warning) }
-        return delivery
     }
 
-    private func request(
-        _ current: Session?, _ source: TokenSource
-    ) throws(OIDCError) -> SessionTokens.Answer {
-        guard key.grant.needsUser else {
-            var outcome = try MachineGrant(provider: provider, key: key).outcome()
-            outcome.session.kept = current?.kept ?? []
-            return SessionTokens.Answer { () throws(OIDCError) in outcome }
-        }
-        guard let current else { throw noSession }
-        provider.warnOfOther(.token, than: current.endpoints.token)
-        provider.warnOfOther(.refresh, than: current.endpoints.refresh)
-        let environment = try provider.environment()
-        let refresh = TokenRefresh(
-            environment: environment, tokenEndpoint: try provider.tokenEndpoint(of: current, environment),
-            leeway: provider.settings.network.leeway,
-            allowedAlgorithms: provider.settings.client.idTokenAlgorithms)
-        let answer = try refresh.request(current, for: source)
-        return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
-            let outcome = try refresh.check(answer)
-            if let idToken = outcome.session.tokens.idToken, idToken != current.tokens.idToken {
-                provider.traceIDToken(IDToken.stored(idToken.revealed), nonce: false)
-            }
-            return outcome
+    /// Returns a token of the engine. Prints its warnings, and completes its errors.
+    private func delivered(
+        _ demand: TokenDemand, _ loaded: Session?,
+        _ obtain: (SessionTokens) throws(OIDCError) -> SessionTokens.Delivery
+    ) throws(OIDCError) -> SessionTokens.Delivery {
+        try refuseWider(loaded, demand)
+        if loaded == nil, key.grant.needsUser { throw noSession }
+        let engine = AccountEngine(key: key, store: store, provider)
+        do throws(OIDCError) {
+            let delivery = try obtain(engine.tokens(startedAt: context.startedAt))
+            for warning in delivery.warnings { context.console.warn(warning) }
+            return delivery
+        } catch {
+            throw completed(error)
         }
     }
 
@@ -238,9 +215,27 @@ struct SessionAccess {
 
 extension SessionAccess: AccessTokenSource {}
 
-extension ProviderContext {
+extension ProviderContext: AccountProvider {
+    var leeway: Int64 { settings.network.leeway }
+    var idTokenAlgorithms: [String]? { settings.client.idTokenAlgorithms }
+    var bindsTokens: Bool { settings.token.bindsTokens }
+
+    func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome {
+        try MachineGrant(provider: self, key: key).outcome()
+    }
+
+    func refreshes(_ session: Session) {
+        warnOfOther(.token, than: session.endpoints.token)
+        warnOfOther(.refresh, than: session.endpoints.refresh)
+    }
+
+    func hasRefreshed(_ session: Session, _ outcome: TokenRefresh.Outcome) {
+        guard let idToken = outcome.session.tokens.idToken, idToken != session.tokens.idToken else { return }
+        traceIDToken(IDToken.stored(idToken.revealed), nonce: false)
+    }
+
     /// The wait for the session's lock, whose holder may be using the network.
-    var refreshWait: LockWait {
+    var lockWait: LockWait {
         let console = context.console
         let limit = (settings.network.httpTimeout * 2 + 30) * 1_000
         let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit

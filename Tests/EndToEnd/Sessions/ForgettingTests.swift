@@ -1,6 +1,7 @@
 import Foundation
 import OIDCCore
 import OIDCSessions
+import OIDCSystem
 import Posix
 import TestSupport
 import Testing
@@ -56,7 +57,7 @@ struct ForgettingTests {
                 hint: "make the file or its directory writable, then log out again", stage: .store,
                 code: .notWritable)
         ) {
-            _ = try LogoutCommand().take(key, from: store, provider)
+            _ = try AccountEngine(key: key, store: store, provider).taken()
         }
     }
 

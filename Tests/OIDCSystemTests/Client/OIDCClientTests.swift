@@ -206,6 +206,20 @@ struct OIDCClientTests {
         #expect(try client.session() == nil)
     }
 
+    @Test("a sign-out removes the session even if it is canceled while a refresh holds the lock")
+    func cancelledSignOut() async throws {
+        let provider = try provider()
+        let store = SessionStore.inMemory()
+        let client = client(provider, store)
+        try await client.signIn(scope: Self.scope)
+        let result = try store.withLock(client.configuration.key, LockWait(limit: .zero)) {
+            () throws(OIDCError) in
+            try client.blockingSignOut { true }
+        }
+        #expect(result == .revoked)
+        #expect(try client.session() == nil)
+    }
+
     @Test("sessions of two accounts of one client are stored separately")
     func accounts() async throws {
         let provider = try provider()

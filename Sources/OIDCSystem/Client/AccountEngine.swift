@@ -1,0 +1,153 @@
+package import OIDCCore
+package import OIDCSessions
+package import Posix
+
+/// The provider of an account, and its client there. The engine asks for each value only when a request is about to
+/// be sent, so a fresh token needs no network, no secret and no library.
+package protocol AccountProvider {
+    /// The accepted difference between clocks, in seconds.
+    var leeway: Int64 { get }
+    /// The algorithms that are accepted for ID tokens; nil for every asymmetric one.
+    var idTokenAlgorithms: [String]? { get }
+    /// Whether new tokens are bound to a key (DPoP, RFC 9449).
+    var bindsTokens: Bool { get }
+    /// The wait for the session's lock, whose holder may be using the network.
+    var lockWait: LockWait { get }
+
+    func environment() throws(OIDCError) -> ProviderEnvironment
+    /// Returns the client. `method` is the authentication of the session that it is for.
+    func client(
+        _ metadata: ProviderMetadata?, method: String?, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> Client
+    func tokenEndpoint(at url: WebURL, client: Client, dpop: DPoPKey?) throws(OIDCError) -> TokenEndpoint
+    /// Returns the endpoint that refreshes a session, with its client and the key that its tokens are bound to.
+    func tokenEndpoint(
+        of session: Session, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> TokenEndpoint
+    /// Returns the URL of a session's endpoint for this client: with a certificate the alias (RFC 8705 §5).
+    func alias(of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment) -> WebURL
+
+    /// Requests the tokens of a grant without a user.
+    func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome
+    /// Called before a session's refresh token is presented.
+    func refreshes(_ session: Session)
+    /// Called after the answer to a refresh was checked.
+    func hasRefreshed(_ session: Session, _ outcome: TokenRefresh.Outcome)
+}
+
+extension AccountProvider {
+    package func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome {
+        throw TokenRefresh.impossible
+    }
+
+    package func refreshes(_ session: Session) {}
+    package func hasRefreshed(_ session: Session, _ outcome: TokenRefresh.Outcome) {}
+
+    /// Returns the endpoint that issues new tokens, with a new key if they are to be bound to one.
+    package func newTokenEndpoint(
+        _ metadata: ProviderMetadata, _ client: Client
+    ) throws(OIDCError) -> TokenEndpoint {
+        let url = try metadata.require(.token, presentingCertificate: client.presentsCertificate)
+        let dpop: DPoPKey? = bindsTokens ? try DPoPKey.generate() : nil
+        return try tokenEndpoint(at: url, client: client, dpop: dpop)
+    }
+
+    /// Revokes the tokens of a session that was removed from its store.
+    package func revoke(
+        _ session: Session, report: (SessionRevocation.Step) -> Void = { _ in }
+    ) -> SessionRevocation.Result {
+        guard let stored = session.endpoints.revocation else { return SessionRevocation.Result() }
+        do throws(OIDCError) {
+            let environment = try environment()
+            let client = try tokenEndpoint(of: session, environment).client
+            let url = alias(of: stored, for: .revocation, environment)
+            return SessionRevocation(session, as: client, environment).run(at: url, report: report)
+        } catch {
+            return SessionRevocation.Result(isOffered: true, failures: [error])
+        }
+    }
+}
+
+/// Sign-in, tokens and sign-out of one account, for the library and the command line.
+package struct AccountEngine {
+    package let key: SessionKey
+    package let store: SessionStore
+    package let provider: any AccountProvider
+
+    var lockWait: LockWait { provider.lockWait }
+
+    package init(key: SessionKey, store: SessionStore, _ provider: any AccountProvider) {
+        self.key = key
+        self.store = store
+        self.provider = provider
+    }
+
+    /// Returns the flow of a sign-in. `request` gets the key that the tokens will be bound to.
+    package func flow(
+        _ metadata: ProviderMetadata, as client: Client, _ environment: ProviderEnvironment,
+        pushing: SignInFlow.Pushing = .auto,
+        request: (DPoPKey?) throws(OIDCError) -> AuthorizationRequest
+    ) throws(OIDCError) -> SignInFlow {
+        let endpoint = try provider.newTokenEndpoint(metadata, client)
+        var flow = SignInFlow(
+            environment: environment, metadata: metadata, tokenEndpoint: endpoint,
+            request: try request(endpoint.dpop), key: key, pushing: pushing, leeway: provider.leeway)
+        flow.keepsRefusedTokens = { [store, key] in store.mayHaveSession(ofClientIn: key) }
+        return flow
+    }
+
+    /// Signs in, and saves the session before the user is told. `onStoreFailure` gets the error of a session that
+    /// cannot be saved; without it, the sign-in fails.
+    package func signIn(
+        by way: some SignInWay, onStoreFailure: ((OIDCError) -> Void)? = nil
+    ) throws(OIDCError) -> SignInFlow.Outcome {
+        try way.run { outcome throws(OIDCError) in
+            do throws(OIDCError) { try save(outcome.session) } catch {
+                guard let onStoreFailure, error.kind != .interrupted else { throw error }
+                onStoreFailure(error)
+            }
+        }
+    }
+
+    /// Saves the session under its lock, because a refresh in progress would overwrite it. If the lock fails,
+    /// saves without it rather than losing the sign-in.
+    private func save(_ session: Session) throws(OIDCError) {
+        do throws(OIDCError) {
+            try store.withLock(key, lockWait) { () throws(OIDCError) in
+                try store.save(session, replacingDamaged: true)
+            }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+            try store.save(session, replacingDamaged: true)
+        }
+    }
+
+    /// Returns access to the session's tokens. Failures of other processes since `startedAt` also apply to the caller.
+    package func tokens(startedAt: MonotonicTime = .now()) -> SessionTokens {
+        SessionTokens(
+            store: store, key: key, now: { Clock.now() }, wait: lockWait, startedAt: startedAt,
+            request: { (current, source) throws(OIDCError) in try answer(current, source) })
+    }
+
+    private func answer(
+        _ current: Session?, _ source: TokenSource
+    ) throws(OIDCError) -> SessionTokens.Answer {
+        guard key.grant.needsUser else {
+            var outcome = try provider.granted(key)
+            outcome.session.kept = current?.kept ?? []
+            return SessionTokens.Answer { () throws(OIDCError) in outcome }
+        }
+        guard let current else { throw SessionTokens.notSignedIn(key) }
+        provider.refreshes(current)
+        let environment = try provider.environment()
+        let refresh = TokenRefresh(
+            environment: environment, tokenEndpoint: try provider.tokenEndpoint(of: current, environment),
+            leeway: provider.leeway, allowedAlgorithms: provider.idTokenAlgorithms)
+        let answer = try refresh.request(current, for: source)
+        return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in
+            let outcome = try refresh.check(answer)
+            provider.hasRefreshed(current, outcome)
+            return outcome
+        }
+    }
+}

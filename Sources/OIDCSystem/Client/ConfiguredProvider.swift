@@ -1,0 +1,76 @@
+import CurlHTTP
+package import OIDCCore
+import OIDCSessions
+package import Posix
+
+/// The provider of a client's configuration.
+package struct ConfiguredProvider: AccountProvider {
+    let configuration: ClientConfiguration
+    let curl: CurlTransport
+    let isCancelled: @Sendable () -> Bool
+
+    /// Creates the provider of a configuration that has its own transport.
+    package init(_ configuration: ClientConfiguration) {
+        self.init(configuration, CurlTransport(), isCancelled: { false })
+    }
+
+    init(
+        _ configuration: ClientConfiguration, _ curl: CurlTransport,
+        isCancelled: @escaping @Sendable () -> Bool
+    ) {
+        self.configuration = configuration
+        self.curl = curl
+        self.isCancelled = isCancelled
+    }
+
+    package var leeway: Int64 { configuration.leeway }
+    package var idTokenAlgorithms: [String]? { nil }
+    package var bindsTokens: Bool { configuration.bindsTokens }
+    package var lockWait: LockWait { LockWait(limit: .seconds(90), isCancelled: isCancelled) }
+
+    package func environment() -> ProviderEnvironment {
+        configuration.environment(curl, isCancelled: isCancelled)
+    }
+
+    package func client(
+        _ metadata: ProviderMetadata?, method: String?, _ environment: ProviderEnvironment
+    ) -> Client {
+        configuration.client
+    }
+
+    package func tokenEndpoint(at url: WebURL, client: Client, dpop: DPoPKey?) -> TokenEndpoint {
+        var endpoint = TokenEndpoint(url: url, client: client, dpop: dpop)
+        endpoint.sendsResources = configuration.sendsResources
+        endpoint.refreshNamesScope = configuration.refreshNamesScope
+        endpoint.assumedTokenType = configuration.assumedTokenType
+        return endpoint
+    }
+
+    package func tokenEndpoint(
+        of session: Session, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> TokenEndpoint {
+        tokenEndpoint(
+            at: session.endpoints.refresh ?? session.endpoints.token, client: configuration.client,
+            dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
+    }
+
+    package func alias(
+        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+    ) -> WebURL {
+        configuration.alias(of: url, for: endpoint, environment)
+    }
+}
+
+extension ClientConfiguration {
+    func metadata(_ environment: ProviderEnvironment) throws(OIDCError) -> ProviderMetadata {
+        try ProviderDocuments(environment: environment).metadata(issuer: issuer, at: metadataURL)
+    }
+
+    /// Returns the URL of a session's endpoint for a client with a certificate (RFC 8705 §5).
+    func alias(
+        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+    ) -> WebURL {
+        guard client.presentsCertificate, let metadata = try? metadata(environment) else { return url }
+        return metadata.alias(of: url, for: endpoint)
+    }
+}

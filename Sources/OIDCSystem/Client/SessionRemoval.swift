@@ -1,0 +1,80 @@
+package import OIDCCore
+import OIDCSessions
+
+/// A session that was removed from its store, and the error if a part of it could not be removed.
+package struct SessionRemoval {
+    package var content: Result<Session?, OIDCError>
+    package var failure: OIDCError?
+
+    package init(content: Result<Session?, OIDCError>) {
+        self.content = content
+    }
+
+    package var session: Session? { (try? content.get()) ?? nil }
+}
+
+/// The end of a session: it is removed before its tokens are revoked, as the request may fail or take long.
+extension AccountEngine {
+    /// Removes the session. Uses the lock if possible, because a refresh in progress would store the session again.
+    package func taken() throws(OIDCError) -> SessionRemoval {
+        var removal: SessionRemoval?
+        var isMissing = false
+        do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
+            guard !AccountEngine.leavesSession(error) else { throw error }
+        }
+        // For a missing session, nothing is created, not even a lock.
+        if isMissing {
+            try noteRemoval()
+            return SessionRemoval(content: .success(try store.takeLeftovers(of: key) { _ in true }.first))
+        }
+        do throws(OIDCError) {
+            try store.withLock(key, lockWait) { () throws(OIDCError) in removal = removed() }
+        } catch {
+            guard error.kind != .interrupted else { throw error }
+        }
+        let result = removal ?? removed()
+        guard let failure = result.failure else { return result }
+        if result.session == nil { throw failure }
+        // A session that stays may be used again, so its tokens must not be revoked.
+        guard isEmpty else { throw AccountEngine.notRemoved(failure) }
+        return result
+    }
+
+    /// Removes the session without its lock.
+    package func removed() -> SessionRemoval {
+        var removal = SessionRemoval(content: Result { () throws(OIDCError) in try store.load(key) })
+        if case .failure(let error) = removal.content, AccountEngine.leavesSession(error) {
+            removal.failure = error
+            return removal
+        }
+        do throws(OIDCError) { try store.remove(key) } catch { removal.failure = error }
+        return removal
+    }
+
+    /// Removes a session that a server says it does not have: it may only be hiding it, or be an outdated replica, and
+    /// its record must not count when it comes back.
+    package func noteRemoval() throws(OIDCError) {
+        if store.reach == .machines { try store.remove(key) }
+    }
+
+    /// Whether the store has no session; one that cannot be read counts as one.
+    package var isEmpty: Bool {
+        do throws(OIDCError) { return try store.load(key) == nil } catch { return false }
+    }
+
+    /// Returns the error for a session that could not be removed. The hint is to make its directory writable,
+    /// not to use another one.
+    private static func notRemoved(_ failure: OIDCError) -> OIDCError {
+        var error = failure
+        error.message += "; the session stays, and nothing was revoked"
+        if error.code == .notWritable {
+            error.hint = "make the file or its directory writable, then log out again"
+        }
+        return error
+    }
+
+    /// Whether a session stays because its store cannot be reached. One that cannot be read is removed.
+    private static func leavesSession(_ error: OIDCError) -> Bool {
+        error.kind == .interrupted || error.kind == .unreachable && error.code != .oldRecord
+    }
+}
