@@ -104,11 +104,6 @@ struct CommandContext: Sendable {
     ) throws(OIDCError) -> ProviderContext {
         ProviderContext(try settings(options, and: more), self)
     }
-
-    /// Returns the session of the options, variables and profile.
-    func access(_ options: ProviderOptions) throws(OIDCError) -> SessionAccess {
-        try target(options).access()
-    }
 }
 
 extension UsageError {

@@ -30,8 +30,8 @@ package struct ProtectedRequest {
 
     package enum Outcome<Value> {
         case done(Value)
-        /// Another attempt, which the rule of this one allowed.
-        case again(RetryRule.Demand)
+        /// Another attempt after a response, which the rule of this one allowed.
+        case again(RetryRule.Demand, after: HTTPResponse? = nil)
     }
 
     /// One attempt, with its token and the rule for those that may follow it.
@@ -72,9 +72,11 @@ package struct ProtectedRequest {
             let attempt = Attempt(delivery: delivery, retry: retry, environment: environment)
             switch try exchange(attempt) {
             case .done(let value): return value
-            case .again(let demanded):
+            case .again(let demanded, let response):
                 retry.use(demanded)
-                if demanded == .anotherToken { delivery = try tokens.token(demand, insteadOf: delivery) }
+                guard demanded == .anotherToken else { continue }
+                delivery.refusal = response
+                delivery = try tokens.token(demand, insteadOf: delivery)
             }
         }
     }

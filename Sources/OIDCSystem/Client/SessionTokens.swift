@@ -33,13 +33,16 @@ package struct SessionTokens {
         package var idTokenFailure: OIDCError?
         /// Whether another process obtained the token.
         package var isAdopted = false
+        /// The response that refused the token.
+        package var refusal: HTTPResponse?
+        /// Whether the token's server was found to be the resource's before this token replaced a refused one.
+        package var isServerChecked = false
 
         package init(session: Session, access: AccessToken, warnings: [Warning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings
         }
-
     }
 
     /// The token that the caller must not get again. One that was refreshed meanwhile is accepted.

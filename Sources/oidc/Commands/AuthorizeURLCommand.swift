@@ -34,7 +34,7 @@ struct AuthorizeURLCommand: RunnableCommand {
             (.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),
         ])
         let provider = try context.provider(options, and: entries)
-        let signIn = SignIn(provider: provider, access: try SessionAccess(provider))
+        let signIn = SignIn(try Account(provider))
         let (pending, url) = try signIn.begin()
         try context.console.output(pending.json(opening: url))
         return 0

@@ -28,18 +28,18 @@ struct CredentialAWSCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }
-        let access = try context.access(options)
-        let role = try AWSCredential.Role(access.provider.settings.tools)
+        let account = try context.target(options).account()
+        let role = try AWSCredential.Role(account.provider.settings.tools)
         let name = AWSCredential.name(role, type)
-        if let kept = try access.load()?.kept(name, at: context.now) {
+        if let kept = try account.load()?.kept(name, at: context.now) {
             try context.console.output(kept.value.revealed)
             return 0
         }
-        let token = try CredentialToken(type, access)
+        let token = try CredentialToken(type, account)
         let obtain = { () throws(OIDCError) in
-            try access.provider.transport().perform(AWSCredential.call(role, token.text))
+            try account.provider.transport().perform(AWSCredential.call(role, token.text))
         }
-        try context.console.output(try access.keeping(name, obtain).revealed)
+        try context.console.output(try account.keeping(name, obtain).revealed)
         return 0
     }
 

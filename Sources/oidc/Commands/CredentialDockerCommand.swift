@@ -75,7 +75,7 @@ struct CredentialDockerCommand: RunnableCommand {
         guard let (text, url) = DockerCredential.registry(input),
             let host = hosts.first(where: { $0.serves(url) })
         else { return nil }
-        let token = try CredentialToken(.access, try SessionAccess(ProviderContext(settings, context)))
+        let token = try CredentialToken(.access, try Account(ProviderContext(settings, context)))
         return DockerCredential.answer(text, host, token).compact
     }
 
@@ -83,9 +83,9 @@ struct CredentialDockerCommand: RunnableCommand {
     /// other failure.
     private func isWithoutSession(_ context: CommandContext) -> Bool {
         do throws(OIDCError) {
-            let access = try SessionAccess(try context.provider(options))
-            guard access.key.grant.needsUser else { return false }
-            return try access.load() == nil
+            let account = try Account(try context.provider(options))
+            guard account.key.grant.needsUser else { return false }
+            return try account.load() == nil
         } catch {
             return false
         }

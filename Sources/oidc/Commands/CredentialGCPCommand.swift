@@ -33,11 +33,11 @@ struct CredentialGCPCommand: RunnableCommand {
         guard !isSetup else { return try setUp(context) }
         let answer: JSONValue
         do {
-            let access = try context.access(options)
+            let account = try context.target(options).account()
             let tokenType = try GoogleCredential.tokenType(
-                context.environment, setting: access.provider.settings.tools.gcpTokenType,
+                context.environment, setting: account.provider.settings.tools.gcpTokenType,
                 default: standardType)
-            answer = GoogleCredential.success(try CredentialToken(type, access), type: tokenType)
+            answer = GoogleCredential.success(try CredentialToken(type, account), type: tokenType)
         } catch {
             guard error.kind != .interrupted else { throw error }
             answer = GoogleCredential.failure(error)

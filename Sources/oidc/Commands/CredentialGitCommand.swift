@@ -43,13 +43,13 @@ struct CredentialGitCommand: RunnableCommand {
         let question = try GitCredential(parsing: input)
         let settings = try context.settings(options)
         guard let host = question.served(by: try settings.tools.gitHosts.checked()) else { return 0 }
-        let access = try SessionAccess(ProviderContext(settings, context))
+        let account = try Account(ProviderContext(settings, context))
         if action == "erase" {
-            if let password = question.password { try access.expire(password) }
+            if let password = question.password { try account.expire(password) }
             return 0
         }
         do throws(OIDCError) {
-            try context.console.output(question.answer(host, try CredentialToken(.access, access)))
+            try context.console.output(question.answer(host, try CredentialToken(.access, account)))
         } catch {
             // Otherwise, git asks for a password, and whoever types one sends it to a server that takes tokens.
             if error.kind == .loginRequired { try context.console.output("quit=1") }

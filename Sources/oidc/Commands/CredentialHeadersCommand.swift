@@ -39,7 +39,7 @@ struct CredentialHeadersCommand: RunnableCommand {
             context.console.note(agent.note)
             return 0
         }
-        let token = try CredentialToken(.access, try operand.access(mayLogIn: false))
+        let token = try CredentialToken(.access, try operand.account(mayLogIn: false))
         try context.console.output(["Authorization": .string("Bearer \(token.text.revealed)")])
         return 0
     }

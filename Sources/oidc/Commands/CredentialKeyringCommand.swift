@@ -58,7 +58,7 @@ struct CredentialKeyringCommand: RunnableCommand {
         guard action == "get" else { return 0 }
         let settings = try context.settings(options)
         guard let host = served(by: try settings.tools.keyringHosts.checked()) else { return 1 }
-        let token = try CredentialToken(.access, try SessionAccess(ProviderContext(settings, context)))
+        let token = try CredentialToken(.access, try Account(ProviderContext(settings, context)))
         if mode == .creds {
             try context.console.output(host.username ?? username ?? CredentialHost.usualName)
         }

@@ -30,12 +30,12 @@ struct CredentialKubectlCommand: RunnableCommand {
         guard !isSetup else { return try setUp(context) }
         let credential = try KubernetesCredential(
             executionInfo: context.environment["KUBERNETES_EXEC_INFO"])
-        let access = try context.access(options)
-        guard type == .access || access.key.grant.needsUser else {
+        let account = try context.target(options).account()
+        guard type == .access || account.key.grant.needsUser else {
             throw .noIDToken(
-                access.key.grant, hint: "if the cluster accepts access tokens, give --type access")
+                account.key.grant, hint: "if the cluster accepts access tokens, give --type access")
         }
-        let token = try CredentialToken(type, access)
+        let token = try CredentialToken(type, account)
         try context.console.output(credential.answer(token).compact)
         return 0
     }

@@ -43,7 +43,7 @@ struct ExchangeCommand: RunnableCommand {
                     hint: "use the settings that it was started with")
             }
         }
-        let signIn = SignIn(provider: provider, access: try SessionAccess(provider))
+        let signIn = SignIn(try Account(provider))
         let outcome: SignInFlow.Outcome
         do throws(OIDCError) {
             outcome = try signIn.finish(pending) { () throws(OIDCError) in

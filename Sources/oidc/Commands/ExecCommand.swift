@@ -81,14 +81,8 @@ struct ExecCommand: RunnableCommand {
         }
         let settings = try context.settings(options)
         guard proxies.isEmpty else { return try serve(ProviderContext(settings, context)) }
-        let body = { (access: SessionAccess) throws(OIDCError) in
-            try CredentialToken(isIDToken ? .id : .access, access, minimumValidity: Int64(minimumValidity))
-        }
-        let token: CredentialToken
-        switch try context.target(options) {
-        case .provider(let provider):
-            token = try SessionAccess(provider, mayKeepNothing: mayLogIn).signingIn(mayLogIn, body)
-        case .resource(let operand): token = try operand.signingIn(mayLogIn, body)
+        let token = try context.target(options).with(mayLogIn: mayLogIn) { account throws(OIDCError) in
+            try CredentialToken(isIDToken ? .id : .access, account, minimumValidity: Int64(minimumValidity))
         }
         warn(token, context)
         try Interruption.throwIfPending()

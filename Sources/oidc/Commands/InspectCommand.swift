@@ -86,7 +86,7 @@ struct InspectCommand: RunnableCommand {
         if source != nil {
             return ASCII.trimmed(try InputText.read("-", limit: 2 << 20, named: "stdin"))
         }
-        let session = try SessionAccess(provider).session()
+        let session = try Account(provider).session()
         let idToken = session.tokens.idToken?.revealed
         if type == nil, let idToken { return idToken }
         switch type {

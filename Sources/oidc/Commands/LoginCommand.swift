@@ -203,53 +203,38 @@ struct LoginCommand: RunnableCommand {
         }
         let profile = try command.made(context, path)
         if let obstacle = profile.obstacles.first { throw obstacle.orReported }
-        return try finish(try signIn(ProviderContext(profile.settings, context)), profile.name)
+        let target = Target.settings(ProviderContext(profile.settings, context))
+        return try finish(try target.signedIn { prepare(&$0) }, profile.name)
     }
 
     private func run(_ context: CommandContext, at url: WebURL?) throws(OIDCError) -> Int32 {
         guard let url else {
-            switch try context.target(options, and: try entries()) {
-            case .provider(let provider): return try finish(try signIn(provider))
-            case .resource(let operand): return try finish(try operand.signedIn { prepare(&$0) })
-            }
+            return try finish(try context.target(options, and: try entries()).signedIn { prepare(&$0) })
         }
         let operand = try ResourceOperand(url, options, context, and: try entries())
-        switch try operand.signInTarget() {
-        case .resource(let operand, let evidence):
-            return try finish(try operand.signedIn(evidence) { prepare(&$0) })
-        case .provider(let provider): return try finish(try signIn(provider, asked: operand.url))
-        }
-    }
-
-    private func signIn(
-        _ provider: ProviderContext, asked url: WebURL? = nil
-    ) throws(OIDCError) -> (Session, SessionAccess) {
-        let access = try SessionAccess(provider.forSignIn(until: provider.deadline))
-        var signIn = SignIn(provider: access.provider, access: access)
-        signIn.askedURL = url
-        prepare(&signIn)
-        return (try signIn.run(), access)
+        let (target, evidence) = try operand.signInTarget()
+        return try finish(try target.signedIn(evidence, asked: url) { prepare(&$0) })
     }
 
     /// Reports the session, and saves its profile. `name` is that of a new profile.
     private func finish(
-        _ signedIn: (Session, SessionAccess), _ name: String? = nil
+        _ signedIn: (Session, Account), _ name: String? = nil
     ) throws(OIDCError) -> Int32 {
-        var (session, access) = signedIn
-        let context = access.provider.context
-        let provider = access.provider
-        EarlierSession(provider, access.key)?.remove(provider)
-        if access.store.reach == .process {
+        var (session, account) = signedIn
+        let context = account.provider.context
+        let provider = account.provider
+        account.earlier?.removeLeftover()
+        if account.store.reach == .process {
             session.tokens.refreshToken = nil
             context.console.warn(
                 Warning(
                     "store is none, so the session is not kept",
                     hint: "oidc token --login signs in and prints a token"))
         }
-        let saved = SignInProfile.saved(access, as: name)
+        let saved = SignInProfile.saved(account, as: name)
         let report = SessionReport(
             session: session, profile: saved?.name ?? provider.settings.profile,
-            location: access.store.location(of: access.key), now: context.now)
+            location: account.store.location(of: account.key), now: context.now)
         let isMarked =
             Terminal.isTerminal(.standardError) && Terminal.usesUnicode(environment: context.environment)
         let longer = Preset.matching(provider.settings)?.longerSession(than: session)

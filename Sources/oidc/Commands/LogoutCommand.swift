@@ -54,16 +54,16 @@ struct LogoutCommand: RunnableCommand {
         let bound = try SettingsLoader.entries([(.timeout, "--timeout", timeout.map { String($0) })])
         guard !isAll else { return try runAll(try context.provider(options, and: bound), context) }
         switch try context.target(url, command: "logout", options, and: bound) {
-        case .resource(let operand): return try run(operand, context)
-        case .provider(let provider):
+        case .url(let operand): return try run(operand, context)
+        case .settings(let provider):
             if !provider.namesProvider {
                 if let error = ResourceRecords(context)?.choice { throw error }
                 try refuseNobody(provider, context)
             }
-            let key = try SessionAccess(provider).key
-            let outcome = try end(key, provider, context)
+            let account = try Account(provider)
+            let outcome = try end(account)
             if context.console.isJSON {
-                try context.console.output(outcome.json(of: key, provider.settings.profile))
+                try context.console.output(outcome.json(of: account.key, provider.settings.profile))
             }
             if let failure = outcome.failure { throw failure }
             return 0
@@ -77,16 +77,11 @@ struct LogoutCommand: RunnableCommand {
         throw .usage("nobody is signed in, and no provider is set", hint: "oidc login")
     }
 
-    /// Ends the session of the settings, wherever it is stored.
-    func end(
-        _ key: SessionKey, _ provider: ProviderContext, _ context: CommandContext
-    ) throws(OIDCError) -> Outcome {
-        var engine = AccountEngine(key: key, store: try provider.store(), provider)
-        if let earlier = EarlierSession(provider, key), engine.isEmpty {
-            engine = AccountEngine(key: key, store: earlier.store, provider)
-        }
-        let removal = try engine.taken()
-        provider.target?.forget(context)
+    /// Ends the session of an account, wherever it is stored.
+    func end(_ account: Account) throws(OIDCError) -> Outcome {
+        let (provider, context) = (account.provider, account.provider.context)
+        let removal = try (account.engine.isEmpty ? account.earlier ?? account : account).engine.taken()
+        provider.target?.forget()
         return try forget(removal, provider, context)
     }
 
@@ -175,18 +170,17 @@ extension LogoutCommand {
     func run(_ operand: ResourceOperand, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let linked = try linkedProvider(operand, context)
         let known = try KnownProviders(linked ?? ProviderContext(operand.settings, context))
-        let linkedKey = try linked.map { provider throws(OIDCError) in try SessionAccess(provider).key }
-        let others = try otherSessions(known, operand, linked, except: linkedKey, context)
+        let account = try linked.map { provider throws(OIDCError) in try Account(provider) }
+        let others = try otherSessions(known, operand, linked, except: account?.key, context)
         let results = Results(context.console, namesProviders: !others.isEmpty)
-        if let linked, let key = linkedKey {
-            let engine = AccountEngine(key: key, store: try linked.store(), linked)
-            if !others.isEmpty, EarlierSession(linked, key) == nil, engine.isEmpty {
-                try engine.noteRemoval()
-                linked.target?.forget(context)
+        if let account {
+            if !others.isEmpty, account.engine.isEmpty, account.earlier == nil {
+                try account.engine.noteRemoval()
+                account.provider.target?.forget()
             } else {
                 try results.collect { () throws(OIDCError) in
                     results.add(
-                        try end(key, linked, context), of: key, profile: linked.settings.profile)
+                        try end(account), of: account.key, profile: account.provider.settings.profile)
                 }
             }
         }

@@ -82,9 +82,9 @@ struct RequestCommand: RunnableCommand {
         let provider: ProviderContext
         var isOfResource = false
         switch try context.target(options) {
-        case .provider(let found): provider = found
+        case .settings(let found): provider = found
         // The URL names its resource itself.
-        case .resource(let resource):
+        case .url(let resource):
             provider = ProviderContext(resource.settings, context)
             isOfResource = true
         }
@@ -93,13 +93,13 @@ struct RequestCommand: RunnableCommand {
         try RequestOptions.checkScheme(url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
         let call = try request.call(url, method ?? namedMethod, isJSON: context.console.isJSON)
         let request = ResourceRequest(call: call, mayLogIn: mayLogIn, operand: operand)
-        if let access = try operand?.existingAccess() { return try request.run(access) }
+        if let account = try operand?.stored() { return try request.run(account) }
         let isForAssertion = provider.settings.token.grant == .idJAG
         if let operand, isOfResource || !provider.namesProvider || isForAssertion {
             return try request.runWithoutSession(operand)
         }
-        let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
-        let session = try access.load()
+        let account = try Account(provider, mayKeepNothing: mayLogIn)
+        let session = try account.load()
         let allowed = try AllowedOrigins(provider, session, naming: allowedOrigins)
         if let operand, mayLogIn || operand.isForMachine, !allowed.contains(url) {
             return try request.runWithoutSession(operand)
@@ -108,11 +108,11 @@ struct RequestCommand: RunnableCommand {
         // Without a session, a sign-in must be for the server that the URL names, not for the profile's, unless the
         // profile lists the URL as one of its APIs.
         let isListed = provider.settings.tools.resources.contains { $0.url.origin == url.origin }
-        if session == nil, !isListed, access.key.grant.needsUser, let operand,
+        if session == nil, !isListed, account.key.grant.needsUser, let operand,
             try operand.isProtectedResource()
         {
             return try request.runWithoutSession(operand)
         }
-        return try request.run(access)
+        return try request.run(account)
     }
 }

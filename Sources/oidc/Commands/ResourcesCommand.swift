@@ -47,11 +47,11 @@ struct ResourcesCommand: RunnableCommand {
                 resource.url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
             let call = try request.call(
                 resource.url, resource.method.name, isJSON: context.console.isJSON)
-            try ResourceRequest(call: call).run(try SessionAccess(provider))
+            try ResourceRequest(call: call).run(try Account(provider))
             return 0
         }
         try checkList()
-        let session = try SessionAccess(provider).load()
+        let session = try Account(provider).load()
         if context.console.isJSON {
             try context.console.output(.array(resources.map { Self.json($0, session) }))
         } else {

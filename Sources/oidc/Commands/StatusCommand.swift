@@ -62,15 +62,15 @@ struct StatusCommand: RunnableCommand {
     }
 
     private func showOne(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let access = try SessionAccess(provider)
-        guard let session = try access.load() else {
-            if let earlier = EarlierSession(provider, access.key) { context.console.warn(earlier.warning) }
-            guard !access.key.grant.needsUser else { throw access.noSession }
-            return try showNone(access, context)
+        let account = try Account(provider)
+        guard let session = try account.load() else {
+            if let earlier = account.earlier { context.console.warn(earlier.leftoverWarning) }
+            guard !account.key.grant.needsUser else { throw account.noSession }
+            return try showNone(account, context)
         }
         let report = SessionReport(
             session: session, profile: provider.settings.profile,
-            location: access.store.location(of: access.key), now: context.now)
+            location: account.store.location(of: account.key), now: context.now)
         if context.console.isJSON {
             try context.console.output(report.json)
         } else {
@@ -78,7 +78,7 @@ struct StatusCommand: RunnableCommand {
             try context.console.report(Table.text(report.lines + others))
         }
         if let warning = report.refreshWarning(context.console.completion) { context.console.warn(warning) }
-        try access.checkAvailable(session)
+        try account.checkAvailable(session)
         return 0
     }
 
@@ -88,7 +88,7 @@ struct StatusCommand: RunnableCommand {
         return links.compactMap { link in
             guard let url = WebURL(link.reach),
                 let own = try? ResourceOperand(url, provider.settings, context).provider(link),
-                let access = try? SessionAccess(own), let session = try? access.load()
+                let account = try? Account(own), let session = try? account.load()
             else { return nil }
             let report = SessionReport(session: session, profile: nil, location: "", now: context.now)
             return ("signed in to", DisplayText.clean("\(link.reach), \(report.validity)"))
@@ -96,16 +96,17 @@ struct StatusCommand: RunnableCommand {
     }
 
     /// Reports that no token is stored, and that the grant gets one on demand, without a user.
-    private func showNone(_ access: SessionAccess, _ context: CommandContext) throws(OIDCError) -> Int32 {
-        let key = access.key
-        try SubjectToken(access.provider).checkOrigin()
+    private func showNone(_ account: Account, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        let key = account.key
+        try SubjectToken(account.provider).checkOrigin()
         if context.console.isJSON {
             try context.console.output(
                 SessionReport.json(
-                    key, profile: access.provider.settings.profile, location: access.store.location(of: key)))
+                    key, profile: account.provider.settings.profile,
+                    location: account.store.location(of: key)))
         } else {
             let provider = DisplayText.clean(key.provider, limit: 120)
-            let line = context.console.completion.completed(access.provider.settings.line("oidc token"))
+            let line = context.console.completion.completed(account.provider.settings.line("oidc token"))
             try context.console.report(
                 "No token from \(provider) is stored; \(line) requests one with \(key.grant.rawValue), "
                     + "without a user")

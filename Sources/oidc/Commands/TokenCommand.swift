@@ -55,52 +55,42 @@ struct TokenCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let context = context.keepingProfile(!isWithoutProfile)
         // The session before a sign-in. One that a sign-in has just created is not refreshed.
-        var earlier: Session?
-        let body = { (access: SessionAccess) throws(OIDCError) in
-            guard type == .access || access.key.grant.needsUser else {
-                throw .noIDToken(access.key.grant, hint: "leave --type id out")
+        let target = try context.target(url, command: "token", options)
+        let earlier = mayLogIn && isForced ? (try? target.stored()).flatMap { try? $0.load() } : nil
+        try target.with(mayLogIn: mayLogIn) { account throws(OIDCError) in
+            guard type == .access || account.key.grant.needsUser else {
+                throw .noIDToken(account.key.grant, hint: "leave --type id out")
             }
             var isNew = false
-            if mayLogIn, isForced { isNew = try access.load() != earlier }
-            try print(access, forced: isForced && !isNew, context)
-        }
-        switch try context.target(url, command: "token", options) {
-        case .provider(let provider):
-            let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
-            if mayLogIn, isForced { earlier = try? access.load() }
-            try access.signingIn(mayLogIn, body)
-        case .resource(let operand):
-            if mayLogIn, isForced { earlier = try? operand.existingAccess()?.load() }
-            try operand.signingIn(mayLogIn, body)
+            if mayLogIn, isForced { isNew = try account.load() != earlier }
+            try print(account, forced: isForced && !isNew, context)
         }
         return 0
     }
 
     private func print(
-        _ access: SessionAccess, forced: Bool, _ context: CommandContext
+        _ account: Account, forced: Bool, _ context: CommandContext
     ) throws(OIDCError) {
         switch type {
-        case .access: try printAccessToken(access, forced: forced, context)
-        case .id: try printIDToken(access, forced: forced, context)
+        case .access: try printAccessToken(account, forced: forced, context)
+        case .id: try printIDToken(account, forced: forced, context)
         }
     }
 
     private func printAccessToken(
-        _ access: SessionAccess, forced: Bool, _ context: CommandContext
+        _ account: Account, forced: Bool, _ context: CommandContext
     ) throws(OIDCError) {
-        let demand = access.demand(minimumValidity: Int64(minimumValidity))
+        let demand = account.demand(minimumValidity: Int64(minimumValidity))
         let delivery: SessionTokens.Delivery
         if forced {
-            let stored = try access.load()
-            if stored != nil, let target = access.provider.target, access.key.grant.needsUser {
-                try ResourceTokens(access, target).checkServer()
-            }
+            let stored = try account.load()
+            if stored != nil, account.key.grant.needsUser { try account.checkServer() }
             let own = try stored.flatMap { session throws(OIDCError) in
                 session.accessToken(from: session.source(for: demand))
             }
-            delivery = try access.refreshed(demand, loaded: stored, refusing: .of(own))
+            delivery = try account.refreshed(demand, loaded: stored, refusing: .of(own))
         } else {
-            delivery = try access.token(demand)
+            delivery = try account.token(demand)
         }
         let token = delivery.access
         if context.console.isJSON {
@@ -125,14 +115,14 @@ struct TokenCommand: RunnableCommand {
     }
 
     private func printIDToken(
-        _ access: SessionAccess, forced: Bool, _ context: CommandContext
+        _ account: Account, forced: Bool, _ context: CommandContext
     ) throws(OIDCError) {
-        let idToken = try access.idToken(minimumValidity: Int64(minimumValidity), forced: forced)
+        let idToken = try account.idToken(minimumValidity: Int64(minimumValidity), forced: forced)
         guard context.console.isJSON else { return try context.console.output(idToken.compact) }
         try context.console.output([
             "id_token": .string(idToken.compact), "token_type": "Bearer",
             "expires_at": JSONValue(idToken.expiresAt.secondsSinceEpoch),
-            "scope": JSONValue((try? access.load())??.grantedScope?.text),
+            "scope": JSONValue((try? account.load())??.grantedScope?.text),
         ])
     }
 }

@@ -35,13 +35,13 @@ struct UserinfoCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let context = context.keepingProfile(!isWithoutProfile)
-        guard case .provider(let provider) = try context.target(options) else {
+        let target = try context.target(options)
+        guard case .settings = target else {
             throw .usage(
                 "userinfo is about a provider's user, and the session in use is for a resource",
                 hint: "name a profile of a provider with -p: oidc config list")
         }
-        let access = try SessionAccess(provider, mayKeepNothing: mayLogIn)
-        let claims = try access.signingIn(mayLogIn, fetch)
+        let claims = try target.with(mayLogIn: mayLogIn, fetch)
         guard let claim else {
             try context.console.output(.object(claims))
             return 0
@@ -60,11 +60,11 @@ struct UserinfoCommand: RunnableCommand {
         return 0
     }
 
-    private func fetch(_ access: SessionAccess) throws(OIDCError) -> JSONObject {
-        let provider = access.provider
+    private func fetch(_ account: Account) throws(OIDCError) -> JSONObject {
+        let provider = account.provider
         let environment = try provider.environment()
-        provider.warnOfOther(.userInfo, than: (try? access.load())?.endpoints.userInfo)
-        return try ProtectedRequest(access, environment: environment).userInfo(
+        provider.warnOfOther(.userInfo, than: (try? account.load())?.endpoints.userInfo)
+        return try ProtectedRequest(account, environment: environment).userInfo(
             leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
             alias: { provider.alias(of: $0, for: .userInfo, environment) },
             stepUpHint: { .text(provider.settings.loginLine(for: $0)) }

@@ -9,23 +9,23 @@ struct CredentialToken {
 
     /// Creates the token: a fresh one, from the store if possible.
     init(
-        _ kind: TokenKind, _ access: SessionAccess, minimumValidity: Int64 = 60
+        _ kind: TokenKind, _ account: Account, minimumValidity: Int64 = 60
     ) throws(OIDCError) {
         switch kind {
         case .access:
-            let token = try access.token(access.demand(minimumValidity: minimumValidity)).access
-            guard token.type == .bearer else { throw CredentialToken.refusal(of: token.type, access) }
+            let token = try account.token(account.demand(minimumValidity: minimumValidity)).access
+            guard token.type == .bearer else { throw CredentialToken.refusal(of: token.type, account) }
             text = token.token
             expiresAt = token.expiresAt
         case .id:
-            let token = try access.idToken(minimumValidity: minimumValidity)
+            let token = try account.idToken(minimumValidity: minimumValidity)
             text = Redacted(token.compact)
             expiresAt = token.expiresAt
         }
     }
 
     /// Returns the error for a token that is useless without its key (RFC 9449 §7.1).
-    private static func refusal(of type: TokenType, _ access: SessionAccess) -> OIDCError {
+    private static func refusal(of type: TokenType, _ account: Account) -> OIDCError {
         guard type == .dpop else {
             return OIDCError(
                 .refused,
@@ -34,8 +34,8 @@ struct CredentialToken {
                 stage: .token)
         }
         // A session is bound because the resource requires it, or because the settings say so.
-        let isRequired = access.provider.target?.link.bindsTokens == true
-        let url = isRequired ? access.provider.settings.resource?.url : nil
+        let isRequired = account.provider.target?.link.bindsTokens == true
+        let url = isRequired ? account.provider.settings.resource?.url : nil
         return OIDCError(
             .refused, "the token is bound to a key of its session (DPoP), and useless to another program",
             hint: url.map { "oidc proxy \(ShellWord.quoted($0))" }

@@ -64,7 +64,7 @@ struct GitCredential {
     }
 }
 
-extension SessionAccess {
+extension Account {
     /// Marks a token as expired after a server refused it, so the next one is new. Does nothing if the
     /// session cannot be refreshed.
     func expire(_ token: Redacted<String>) throws(OIDCError) {

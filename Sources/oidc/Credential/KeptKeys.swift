@@ -2,7 +2,7 @@ import OIDCCore
 import OIDCSessions
 import Posix
 
-extension SessionAccess {
+extension Account {
     /// Returns the kept keys of a name, or those that `obtain` returns, which are kept with the session: they are
     /// sealed as it is, and gone when it is.
     ///

@@ -160,7 +160,7 @@ struct StoreChecks {
                         : "\(report.standing.rawValue), and cannot be refreshed",
                     hint: provider.settings.scopedLoginLine)
             }
-            try SessionAccess(provider).checkAvailable(session)
+            try Account(provider).checkAvailable(session)
             if !report.canRefresh, session.tokens.access.expiresAt != nil {
                 return Finding(
                     "session", .warning,

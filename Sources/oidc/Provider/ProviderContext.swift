@@ -1,6 +1,10 @@
+import CurlHTTP
 import OIDCCore
+import OIDCCrypto
 import OIDCSessions
+import OIDCShared
 import OIDCSignIn
+import OIDCSystem
 import Posix
 
 /// The provider of the settings, with the network, client and store that a command uses for it.
@@ -181,5 +185,472 @@ final class ProviderContext: Sendable {
         BrowserChoice.resolve(
             setting: try settings.signIn.checkedBrowser(), .current(environment: context.environment),
             warn: { [console = context.console] in console.warn($0) })
+    }
+}
+
+/// The connection to the provider.
+extension ProviderContext {
+    /// Returns the environment of requests, with the transport and cache of the settings.
+    func environment() throws(OIDCError) -> ProviderEnvironment { environment(over: try transport()) }
+
+    func environment(over transport: any HTTPTransport) -> ProviderEnvironment {
+        ProviderEnvironment(transport: transport, cache: cache, now: { Clock.now() }, random: Random.bytes)
+    }
+
+    func documents(_ environment: ProviderEnvironment) -> ProviderDocuments {
+        ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
+    }
+
+    private var cache: any DocumentCache {
+        guard let directory = StateDirectories(environment: context.environment).cache else {
+            return NoCache()
+        }
+        let cache = MetadataCache(directory: directory)
+        return context.console.isVerbose ? CacheTrace(cache, context.console) : cache
+    }
+
+    func transport() throws(OIDCError) -> CurlTransport {
+        if allowsInsecureHTTP {
+            context.console.warn("allow_insecure_http is set: tokens may cross the network in the open")
+        }
+        return CurlTransport(try curlConfiguration())
+    }
+
+    func curlConfiguration() throws(OIDCError) -> CurlConfiguration {
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .seconds(settings.network.httpTimeout)
+        configuration.deadline = deadline
+        configuration.allowInsecureHTTP = allowsInsecureHTTP
+        configuration.userAgent = "oidc/\(Version.number)"
+        if context.ownsTerminal {
+            configuration.onPostponedSignal = { [console = context.console] in console.noteFinishing() }
+        }
+        if let authorities = settings.network.authorities {
+            configuration.caFile = CurlConfiguration.CertificateAuthorities(
+                path: authorities.path, name: authorities.name)
+        } else if let path = context.environment["SSL_CERT_FILE"], !path.isEmpty {
+            configuration.caFile = CurlConfiguration.CertificateAuthorities(
+                path: path, name: "SSL_CERT_FILE")
+        }
+        configuration.clientCertificate = try clientCertificate()
+        configuration.certificateOrigins = settings.client.certificateOrigins
+        if context.console.isVerbose {
+            let console = context.console
+            configuration.trace = { console.trace($0.line) }
+        }
+        return configuration
+    }
+
+    private func clientCertificate() throws(OIDCError) -> CurlConfiguration.ClientCertificate? {
+        switch (settings.client.certificate, settings.client.certificateKey) {
+        case (nil, nil): return nil
+        case (let certificate?, let key?):
+            let secrets = secrets
+            if let file = try UserFile.read(key.path, limit: 1 << 20, named: key.name) {
+                try secrets.check(file, key)
+            }
+            return CurlConfiguration.ClientCertificate(
+                certificatePath: certificate.path, certificateName: certificate.name, keyPath: key.path,
+                keyName: key.name,
+                passphrase: try secrets.text(settings.client.privateKeyPassphrase))
+        case (nil, _?): throw OIDCError.usage("tls_client_key is set, tls_client_certificate is not")
+        case (_?, nil): throw OIDCError.usage("tls_client_certificate is set, tls_client_key is not")
+        }
+    }
+}
+
+/// The store of the sessions.
+extension ProviderContext {
+    /// Returns the store. If no state directory is available, nothing is stored and saving fails.
+    func store() throws(OIDCError) -> SessionStore {
+        try store(try settings.storeChoice())
+    }
+
+    func store(_ choice: SessionStoreChoice) throws(OIDCError) -> SessionStore {
+        let directory = StateDirectories(environment: context.environment).state
+            .flatMap { FilePath.isPossible($0) ? $0 : nil }
+        switch (choice, directory) {
+        case (.none, _): return SessionStore.inMemory()
+        case (.file, let directory?): return SessionStore(directory: directory)
+        case (.helper(let name), let directory?):
+            return SessionStore(
+                helper: name, directory: directory,
+                environment: childEnvironment, deadline: deadline,
+                onWaiting: { [console = context.console] text in
+                    console.noteWaiting(text)
+                })
+        case (.keychain, let directory?):
+            // Only a sign-in has a deadline, and only a sign-in may prompt.
+            return SessionStore(
+                keychainOf: context.environment, directory: directory, mayPrompt: deadline != nil,
+                deadline: deadline)
+        case (.shared(let url), let directory):
+            return try sharedStore(url, state: directory)
+        case (_, nil): return SessionStore.unavailable(context.environment)
+        }
+    }
+
+    /// Returns the store on a server. The key is read only when a session is.
+    private func sharedStore(
+        _ url: SharedStoreURL, state directory: String?
+    ) throws(OIDCError) -> SessionStore {
+        try settings.sharedStore.check(.shared(url))
+        if url.isOpen, url.password != nil {
+            context.console.warn("store: the password is sent to \(url.server) without encryption")
+        }
+        var configuration = try curlConfiguration()
+        // Plain http is allowed: records are sealed, and the URL determines whether the connection is
+        // encrypted.
+        configuration.allowInsecureHTTP = true
+        configuration.proxy = .none
+        // No deadline: the tokens of a sign-in are stored even if it ends in the last second.
+        configuration.deadline = nil
+        configuration.connectTimeout = min(configuration.connectTimeout, .seconds(5))
+        let (secrets, shared) = (secrets, settings.sharedStore)
+        // Longer than a request takes, shorter than other machines wait for the lease.
+        let presenting = settings.network.httpTimeout + 30
+        return SessionStore(
+            url.connect(configuration), keepsCopies: shared.keepsCopies, state: directory,
+            times: LeaseTimes(presenting: .seconds(presenting)), versions: .ofProcess
+        ) { () throws(OIDCError) in try secrets.storeKeys(shared) }
+    }
+}
+
+/// The client of the settings: its authentication and its token endpoint.
+extension ProviderContext {
+    /// Returns the client. Its authentication method is the configured one, else the session's, else one that
+    /// the metadata supports.
+    func client(
+        _ metadata: ProviderMetadata?, method: String? = nil, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> Client {
+        var credentials = try credentials(environment)
+        // The secret of a client that was registered at this server is in the resource's layer.
+        let hasOwnSecret = settings.layers.entries.contains {
+            Setting.clientSecrets.contains($0.setting) && $0.origin.layer != .resource
+        }
+        var configured = settings.client.method
+        // A registered client's secret is read only now, because a fresh token does not need it.
+        if credentials.secret == nil, let registered = try target?.registered() {
+            credentials.secret = registered.clientSecret
+            configured = configured ?? registered.settings[Setting.clientAuth.name]?.string
+        }
+        if credentials.isEmpty { warnOfWithheldSecret(configured ?? method) }
+        let authentication = try ClientAuthentication.choose(
+            method: configured ?? method, credentials, metadata)
+        switch authentication {
+        case .clientSecretBasic, .clientSecretPost, .clientSecretJWT:
+            if hasOwnSecret { try checkIssuer(isNamedFor: Setting.clientSecrets) }
+        case .assertion: try checkIssuer(isNamedFor: [.clientAssertionSource])
+        // These send no secret, and a signed assertion is valid only for the server it names.
+        case .none, .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth: break
+        }
+        let issuer = metadata?.issuer ?? settings.provider.issuer
+        // A template is not an issuer, so the token endpoint is the audience (RFC 7523 §3).
+        let isTemplate = issuer.map { IssuerTemplate($0) != nil } ?? false
+        let audience: String? =
+            settings.client.assertionAudience == .tokenEndpoint || isTemplate
+            ? metadata?.tokenEndpoint?.text : issuer
+        return Client(
+            id: try settings.client.requiredID(), authentication: authentication, assertionAudience: audience,
+            presentsCertificate: credentials.hasCertificate)
+    }
+
+    /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource names:
+    /// otherwise the resource's operator could choose who gets it. The settings name the server, or the user has
+    /// agreed to it.
+    func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
+        guard let target, !target.isIssuerNamed, target.link.agreedScope == nil else { return }
+        throw target.operand.unnamedIssuer(secrets, of: target.link)
+    }
+
+    private func credentials(_ environment: ProviderEnvironment) throws(OIDCError) -> ClientCredentials {
+        let settings = settings.client
+        var credentials = ClientCredentials(secret: try secrets.value(settings.secret))
+        credentials.signingAlgorithm = settings.signingAlgorithm
+        credentials.hasEmptySecret = hasEmptySecret
+        if let pem = try secrets.text(settings.privateKey) {
+            credentials.privateKey = try privateKey(pem)
+            credentials.privateKeyID = settings.privateKeyID
+        }
+        if let source = settings.assertionSource {
+            let subject = SubjectToken(self)
+            credentials.assertion = { () throws(OIDCError) in
+                try subject.token(
+                    from: source, role: Setting.clientAssertionSource.name, environment.transport)
+            }
+        }
+        credentials.hasCertificate = settings.certificate != nil
+        return credentials
+    }
+
+    /// Whether the settings choose HTTP Basic and no secret is set anywhere, not even by an empty variable, which
+    /// CI systems leave for a secret that is missing.
+    private var hasEmptySecret: Bool {
+        settings.client.method == "client_secret_basic"
+            && !settings.layers.given.contains { Setting.clientSecrets.contains($0.setting) }
+            && Setting.clientSecrets.allSatisfy { context.environment[$0.variable] == nil }
+    }
+
+    func privateKey(
+        _ pem: Redacted<String>, of setting: Setting = .privateKeyFile
+    ) throws(OIDCError) -> PrivateKey {
+        let name = setting.name
+        let passphrase = try secrets.text(settings.client.privateKeyPassphrase)
+        do throws(CryptoError) {
+            return try PrivateKey(
+                pem: Array(pem.revealed.utf8), passphrase: passphrase.map { Array($0.revealed.utf8) })
+        } catch {
+            switch error {
+            case .passphraseNeeded:
+                throw OIDCError.usage(
+                    "\(name): the key is encrypted", hint: "set private_key_passphrase_file")
+            case .wrongPassphrase:
+                throw OIDCError.usage(
+                    "\(name): the passphrase of private_key_passphrase_file does not open the key",
+                    hint: "check private_key_passphrase_file")
+            case .invalidKey(let reason), .unsupported(let reason):
+                throw OIDCError.usage(
+                    "\(name): \(DisplayText.clean(reason))",
+                    hint: "use a PEM file with an RSA (2048 bits or more), EC or Ed25519 private key")
+            case .unavailable, .outOfDescriptors, .failed: throw OIDCError(error)
+            }
+        }
+    }
+
+    func tokenEndpoint(
+        at url: WebURL, client: Client, dpop: DPoPKey?
+    ) throws(OIDCError) -> TokenEndpoint {
+        var endpoint = TokenEndpoint(
+            url: url, client: client, format: settings.token.format,
+            extraParameters: try settings.token.checkedExtraParameters(), dpop: dpop)
+        endpoint.sendsResources = settings.token.sendsResources
+        endpoint.assumedTokenType = try settings.token.checkedAssumedType()
+        return endpoint
+    }
+
+    /// Returns the endpoint that refreshes a session. Its URL is the session's, even if the settings have
+    /// changed.
+    func tokenEndpoint(
+        of session: Session, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> TokenEndpoint {
+        // Signing needs the algorithms that the provider accepts; the metadata is usually cached.
+        let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
+        let metadata = signs ? try? metadata(environment, for: [.token]) : nil
+        var endpoint = try tokenEndpoint(
+            at: session.endpoints.refresh ?? session.endpoints.token,
+            client: try client(metadata, method: session.clientAuthentication, environment),
+            dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
+        let preset = Preset.matching(settings)?.preset
+        endpoint.refreshNamesScope = preset?.refreshNamesScope == true
+        endpoint.refreshEnds = preset?.refreshEnds ?? []
+        endpoint.clockAhead = session.clockAhead
+        endpoint.offer = { try? self.metadata(environment, for: [.token]) }
+        return endpoint
+    }
+}
+
+extension ProviderContext {
+    /// Returns the URL of a session's endpoint for this client: with a certificate the alias, also if the session
+    /// has the plain URL (RFC 8705 §5).
+    func alias(
+        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+    ) -> WebURL {
+        guard settings.client.certificate != nil,
+            let metadata = try? metadata(environment, for: [endpoint])
+        else { return url }
+        return metadata.alias(of: url, for: endpoint)
+    }
+
+    /// Warns if an option or a variable sets another endpoint than the session's. The session's is used, because
+    /// its provider issued the tokens.
+    func warnOfOther(_ endpoint: ProviderEndpoint, than url: @autoclosure () -> WebURL?) {
+        guard let setting = Setting.named(endpoint.rawValue), let entry = settings.layers.entry(setting),
+            entry.origin.layer == .options || entry.origin.layer == .variables,
+            entry.value.string != url()?.text
+        else { return }
+        context.console.warn(
+            "\(setting.name) (\(entry.origin.text)) is not used: the session keeps the endpoints of its sign-in; "
+                + "sign in again to change them")
+    }
+
+    /// Warns that a variable's secret is for another client, if this client needs one.
+    private func warnOfWithheldSecret(_ method: String?) {
+        guard settings.token.grant == .clientCredentials || method?.hasPrefix("client_secret") == true else {
+            return
+        }
+        for entry in settings.layers.withheld where Setting.clientSecrets.contains(entry.setting) {
+            guard case .variable(let name) = entry.origin else { continue }
+            context.console.warn(
+                "\(name) is not used: it belongs to another client; set this client's secret with "
+                    + "--set client_secret_file=FILE")
+        }
+    }
+}
+
+/// Logs settings and sign-ins with `--verbose`, without secrets.
+extension ProviderContext {
+    /// Logs which flow a sign-in uses, and why.
+    func traceFlow(_ metadata: ProviderMetadata, opensBrowser: Bool) {
+        guard context.console.isVerbose else { return }
+        let chosen = settings.signIn.flow
+        let device = metadata.deviceAuthorizationEndpoint == nil ? "does not offer" : "offers"
+        var reasons = ["the provider \(device) device codes"]
+        if chosen == .auto || chosen == .browser {
+            switch opensBrowser ? try? browserChoice() : BrowserChoice.none(reason: "--no-browser") {
+            case .commands(let commands)?:
+                reasons.append("browsers to try: \(commands.compactMap(\.first).joined(separator: ", "))")
+            case .none(let reason)?: reasons.append("no browser: \(reason)")
+            case nil: break
+            }
+        }
+        let origin = settings.layers.entry(.flow)?.origin.text ?? "the default"
+        context.console.trace("flow \(chosen.rawValue) (\(origin)); \(reasons.joined(separator: "; "))")
+    }
+
+    /// Logs the checks of an accepted ID token.
+    func traceIDToken(_ token: IDToken?, nonce: Bool) {
+        guard context.console.isVerbose, let token else { return }
+        let now = context.now
+        var checks = [
+            "iss is \(token.issuer)", "aud contains \(settings.client.id ?? "the client")",
+            "sub is \(token.subject)",
+            "exp \(token.expiresAt) (\(TimeWords.relative(token.expiresAt, to: now)))",
+            "iat \(token.issuedAt) (\(TimeWords.relative(token.issuedAt, to: now)))",
+        ]
+        if token.claims["azp"] != nil { checks.append("azp is the client") }
+        if token.claims["nbf"] != nil { checks.append("nbf has passed") }
+        if nonce, token.claims["nonce"] != nil { checks.append("nonce is the one sent") }
+        if token.claims["at_hash"] != nil { checks.append("at_hash fits the access token") }
+        if let time = token.authenticatedAt, settings.signIn.maxAge != nil {
+            checks.append("auth_time \(time) is within max_age")
+        }
+        if let header = (try? JWS(compact: token.compact))?.header {
+            let key = header["kid"]?.string.map { " by key \(DisplayText.clean($0, limit: 80))" } ?? ""
+            checks.append("signature \(header["alg"]?.string ?? "") is valid\(key)")
+        }
+        for check in checks { context.console.trace("ID token: \(DisplayText.clean(check))") }
+    }
+}
+
+extension ProviderContext {
+    /// Returns the provider with settings that override those given.
+    func adding(_ entries: [SettingLayers.Entry]) -> ProviderContext {
+        guard !entries.isEmpty else { return self }
+        return ProviderContext(settings.overridden(by: entries), context, until: deadline, target: target)
+    }
+
+    /// Returns the provider with a wider scope for the sign-in.
+    func requesting(_ scope: Scope) -> ProviderContext {
+        let origin: SettingLayers.Origin =
+            target.map { .resource($0.operand.url.text) } ?? .option("the resource's challenge")
+        let entry = SettingLayers.Entry(setting: .scope, value: .string(scope.text), origin: origin)
+        var target = target
+        target?.link.scope = scope
+        return ProviderContext(settings.overridden(by: [entry]), context, until: deadline, target: target)
+    }
+
+    /// Returns an error about the parameter `resource` with the hint to leave it out.
+    func withoutResource(_ error: OIDCError) -> OIDCError {
+        guard target != nil, settings.token.sendsResources,
+            error.oauthError == "invalid_target" || error.code == .resourceRefused
+        else { return error }
+        var error = error
+        let line =
+            settings.token.grant.needsUser
+            ? settings.loginLine : settings.line("oidc token", and: [("--grant", .grant)])
+        error.hint = .text("\(line) --set resource_parameter=off")
+        return error
+    }
+
+    /// Returns the error with the resource in its hint to sign in.
+    func naming(_ failure: OIDCError) -> OIDCError {
+        var error = withoutResource(failure)
+        if let target, target.link.bindsTokens, error.code == .tokenNotBound {
+            error.hint = ResourceSearch.faultHint
+            return error
+        }
+        return namingResource(error)
+    }
+
+    /// Returns the error with the resource in each command of its hint.
+    func namingResource(_ failure: OIDCError) -> OIDCError {
+        guard let resource = settings.resource, let hint = failure.hint?.commandLine else { return failure }
+        let url = ShellWord.quoted(resource.url)
+        let named = ["oidc login", "oidc logout"].reduce(hint) { text, command in
+            let pieces = text.pieces(between: command)
+            return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
+                let isNamed = rest.hasPrefix(" \(url)") || rest.hasPrefix(" -p ")
+                return "\(text)\(isNamed ? command : settings.line(command))\(rest)"
+            }
+        }
+        guard named != hint else { return failure }
+        var error = failure
+        error.hint = .text(named)
+        return error
+    }
+
+    /// Returns the error of a sign-in that timed out, after which the next one registers another client.
+    func registeringAgain(_ failure: OIDCError) -> OIDCError {
+        guard failure.kind == .timedOut, failure.stage == .authorization,
+            (try? target?.registered())??.isRetired == true
+        else { return failure }
+        var error = failure
+        error.message += "; the server may no longer know the registered client"
+        error.hint = .text("\(settings.loginLine), which registers another client")
+        return error
+    }
+
+    /// Returns whether an error means that the server no longer knows the registered client, and another one
+    /// can be registered. Marks the client for the next registration.
+    ///
+    /// A sign-in that times out or is interrupted only marks the client: a server that does not know it shows an error
+    /// page and never redirects, and users then press Ctrl-C.
+    func hasLostClient(_ error: OIDCError) -> Bool {
+        guard let target else { return false }
+        if [.timedOut, .interrupted].contains(error.kind), error.stage == .authorization {
+            _ = target.retireClient()
+        }
+        if error.code == .unknownClient { return target.retireClient() }
+        switch error.oauthError {
+        case "invalid_client", "unauthorized_client": break
+        // The authorization server in MCP's Python SDK grants only scopes that a client registered for
+        // (2026-11).
+        case "invalid_scope":
+            guard let scope = settings.token.scope, let client = try? target.registered(),
+                !client.allows(scope)
+            else { return false }
+        default: return false
+        }
+        return target.retireClient()
+    }
+}
+
+extension ProviderContext: AccountProvider {
+    var leeway: Int64 { settings.network.leeway }
+    var idTokenAlgorithms: [String]? { settings.client.idTokenAlgorithms }
+    var bindsTokens: Bool { settings.token.bindsTokens }
+
+    func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome {
+        try MachineGrant(provider: self, key: key).outcome()
+    }
+
+    func refreshes(_ session: Session) {
+        warnOfOther(.token, than: session.endpoints.token)
+        warnOfOther(.refresh, than: session.endpoints.refresh)
+    }
+
+    func hasRefreshed(_ session: Session, _ outcome: TokenRefresh.Outcome) {
+        guard let idToken = outcome.session.tokens.idToken, idToken != session.tokens.idToken else { return }
+        traceIDToken(IDToken.stored(idToken.revealed), nonce: false)
+    }
+
+    /// The wait for the session's lock, whose holder may be using the network.
+    var lockWait: LockWait {
+        let console = context.console
+        let limit = (settings.network.httpTimeout * 2 + 30) * 1_000
+        let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit
+        return LockWait(
+            limit: .milliseconds(min(limit, left)),
+            onWaiting: { console.noteWaiting("waiting for another oidc process that is getting a token …") })
     }
 }

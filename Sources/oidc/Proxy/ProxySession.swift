@@ -9,12 +9,7 @@ import Synchronization
 /// A session whose token a proxy adds to requests: that of the settings, or of a resource that the user
 /// signed in to.
 struct ProxySession {
-    private enum Owner {
-        case provider(ProviderContext)
-        case resource(ResourceOperand)
-    }
-
-    private let owner: Owner
+    private let target: Target
     private let mayLogIn: Bool
     private let minimumValidity: Int64
     private let memory = Memory()
@@ -30,8 +25,8 @@ struct ProxySession {
         let usesOwnToken = Mutex(false)
     }
 
-    private init(_ owner: Owner, mayLogIn: Bool, minimumValidity: Int64) {
-        self.owner = owner
+    private init(_ target: Target, mayLogIn: Bool, minimumValidity: Int64) {
+        self.target = target
         self.mayLogIn = mayLogIn
         self.minimumValidity = minimumValidity
     }
@@ -51,7 +46,7 @@ struct ProxySession {
             let namesNoOther = provider.settings.token.resources.isEmpty || isOfResource
             let isResource =
                 namesNoOther
-                ? try operand.existingAccess() != nil || isOfResource || !provider.namesProvider : false
+                ? try operand.stored() != nil || isOfResource || !provider.namesProvider : false
             guard isResource || own == nil else {
                 indices.append(own ?? 0)
                 continue
@@ -60,46 +55,18 @@ struct ProxySession {
             if !isResource { own = sessions.count }
             sessions.append(
                 ProxySession(
-                    isResource ? .resource(operand) : .provider(provider), mayLogIn: mayLogIn,
+                    isResource ? .url(operand) : .settings(provider), mayLogIn: mayLogIn,
                     minimumValidity: minimumValidity))
         }
         return (sessions, indices)
     }
 
-    private var context: CommandContext {
-        switch owner {
-        case .provider(let provider): provider.context
-        case .resource(let operand): operand.context
-        }
-    }
+    private var context: CommandContext { target.context }
 
-    /// The network settings of the session's provider or resource.
-    private var reach: ProviderContext {
-        switch owner {
-        case .provider(let provider): provider
-        case .resource(let operand): operand.reach
-        }
-    }
-
-    /// The settings of the session's client, whose certificate bound tokens need.
-    private var client: ProviderContext {
-        switch owner {
-        case .provider(let provider): provider
-        case .resource(let operand): (try? operand.linked()) ?? operand.reach
-        }
-    }
-
-    /// Looks up the session again, as a newly started command would.
-    private func access(_ context: CommandContext) throws(OIDCError) -> SessionAccess {
-        let access =
-            switch owner {
-            case .provider(let provider):
-                try SessionAccess(ProviderContext(provider.settings, context), mayKeepNothing: mayLogIn)
-            case .resource(let operand):
-                try ResourceOperand(operand.url, operand.settings, context).access(mayLogIn: mayLogIn)
-            }
-        guard let store = memory.store.withLock({ $0 }) else { return access }
-        return SessionAccess(access, in: store)
+    /// Looks up the account again, as a newly started command would.
+    private func account(_ context: CommandContext) throws(OIDCError) -> Account {
+        let account = try target.renewed(context).account(mayLogIn: mayLogIn)
+        return memory.store.withLock({ $0 }).map { account.kept(in: $0) } ?? account
     }
 
     private func token(
@@ -108,8 +75,8 @@ struct ProxySession {
         let maySignIn = mayLogIn && memory.silence.withLock { $0.map { $0 <= .now() } ?? true }
         var isSignedOut = false
         do throws(OIDCError) {
-            return try access(context).signingIn(maySignIn) { access throws(OIDCError) in
-                do throws(OIDCError) { return try token(of: access, insteadOf: refused) } catch {
+            return try account(context).signingIn(maySignIn) { account throws(OIDCError) in
+                do throws(OIDCError) { return try token(of: account, insteadOf: refused) } catch {
                     isSignedOut = error.kind == .loginRequired
                     throw error
                 }
@@ -126,19 +93,19 @@ struct ProxySession {
     private static let silence: Int64 = 60
 
     private func token(
-        of access: SessionAccess, insteadOf refused: SessionTokens.Delivery?
+        of account: Account, insteadOf refused: SessionTokens.Delivery?
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        if access.store.reach == .process { memory.store.withLock { $0 = access.store } }
-        let demand = demand(of: access)
-        guard let refused else { return try access.token(demand) }
-        guard let target = access.provider.target else {
-            return try access.token(demand, insteadOf: refused)
-        }
-        return try ResourceTokens(access, target).token(demand, insteadOf: refused)
+        if account.store.reach == .process { memory.store.withLock { $0 = account.store } }
+        let demand = demand(of: account)
+        guard let refused else { return try account.token(demand) }
+        var delivery = try account.token(demand, insteadOf: refused)
+        // The token is used for many requests, and each of them may be the first since the resource has moved.
+        delivery.isServerChecked = false
+        return delivery
     }
 
-    private func demand(of access: SessionAccess) -> TokenDemand {
-        var demand = access.demand(minimumValidity: minimumValidity)
+    private func demand(of account: Account) -> TokenDemand {
+        var demand = account.demand(minimumValidity: minimumValidity)
         if memory.usesOwnToken.withLock({ $0 }) { demand.scope = nil }
         return demand
     }
@@ -147,13 +114,13 @@ struct ProxySession {
     private func steppedUp(
         _ refused: SessionTokens.Delivery, _ head: HTTPResponse, _ context: CommandContext
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        let access = try access(context)
-        let url = access.provider.target?.operand.url ?? refused.session.endpoints.token
+        let account = try account(context)
+        let url = account.provider.target?.operand.url ?? refused.session.endpoints.token
         let answer = ResourceCall.Answer(head: head, delivery: refused, url: url)
-        guard access.key.grant.needsUser,
-            let demand = ResourceDemand(answer, of: access, nil, hasRefetched: false)
+        guard account.key.grant.needsUser,
+            let demand = ResourceDemand(answer, of: account, nil)
         else { return try token(insteadOf: refused, context) }
-        let signedIn = try demand.nextAccess(after: access, access.provider.target?.operand)
+        let signedIn = try demand.nextAccount(after: account, account.provider.target?.operand)
         if signedIn.store.reach == .process { memory.store.withLock { $0 = signedIn.store } }
         memory.usesOwnToken.withLock { $0 = true }
         return try signedIn.token(self.demand(of: signedIn))
@@ -182,14 +149,14 @@ struct ProxySession {
             console: context.console.with(common), environment: context.environment, common: context.common,
             ownsTerminal: ownsTerminal)
         var source = ProxyTokenSource(
-            environment: try reach.environment(),
+            environment: try target.reach.environment(),
             token: { refused throws(OIDCError) in try token(insteadOf: refused, later.restarted) },
             ending: { ending(later) },
             onEnd: { [console = context.console] error in
                 console.warn(error, "requests get no token")
             })
         source.minimumValidity = minimumValidity
-        let certificate = try client.curlConfiguration()
+        let certificate = try target.provider.curlConfiguration()
         source.clientCertificate = certificate.clientCertificate
         source.certificateOrigins = certificate.certificateOrigins
         if mayLogIn {
@@ -203,23 +170,23 @@ struct ProxySession {
     /// Returns the error if the session cannot give a token any more; nil if it can.
     private func ending(_ context: CommandContext) -> OIDCError? {
         do throws(OIDCError) {
-            let access = try access(context)
-            guard access.key.grant.needsUser else { return nil }
-            let session = try access.session()
+            let account = try account(context)
+            guard account.key.grant.needsUser else { return nil }
+            let session = try account.session()
             let isUsable =
                 session.tokens.refreshToken != nil
                 || session.tokens.access.isFresh(at: Clock.now(), minimum: 0)
             guard !isUsable else { return nil }
             return OIDCError(
                 .loginRequired, "the access token has expired, and there is no refresh token",
-                hint: access.provider.settings.loginLine, stage: .token)
+                hint: account.provider.settings.loginLine, stage: .token)
         } catch {
             return error.kind == .loginRequired ? error : nil
         }
     }
 
     func configuration(timeout: Int) throws(OIDCError) -> ProxyServer.Configuration {
-        var configuration = ProxyServer.Configuration(try reach.transport().configuration)
+        var configuration = ProxyServer.Configuration(try target.reach.transport().configuration)
         configuration.timeout = Int64(timeout) * 1_000
         let completion = context.console.completion
         configuration.hint = { completion.completed($0.commandLine) }

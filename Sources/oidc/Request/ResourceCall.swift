@@ -21,8 +21,8 @@ struct ResourceCall {
     struct Rules {
         /// Whether the token may be sent to the URL of a redirect on the same origin.
         var covers: (WebURL) -> Bool = { _ in true }
-        /// A callback for the status and headers of each response.
-        var onHead: (HTTPResponse) -> Void = { _ in }
+        /// A callback for each response, before its body is read.
+        var onAnswer: (Answer) -> Void = { _ in }
         /// Whether another call follows an answer, whose body is then not printed.
         var isHeld: (Answer) -> Bool = { _ in false }
     }
@@ -52,7 +52,7 @@ struct ResourceCall {
     {
         try request.send { attempt throws(OIDCError) -> ProtectedRequest.Outcome<Answer> in
             let answer = try followed(attempt, rules, transport)
-            if case .again(let next) = answer.step { return .again(next) }
+            if case .again(let next) = answer.step { return .again(next, after: answer.head) }
             return .done(answer)
         }
     }
@@ -101,7 +101,7 @@ struct ResourceCall {
                 onResponse: { status, fields throws(OIDCError) in
                     let head = HTTPResponse(status: status, headers: fields, receivedAt: Clock.now())
                     reading.answer.head = head
-                    rules.onHead(head)
+                    rules.onAnswer(reading.answer)
                     reading.answer.step = step(after: reading.answer, attempt, redirects: redirects, rules)
                     if reading.isShown { try output.begin(head) }
                     reading.skipEnd = MonotonicTime.now().adding(

@@ -18,18 +18,18 @@ struct ResourceDemand {
     /// Whether the resource refused a token of the profile, and names a server of its own (RFC 9728 §5.1).
     var leadsElsewhere = false
 
-    init(session: Session?, after tokens: ResourceTokens?) {
+    /// Creates the demand for a session without a token, after the last answer.
+    init(session: Session?, after answer: ResourceCall.Answer?) {
         self.session = session
-        head = tokens?.lastHead
-        secrets = tokens?.secrets ?? WithheldSecrets()
+        head = answer?.head
+        secrets = answer?.delivery?.secrets ?? WithheldSecrets()
         hasRefetched = head != nil
     }
 
     /// Parses a response; returns nil if no sign-in can help. A 401 counts only if the token is for this
     /// resource, or if `operand` can lead to its own server: other APIs may refuse it for their own reasons.
     init?(
-        _ answer: ResourceCall.Answer, of access: SessionAccess, _ operand: ResourceOperand?,
-        hasRefetched: Bool
+        _ answer: ResourceCall.Answer, of account: Account, _ operand: ResourceOperand?
     ) {
         guard let delivery = answer.delivery, answer.head.status == 401 || answer.head.status == 403,
             let challenge = try? ResourceChallenge(answer.head),
@@ -39,9 +39,9 @@ struct ResourceDemand {
         session = delivery.session
         head = answer.head
         secrets = delivery.secrets
-        self.hasRefetched = hasRefetched
+        hasRefetched = delivery.isServerChecked
         stepUp = challenge.stepUp
-        let isOfResource = access.provider.target != nil
+        let isOfResource = account.provider.target != nil
         guard challenge.isScopeInsufficient || stepUp != nil else {
             leadsElsewhere = !isOfResource && operand != nil && challenge.metadataURL != nil
             guard answer.head.status == 401, isOfResource || leadsElsewhere else { return nil }
@@ -92,17 +92,17 @@ struct ResourceDemand {
         return entries
     }
 
-    /// Returns the access to continue with: after a sign-in, or, if the grant needs no user, after another
+    /// Returns the account to continue with: after a sign-in, or, if the grant needs no user, after another
     /// search.
-    func nextAccess(
-        after access: SessionAccess, _ operand: ResourceOperand?
-    ) throws(OIDCError) -> SessionAccess {
+    func nextAccount(
+        after account: Account, _ operand: ResourceOperand?
+    ) throws(OIDCError) -> Account {
         do throws(OIDCError) {
-            guard access.key.grant.needsUser else {
-                guard let operand else { throw access.noSession }
-                return try SessionAccess(try operand.resolved(evidence))
+            guard account.key.grant.needsUser else {
+                guard let operand else { throw account.noSession }
+                return try Account(try operand.resolved(evidence))
             }
-            return try signedIn(access, operand)
+            return try signedIn(account, operand)
         } catch {
             throw error.withholding(secrets)
         }
@@ -110,11 +110,11 @@ struct ResourceDemand {
 
     /// Signs in as the response requires, once for all waiting processes.
     private func signedIn(
-        _ access: SessionAccess, _ operand: ResourceOperand?
-    ) throws(OIDCError) -> SessionAccess {
-        if let operand, access.provider.target != nil || leadsElsewhere {
+        _ account: Account, _ operand: ResourceOperand?
+    ) throws(OIDCError) -> Account {
+        if let operand, account.provider.target != nil || leadsElsewhere {
             return try operand.adding(entries).signedInOnDemand(
-                evidence, replacing: session, key: access.key)
+                evidence, replacing: session, key: account.key)
         }
         var entries = self.entries
         if let scope {
@@ -122,9 +122,9 @@ struct ResourceDemand {
                 SettingLayers.Entry(
                     setting: .scope, value: .string(scope.text), origin: .option("the resource's challenge")))
         }
-        let provider = access.provider.adding(entries)
+        let provider = account.provider.adding(entries)
         var signIn = SignInOnDemand(
-            provider: provider, access: try SessionAccess(provider, mayKeepNothing: true),
+            provider: provider, account: try Account(provider, mayKeepNothing: true),
             earlier: session)
         signIn.takesAny = head != nil
         signIn.needed = scope

@@ -14,15 +14,15 @@ struct ResourceRequest {
 
     /// Sends the request with a session's token.
     @discardableResult
-    func run(_ access: SessionAccess) throws(OIDCError) -> Int32 {
-        var progress = Progress(access: access)
+    func run(_ account: Account) throws(OIDCError) -> Int32 {
+        var progress = Progress(account: account)
         return try run(&progress)
     }
 
     /// Sends the request without a token first, because only its response names the server to sign in at.
     func runWithoutSession(_ operand: ResourceOperand) throws(OIDCError) -> Int32 {
         if operand.isForMachine {
-            return try run(try SessionAccess(try operand.resolved()))
+            return try run(try Account(try operand.resolved()))
         }
         guard mayLogIn else { throw operand.notSignedIn }
         let reach = operand.reach
@@ -42,13 +42,13 @@ struct ResourceRequest {
         }
         let evidence = ResourceOperand.Evidence(response: answer.head)
         var progress = Progress(
-            access: try operand.signedInOnDemand(evidence, replacing: nil, key: nil), rounds: 1)
+            account: try operand.signedInOnDemand(evidence, replacing: nil, key: nil), rounds: 1)
         return try run(&progress)
     }
 
     /// The state of a request between attempts.
     private struct Progress {
-        var access: SessionAccess
+        var account: Account
         /// The number of sign-ins so far.
         var rounds = 0
         /// Whether to use the session's own token, although the settings name a narrower scope.
@@ -70,7 +70,7 @@ struct ResourceRequest {
             progress.rounds += 1
             progress.requested = demand.scope
             progress.usesOwnToken = true
-            progress.access = try demand.nextAccess(after: progress.access, operand)
+            progress.account = try demand.nextAccount(after: progress.account, operand)
         }
     }
 
@@ -83,31 +83,32 @@ struct ResourceRequest {
 
     /// Sends the request once, or twice if the token is refreshed in between.
     private func attempt(_ progress: Progress) throws(OIDCError) -> Attempt {
-        let access = progress.access
-        let provider = access.provider
+        let account = progress.account
+        let provider = account.provider
         let transport = try provider.transport()
-        let tokens = provider.target.map { ResourceTokens(access, $0) }
         var rules = ResourceCall.Rules()
         var found: ResourceDemand?
+        var last: ResourceCall.Answer?
         var isNarrow = false
         if let target = provider.target { rules.covers = { target.covers($0) } }
-        rules.onHead = { tokens?.lastHead = $0 }
+        rules.onAnswer = { last = $0 }
         rules.isHeld = { answer in
-            found = ResourceDemand(answer, of: access, operand, hasRefetched: tokens?.hasRefetched ?? false)
+            found = ResourceDemand(answer, of: account, operand)
             guard let demand = found else { return false }
             isNarrow =
-                !progress.usesOwnToken && demand.isMetByOwnToken && !access.provider.settings.isScopeAnOption
+                !progress.usesOwnToken && demand.isMetByOwnToken && !provider.settings.isScopeAnOption
             return isNarrow || (maySignIn(progress, demand) && call.body.isRepeatable)
         }
-        var demand = access.demand()
+        var demand = account.demand()
         if progress.usesOwnToken { demand.scope = nil }
         let request = ProtectedRequest(
-            tokens ?? access, environment: provider.environment(over: transport), demand: demand,
+            account, environment: provider.environment(over: transport), demand: demand,
             isRepeatable: call.body.isRepeatable)
         let answer: ResourceCall.Answer
         do throws(OIDCError) { answer = try call.run(request, rules, transport) } catch {
             guard error.kind == .loginRequired, mayFollow(progress, error) else { throw error }
-            return .demand(ResourceDemand(session: try? access.load(), after: tokens))
+            let answer = provider.target == nil ? nil : last
+            return .demand(ResourceDemand(session: try? account.load(), after: answer))
         }
         if isNarrow { return .ownToken }
         if answer.isHeld, let found { return .demand(found) }
@@ -121,7 +122,7 @@ struct ResourceRequest {
 
     /// Returns whether to sign in for a demand. Another sign-in for the same scope would not help.
     private func maySignIn(_ progress: Progress, _ demand: ResourceDemand) -> Bool {
-        guard mayLogIn, progress.access.key.grant.needsUser, progress.rounds < Self.roundLimit else {
+        guard mayLogIn, progress.account.key.grant.needsUser, progress.rounds < Self.roundLimit else {
             return false
         }
         guard let scope = demand.scope, let requested = progress.requested else { return true }
@@ -131,6 +132,6 @@ struct ResourceRequest {
     /// Returns whether a sign-in or another search can follow an error about a missing session.
     private func mayFollow(_ progress: Progress, _ error: OIDCError) -> Bool {
         guard progress.rounds < Self.roundLimit, call.body.isRepeatable else { return false }
-        return progress.access.key.grant.needsUser ? mayLogIn : error.stage == .resource && operand != nil
+        return progress.account.key.grant.needsUser ? mayLogIn : error.stage == .resource && operand != nil
     }
 }

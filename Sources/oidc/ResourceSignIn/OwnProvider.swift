@@ -4,7 +4,7 @@ import OIDCSessions
 /// The user's own provider, whose session gives access to resources of other servers (grant=id_jag). It is
 /// the provider of `user_profile`, or else of the settings, unless they are for the resource's server itself.
 struct OwnProvider {
-    private let access: SessionAccess
+    private let account: Account
 
     init(_ provider: ProviderContext) throws(OIDCError) {
         guard let target = provider.target else {
@@ -13,7 +13,7 @@ struct OwnProvider {
         let operand = target.operand
         let context = provider.context
         if let name = provider.settings.token.userProfile {
-            access = try OwnProvider.access(profile: name, context)
+            account = try OwnProvider.account(profile: name, context)
             return
         }
         let settings = OwnProvider.settings(operand)
@@ -22,7 +22,7 @@ struct OwnProvider {
                 "grant id_jag needs the user's own provider, and none is set",
                 hint: "set user_profile to its profile, or name it with -p")
         }
-        access = try SessionAccess(ProviderContext(settings, context))
+        account = try Account(ProviderContext(settings, context))
     }
 
     /// Returns the settings that are for the user's own provider. Without --issuer, --client-id and other options for
@@ -39,13 +39,13 @@ struct OwnProvider {
         return operand.context.settings(profile: operand.settings.profile, entries)
     }
 
-    private static func access(
+    private static func account(
         profile name: String, _ context: CommandContext
-    ) throws(OIDCError) -> SessionAccess {
+    ) throws(OIDCError) -> Account {
         var loader = context.settingsLoader
         loader.profileName = name
         let own = try loader.load().layers.given.filter { $0.origin.layer == .profile }
-        return try SessionAccess(ProviderContext(context.settings(profile: name, own), context))
+        return try Account(ProviderContext(context.settings(profile: name, own), context))
     }
 
     /// Checks that the user's session is at hand, for whatever resource, and returns its issuer. Sends nothing.
@@ -53,32 +53,32 @@ struct OwnProvider {
         let context = provider.context
         let own: OwnProvider
         if let name = provider.settings.token.userProfile {
-            own = OwnProvider(try access(profile: name, context))
+            own = OwnProvider(try account(profile: name, context))
         } else {
             let entries = provider.settings.layers.given.filter { $0.setting != .grant }
             let settings = context.settings(profile: provider.settings.profile, entries)
-            own = OwnProvider(try SessionAccess(ProviderContext(settings, context)))
+            own = OwnProvider(try Account(ProviderContext(settings, context)))
         }
         let session = try own.session()
         let idToken = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
         guard session.canRefresh || idToken.map({ $0.expiresAt > context.now }) == true else {
             throw OIDCError(
                 .loginRequired, "id_jag: the user's session has no ID token that is still valid",
-                hint: .text(own.access.provider.settings.loginLine), stage: .idToken)
+                hint: .text(own.account.provider.settings.loginLine), stage: .idToken)
         }
-        return own.access.key.provider
+        return own.account.key.provider
     }
 
-    private init(_ access: SessionAccess) {
-        self.access = access
+    private init(_ account: Account) {
+        self.account = account
     }
 
     /// Returns the user's session; without one, the hint is to sign in at the user's provider.
     private func session() throws(OIDCError) -> Session {
-        do throws(OIDCError) { return try access.session() } catch {
+        do throws(OIDCError) { return try account.session() } catch {
             guard error.kind == .loginRequired else { throw error }
             var error = error
-            error.hint = .text(access.provider.settings.loginLine)
+            error.hint = .text(account.provider.settings.loginLine)
             throw error
         }
     }
@@ -86,19 +86,19 @@ struct OwnProvider {
     /// Returns a string that identifies the user's session, so no user gets a token of another.
     func identity() throws(OIDCError) -> String {
         let session = try self.session()
-        return "\(access.key.text)|\(session.subject ?? "")|\(session.createdAt.secondsSinceEpoch)"
+        return "\(account.key.text)|\(session.subject ?? "")|\(session.createdAt.secondsSinceEpoch)"
     }
 
     /// Exchanges the user's session for an assertion, and the assertion for the resource's tokens.
     func exchanged(
         _ key: SessionKey, at server: TokenEndpoint, _ environment: ProviderEnvironment
     ) throws(OIDCError) -> TokenEndpoint.Issued {
-        let provider = access.provider
+        let provider = account.provider
         let subject = try subject()
         let session = try self.session()
         let own = try provider.environment()
         provider.context.console.trace(
-            "id_jag: requesting an assertion from \(DisplayText.clean(access.key.provider)) for "
+            "id_jag: requesting an assertion from \(DisplayText.clean(account.key.provider)) for "
                 + DisplayText.clean(key.provider))
         let metadata = try provider.metadata(own, for: [.token])
         let client = try provider.client(metadata, method: session.clientAuthentication, own)
@@ -114,9 +114,9 @@ struct OwnProvider {
     /// Returns the session's ID token if it is fresh or can be refreshed, or else the refresh token.
     private func subject() throws(OIDCError) -> IdentityAssertion.Subject {
         do throws(OIDCError) {
-            return .idToken(Redacted(try access.idToken(minimumValidity: 60).compact))
+            return .idToken(Redacted(try account.idToken(minimumValidity: 60).compact))
         } catch {
-            guard error.kind == .loginRequired, let token = try access.load()?.tokens.refreshToken else {
+            guard error.kind == .loginRequired, let token = try account.load()?.tokens.refreshToken else {
                 throw error
             }
             return .refreshToken(token)

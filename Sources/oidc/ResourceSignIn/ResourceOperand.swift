@@ -363,3 +363,176 @@ extension RegisteredRecord {
         return entries
     }
 }
+
+/// Sign-ins and sessions of a URL operand.
+extension ResourceOperand {
+    /// Starts a new sign-in. If the server no longer knows the registered client, registers another one.
+    func signedIn(
+        _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
+    ) throws(OIDCError) -> (Session, Account) {
+        var evidence = evidence
+        evidence.asksResource = evidence.response == nil && evidence.found == nil
+        let search = forSignIn()
+        for _ in 0..<2 {
+            let provider = try search.resolved(evidence)
+            do throws(OIDCError) { return try signedIn(provider, search.deadline, change) } catch {
+                guard let next = evidence.next(after: error, of: provider) else {
+                    throw provider.registeringAgain(error)
+                }
+                evidence = next
+            }
+        }
+        return try signedIn(try search.resolved(evidence), search.deadline, change)
+    }
+
+    private func signedIn(
+        _ provider: ProviderContext, _ deadline: MonotonicTime?, _ change: (inout SignIn) -> Void
+    ) throws(OIDCError) -> (Session, Account) {
+        let account = try Account(provider.forSignIn(until: deadline))
+        var signIn = SignIn(account)
+        change(&signIn)
+        do throws(OIDCError) { return (try signIn.run(), account) } catch {
+            throw provider.naming(error)
+        }
+    }
+
+    /// Signs in for a command with `--login`, once for all waiting processes. `earlier` is the session whose
+    /// token was refused, and `key` is its key.
+    func signedInOnDemand(
+        _ evidence: Evidence, replacing earlier: Session?, key: SessionKey?
+    ) throws(OIDCError) -> Account {
+        var evidence = evidence
+        evidence.asksResource = evidence.response == nil
+        evidence.mayKeepNothing = true
+        for _ in 0..<5 {
+            // Another process may have signed in meanwhile, for another scope.
+            if let scope = evidence.scope, let session = try? stored()?.load() {
+                evidence.scope = scope.union(session.knownScope)
+            }
+            let provider = try forSignIn().resolved(evidence)
+            let account = try Account(provider, mayKeepNothing: true)
+            // At another server, or as another client, any session is a new one.
+            var signIn = SignInOnDemand(
+                provider: provider, account: account, earlier: account.key == key ? earlier : nil)
+            signIn.takesAny = true
+            signIn.needed = evidence.scope
+            do throws(OIDCError) {
+                let account = try signIn.run()
+                SignInProfile.remember(account)
+                return account
+            } catch {
+                guard let next = evidence.next(after: error, of: provider) else {
+                    throw provider.registeringAgain(provider.naming(error))
+                }
+                evidence = next
+            }
+        }
+        throw notSignedIn
+    }
+
+    /// Returns the account of the URL's session, or of a token that needs no user; nil if there is no session.
+    func stored() throws(OIDCError) -> Account? {
+        guard let provider = try linked() else { return nil }
+        return try Account(provider).ifStored
+    }
+
+    /// Runs `body` with the URL's session, and again after a sign-in if one is needed and `mayLogIn` allows
+    /// it.
+    func signingIn<Value>(
+        _ mayLogIn: Bool, _ body: (Account) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        var earlier: Session?
+        var key: SessionKey?
+        let known = try link()
+        if known != nil || !mayLogIn || mayNeedNoUser {
+            do throws(OIDCError) {
+                let account = try account(mayLogIn: false)
+                guard mayLogIn, account.key.grant.needsUser else { return try body(account) }
+                (earlier, key) = (try? account.load(), account.key)
+                return try body(account)
+            } catch {
+                guard mayLogIn, error.kind == .loginRequired else { throw error }
+            }
+        }
+        return try body(try signedInOnDemand(Evidence(), replacing: earlier, key: key))
+    }
+
+    /// Returns the account of the URL, whose session may not exist yet. Searches for the server only if
+    /// `mayLogIn` is true or the grant needs no user.
+    func account(mayLogIn: Bool) throws(OIDCError) -> Account {
+        if let provider = try linked() { return try Account(provider, mayKeepNothing: mayLogIn) }
+        guard mayLogIn || mayNeedNoUser else { throw notSignedIn }
+        return try Account(try resolved(mayLogIn: mayLogIn), mayKeepNothing: mayLogIn)
+    }
+
+    /// The error for a URL without a session.
+    var notSignedIn: OIDCError {
+        do throws(OIDCError) {
+            try RequestOptions.checkScheme(
+                url, allowsInsecureHTTP: settings.provider.allowsInsecureHTTP)
+        } catch {
+            return error
+        }
+        let damaged = ResourceRecords(context)?.links.damagedFile(of: url).map {
+            ": the record that leads to its session is damaged or of a later version, \(DisplayText.clean($0))"
+        }
+        return OIDCError(
+            .loginRequired,
+            "not signed in to \(DisplayText.clean(url.withoutQuery))" + (damaged ?? ""), hint: loginLine,
+            stage: .token)
+    }
+
+    /// The command line that signs in to the URL with the options that were given.
+    var loginLine: String {
+        let profile = namedProfile.map { " -p \(ShellWord.quoted($0))" } ?? ""
+        let options = settings.givenOptions(and: [("--scope", .scope)]).map { " \($0)" }.joined()
+        return "oidc login \(ShellWord.quoted(url.text))\(profile)\(options)"
+    }
+}
+
+extension Settings {
+    /// Whether an option names the scope.
+    var isScopeAnOption: Bool {
+        layers.entry(.scope)?.origin.layer == .options
+    }
+}
+
+/// The sessions of one resource, which may be at several servers and of several clients.
+extension ResourceOperand {
+    /// Finds every session of the linked resource, or of exactly this URL, that fits the settings, at any
+    /// server and of any client.
+    func sessions(
+        _ known: KnownProviders, of link: ResourceLink?
+    ) throws(OIDCError) -> [(key: SessionKey, entry: KnownProviders.Entry)] {
+        let ownership = ownership
+        return try known.sessions().compactMap { entry in
+            guard let key = entry.session.session?.key, isOf(key, link, ownership) else { return nil }
+            return (key, entry)
+        }
+    }
+
+    /// Removes the sessions of killed sign-ins to the resource, and returns them.
+    func takeLeftovers(
+        _ known: KnownProviders, of link: ResourceLink?, orNote note: (OIDCError) -> Void
+    ) throws(OIDCError) -> [(session: Session, store: KnownProviders.Store)] {
+        let ownership = ownership
+        return try known.takeLeftovers(orNote: note) { session in
+            session.map { isOf($0.key, link, ownership) } ?? false
+        }
+    }
+
+    private func isOf(_ key: SessionKey, _ link: ResourceLink?, _ ownership: ResourceOwnership) -> Bool {
+        guard let resource = key.resources.first, key.resources.count == 1 else { return false }
+        return (resource == link?.resource || ResourceIdentifier(resource)?.identifies(url) == true)
+            && fits(self.link(of: key, resource), ownership)
+    }
+
+    /// Returns the link that would lead to a session.
+    private func link(of key: SessionKey, _ resource: String) -> ResourceLink {
+        var link = ResourceLink(
+            resource: resource, issuer: key.provider, clientID: key.clientID, grant: key.grant,
+            account: key.account)
+        if ownership.text(.clientID, in: [.profile]) == key.clientID { link.profile = namedProfile }
+        return link
+    }
+}

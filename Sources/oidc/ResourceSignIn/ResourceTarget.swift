@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCSessions
-import Posix
+import OIDCSystem
 
 /// A resource whose authorization server and client are known.
 struct ResourceTarget: Sendable {
@@ -16,6 +16,8 @@ struct ResourceTarget: Sendable {
     var isScopeRemembered = false
     /// Whether the settings name the issuer, now or at the last sign-in.
     var isIssuerNamed = false
+
+    private var context: CommandContext { operand.context }
 
     /// Returns whether the resource's token may be sent to a URL.
     func covers(_ url: WebURL) -> Bool { link.covers(url) }
@@ -39,16 +41,15 @@ struct ResourceTarget: Sendable {
     }
 
     /// Throws if the link could not be stored, because then no command would find the session.
-    func probe(_ store: SessionStore, _ context: CommandContext) throws(OIDCError) {
+    func probe(_ store: SessionStore) throws(OIDCError) {
         guard store.reach != .process, let url = WebURL(link.resource) else { return }
         try ResourceRecords(context)?.links.probe(url)
     }
 
-    /// Returns the access to a session that another process created meanwhile, at another server or for
+    /// Returns the account of a session that another process created meanwhile, at another server or for
     /// another client. Throws if the client of this target was retired meanwhile.
-    func movedAccess(_ provider: ProviderContext, than earlier: Session?) throws(OIDCError) -> SessionAccess?
-    {
-        if try registered(provider.context)?.isRetired == true {
+    func movedAccount(_ provider: ProviderContext, than earlier: Session?) throws(OIDCError) -> Account? {
+        if try registered()?.isRetired == true {
             throw OIDCError(
                 .refused, "the server no longer knows the client", hint: .text(provider.settings.loginLine),
                 stage: .token, oauthError: "invalid_client", code: .unknownClient)
@@ -56,13 +57,13 @@ struct ResourceTarget: Sendable {
         guard let current = try operand.link(), current.resource == link.resource,
             current.issuer != link.issuer || current.clientID != link.clientID, current != earlierLink
         else { return nil }
-        let access = try SessionAccess(try operand.provider(current))
-        guard let session = try access.load(), session != earlier else { return nil }
-        return access
+        let account = try Account(try operand.provider(current))
+        guard let session = try account.load(), session != earlier else { return nil }
+        return account
     }
 
     /// Returns the registration of the client; nil if it was not registered automatically.
-    func registered(_ context: CommandContext) throws(OIDCError) -> RegisteredRecord? {
+    func registered() throws(OIDCError) -> RegisteredRecord? {
         guard let name = link.registration, let records = ResourceRecords(context) else { return nil }
         return try records.registrations.clients(name, issuer: link.issuer).first {
             $0.clientID == link.clientID
@@ -71,84 +72,52 @@ struct ResourceTarget: Sendable {
 
     /// Removes the link. A link that stays does no harm: its session no longer exists. That of a resource's profile
     /// stays for the next sign-in with it.
-    func forget(_ context: CommandContext) {
+    func forget() {
         guard !context.isOfProfile(link) else { return }
         try? ResourceRecords(context)?.links.remove(link)
     }
 
     /// Marks the registered client as unknown to the server. Returns whether a new one can be registered.
-    func retireClient(_ context: CommandContext) -> Bool {
+    func retireClient() -> Bool {
         guard let name = link.registration, let records = ResourceRecords(context) else { return false }
         // A client that was just registered and is already unknown is the server's fault, unless another
         // process retired it.
-        guard !isNewlyRegistered || (try? registered(context))??.isRetired == true else { return false }
+        guard !isNewlyRegistered || (try? registered())??.isRetired == true else { return false }
         context.console.trace("the server no longer knows the client \(link.clientID)")
         let retired: Void? = try? records.registrations.retire(link.clientID, in: name, issuer: link.issuer)
         return retired != nil
     }
 }
 
-/// The records of resources and registered clients in the state directory.
-struct ResourceRecords {
-    let links: ResourceLinks
-    let registrations: Registrations
-
-    /// Creates the records; returns nil if no state directory is available.
-    init?(_ context: CommandContext) {
-        guard let path = StateDirectories(environment: context.environment).state, FilePath.isPossible(path)
+/// The session that a new one replaces.
+extension ResourceTarget {
+    /// Returns the key of the session that a sign-in replaces: that of another client at the same server, for
+    /// the same resource and account. Tokens of another server are left to `oidc logout`.
+    func superseded(by key: SessionKey) -> SessionKey? {
+        guard let records = ResourceRecords(context), let url = WebURL(link.resource),
+            let links = try? records.links.links(of: url),
+            let earlier = links.first(where: { link.replaces($0) }),
+            ExactText.isSame(earlier.issuer, key.provider), !ExactText.isSame(earlier.clientID, key.clientID)
         else { return nil }
-        links = ResourceLinks(state: path)
-        registrations = Registrations(state: path)
+        var superseded = key
+        superseded.clientID = earlier.clientID
+        return superseded
     }
 
-    /// The URLs of all resources that the user signed in to.
-    var urls: [String] {
-        var urls: [String] = []
-        for link in (try? links.all()) ?? [] where !urls.contains(link.reach) { urls.append(link.reach) }
-        return urls
-    }
-
-    /// The error of a logout without a provider, which lists the resources; nil if there are none.
-    var choice: OIDCError? {
-        let urls = urls
-        guard let first = urls.first else { return nil }
-        let list = urls.map { DisplayText.clean($0) }.joined(separator: ", ")
-        let line = "oidc logout \(urls.count == 1 ? ShellWord.quoted(first) : "URL")"
-        return .usage(
-            "no provider is set; the resources that were signed in to are \(DisplayText.clean(list, limit: 300))",
-            hint: .text(line))
-    }
-
-    /// Stores that a profile configures the client of a link.
-    func setProfile(_ name: String, of target: ResourceLink) {
-        for var link in (try? links.all()) ?? []
-        where link.resource == target.resource && link.issuer == target.issuer
-            && link.clientID == target.clientID && link.grant == target.grant
-            && link.account == target.account
-        {
-            link.profile = name
-            try? links.keep(link)
-        }
-    }
-
-    /// Renames the profile in the links of its sign-ins; nil if the profile was removed.
-    func rename(profile: String, to name: String?) {
-        for var link in (try? links.all()) ?? [] where link.profile == profile {
-            link.profile = name
-            try? links.keep(link)
-        }
-    }
-
-    /// Removes the links that lead to a session, except those of resources' profiles.
-    func forget(_ key: SessionKey, _ context: CommandContext) {
-        for resource in key.resources {
-            guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
-            for link in known
-            where link.resource == resource && link.issuer == key.provider && link.clientID == key.clientID
-                && link.grant == key.grant && link.account == key.account && !context.isOfProfile(link)
-            {
-                try? links.remove(link)
-            }
+    /// Removes a superseded session, and revokes its tokens as the client that they were issued to. If that fails, they
+    /// stay valid until they expire.
+    func end(_ superseded: SessionKey, in store: SessionStore, _ provider: ProviderContext) {
+        let console = provider.context.console
+        do throws(OIDCError) {
+            guard try store.load(superseded) != nil else { return }
+            let engine = AccountEngine(key: superseded, store: store, provider)
+            guard let taken = try engine.taken().session else { return }
+            console.trace(
+                "the session of the client \(DisplayText.clean(superseded.clientID)) is superseded")
+            let owner = try KnownProviders(provider).provider(of: superseded)
+            if let failure = owner.revoke(taken).failures.first { throw failure }
+        } catch {
+            console.trace("the superseded session was not revoked: \(error.message)")
         }
     }
 }

@@ -8,7 +8,7 @@ import Posix
 /// A sign-in with the settings, by a flow that is possible on this machine.
 struct SignIn {
     private(set) var provider: ProviderContext
-    private let access: SessionAccess
+    private let account: Account
     /// Whether to open a browser; the URL is always printed.
     var opensBrowser = true
     /// Whether to show the name of the user who signed in.
@@ -20,14 +20,16 @@ struct SignIn {
 
     var settings: SignInSettings { provider.settings.signIn }
     var console: Console { provider.context.console }
-    private var key: SessionKey { access.key }
-    private var store: SessionStore { access.store }
+    private var key: SessionKey { account.key }
+    private var store: SessionStore { account.store }
+    /// The engine with the settings of the sign-in, which may leave out the parameter `resource`.
     private var engine: AccountEngine { AccountEngine(key: key, store: store, provider) }
 
-    init(provider: ProviderContext, access: SessionAccess) {
-        self.provider = provider
-        self.access = access
-        askedURL = provider.target?.operand.url
+    /// Creates the sign-in of an account, with its settings or other ones.
+    init(_ account: Account, with provider: ProviderContext? = nil) {
+        self.account = account
+        self.provider = provider ?? account.provider
+        askedURL = self.provider.target?.operand.url
     }
 
     func run() throws(OIDCError) -> Session {
@@ -164,7 +166,7 @@ struct SignIn {
     private func probe() throws(OIDCError) {
         do throws(OIDCError) {
             try store.probe(key)
-            try provider.target?.probe(store, provider.context)
+            try provider.target?.probe(store)
         } catch {
             guard onStoreFailure != nil, error.isOfStore else { throw error }
         }
@@ -268,7 +270,7 @@ struct SignIn {
     /// Stores the resource's link, and ends the session that this one replaces.
     private func remember() {
         guard let target = provider.target else { return }
-        let superseded = target.superseded(by: key, provider.context)
+        let superseded = target.superseded(by: key)
         target.remember(provider)
         guard let superseded, let stored = try? store.load(key), stored.key == key else { return }
         target.end(superseded, in: store, provider)

@@ -9,7 +9,7 @@ import Posix
 /// The session's own lock stays free meanwhile.
 struct SignInOnDemand {
     let provider: ProviderContext
-    let access: SessionAccess
+    let account: Account
     /// The session that was stored when the command started.
     let earlier: Session?
     /// Whether to accept any session other than the earlier one, because the resource decides whether it is
@@ -23,18 +23,18 @@ struct SignInOnDemand {
     private func withLock<Value>(
         _ wait: LockWait, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
-        let store = access.store
-        guard provider.target != nil else { return try store.withLock(access.key, for: .signIn, wait, body) }
-        var ofResource = access.key
+        let store = account.store
+        guard provider.target != nil else { return try store.withLock(account.key, for: .signIn, wait, body) }
+        var ofResource = account.key
         ofResource.clientID = ""
         return try store.withLock(ofResource, for: .signIn, wait) { () throws(OIDCError) in
-            try store.withLock(access.key, for: .signIn, wait, body)
+            try store.withLock(account.key, for: .signIn, wait, body)
         }
     }
 
-    /// Returns the access to the session, which is in memory if it could not be saved.
-    func run() throws(OIDCError) -> SessionAccess {
-        var signIn = SignIn(provider: provider.forSignIn(), access: access)
+    /// Returns the account, whose session is in memory if it could not be saved.
+    func run() throws(OIDCError) -> Account {
+        var signIn = SignIn(account, with: provider.forSignIn())
         let deadline = MonotonicTime.now().adding(seconds: provider.settings.signIn.timeout)
         let console = provider.context.console
         let startedAt = Clock.now()
@@ -48,14 +48,14 @@ struct SignInOnDemand {
             })
         do throws(OIDCError) {
             return try withLock(wait) {
-                () throws(OIDCError) -> SessionAccess in
+                () throws(OIDCError) -> Account in
                 hasLock = true
                 // One that has ended is of no use, whoever learned it.
-                let found = (try? access.load()).flatMap { $0?.ended == nil ? $0 : nil }
-                if let found, found != earlier, isEnough(found) { return access }
-                let moved = try provider.target?.movedAccess(provider, than: earlier)
+                let found = (try? account.load()).flatMap { $0?.ended == nil ? $0 : nil }
+                if let found, found != earlier, isEnough(found) { return account }
+                let moved = try provider.target?.movedAccount(provider, than: earlier)
                 let elsewhere = moved.flatMap { try? $0.load() }
-                if let moved, let elsewhere, moved.key.provider != access.key.provider || isEnough(elsewhere)
+                if let moved, let elsewhere, moved.key.provider != account.key.provider || isEnough(elsewhere)
                 {
                     return moved
                 }
@@ -67,7 +67,7 @@ struct SignInOnDemand {
                 }
                 if let newer, let needed {
                     let scope = needed.union(newer.knownScope)
-                    signIn = SignIn(provider: signIn.provider.requesting(scope), access: access)
+                    signIn = SignIn(account, with: signIn.provider.requesting(scope))
                 }
                 return try signedIn(&signIn)
             }
@@ -86,69 +86,48 @@ struct SignInOnDemand {
     /// was granted.
     private func isEnough(_ session: Session) -> Bool {
         if let needed, !needed.isSubset(of: session.knownScope) { return false }
-        return takesAny || session.source(for: access.demand()).isGranted
+        return takesAny || session.source(for: account.demand()).isGranted
     }
 
-    private func signedIn(_ signIn: inout SignIn) throws(OIDCError) -> SessionAccess {
+    private func signedIn(_ signIn: inout SignIn) throws(OIDCError) -> Account {
         var failure: OIDCError?
         signIn.onStoreFailure = { failure = $0 }
         let session: Session
-        access.store.leave(nil, for: attempt, replacing: nil)
+        account.store.leave(nil, for: attempt, replacing: nil)
         do throws(OIDCError) { session = try signIn.run() } catch {
             // Recorded before the lock is released. An unknown client is not the user's refusal, so it is not
             // recorded.
             if !provider.hasLostClient(error) {
-                access.store.leave(
+                account.store.leave(
                     SharedFailure(
                         error: unfinished(.loginRequired), time: Clock.now(), id: "sign-in",
                         refreshTokenHash: nil), for: attempt, replacing: nil)
             }
             throw error
         }
-        guard let failure else { return access }
+        guard let failure else { return account }
         provider.context.console.warn(failure, "the session could not be stored")
         let memory = SessionStore.inMemory()
         try memory.save(session, replacingDamaged: true)
-        return SessionAccess(access, in: memory)
+        return account.kept(in: memory)
     }
 
     /// The key for recording a sign-in that ended without a session, which the waiting processes look up.
     private var attempt: SessionKey {
-        var key = access.key
+        var key = account.key
         if provider.target != nil { key.clientID = "" }
         key.subject = "sign-in"
         return key
     }
 
     private func hasFailed(since start: Instant) -> Bool {
-        access.store.failure(of: attempt).map { $0.time >= start } ?? false
+        account.store.failure(of: attempt).map { $0.time >= start } ?? false
     }
 
     private func unfinished(_ kind: OIDCError.Kind) -> OIDCError {
         OIDCError(
             kind, "the sign-in of another oidc process, which this one waited for, was not finished",
             hint: provider.settings.scopedLoginLine, stage: .authorization)
-    }
-}
-
-extension SessionAccess {
-    /// Runs `body`, and again after a sign-in if one is needed and `mayLogIn` allows it.
-    func signingIn<Value>(
-        _ mayLogIn: Bool, _ body: (SessionAccess) throws(OIDCError) -> Value
-    ) throws(OIDCError) -> Value {
-        guard mayLogIn, key.grant.needsUser else { return try body(self) }
-        let earlier = try? load()
-        do { return try body(self) } catch {
-            guard error.kind == .loginRequired else { throw error }
-            var provider = provider
-            // A sign-in for more scope also requests what the session has.
-            if let earlier, case .wider(let wanted) = earlier.source(for: demand()) {
-                provider = provider.requesting((earlier.requestedScope ?? Scope("")).union(wanted))
-            }
-            let access = try SignInOnDemand(provider: provider, access: self, earlier: earlier).run()
-            SignInProfile.remember(access)
-            return try body(access)
-        }
     }
 }
 

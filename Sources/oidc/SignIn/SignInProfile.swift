@@ -16,16 +16,16 @@ struct SignInProfile {
 
     /// Writes the profile of a sign-in by options, name or URL that no profile describes. `name` is the name to use if
     /// it is not taken. A file that cannot be written is a warning.
-    static func saved(_ access: SessionAccess, as name: String? = nil) -> Saved? {
-        let isStored = access.store.reach != .process && access.store.unavailability == nil
-        let profile = SignInProfile(provider: access.provider, key: access.key, given: name)
-        guard isStored, access.provider.context.keepsProfile, profile.isNamed else { return nil }
+    static func saved(_ account: Account, as name: String? = nil) -> Saved? {
+        let isStored = account.store.reach != .process && account.store.unavailability == nil
+        let profile = SignInProfile(provider: account.provider, key: account.key, given: name)
+        guard isStored, account.provider.context.keepsProfile, profile.isNamed else { return nil }
         return profile.written()
     }
 
     /// Writes the profile, and reports it.
-    static func remember(_ access: SessionAccess) {
-        if let saved = saved(access) { access.provider.context.console.note(saved.note) }
+    static func remember(_ account: Account) {
+        if let saved = saved(account) { account.provider.context.console.note(saved.note) }
     }
 
     private var settings: Settings { provider.settings }

@@ -5,15 +5,12 @@ import OIDCSystem
 struct SignOut {
     let provider: ProviderContext
     let session: Session
-    /// Whether to print nothing about revoked tokens.
-    var isSilent = false
 
     private var console: Console { provider.context.console }
 
     func revoke() -> SessionRevocation.Result {
         if let endpoint = session.endpoints.revocation { provider.warnOfOther(.revocation, than: endpoint) }
         let result = provider.revoke(session) { step in
-            guard !isSilent else { return }
             switch step {
             case .revoked(.refreshToken): console.note("Revoked the refresh token.")
             case .revoked(.accessToken): console.note("Revoked the access token.")
@@ -21,7 +18,7 @@ struct SignOut {
             case .accessTokenEnded: console.note("The access token ended with the refresh token.")
             }
         }
-        if !result.isOffered, !isSilent { noteNotOffered() }
+        if !result.isOffered { noteNotOffered() }
         return result
     }
 

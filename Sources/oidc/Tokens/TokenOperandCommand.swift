@@ -42,10 +42,10 @@ extension TokenOperandCommand {
             }
             return (Redacted(text), nil)
         }
-        let access = try SessionAccess(provider)
-        let session = try access.session()
+        let account = try Account(provider)
+        let session = try account.session()
         guard isRefreshToken else {
-            let source = session.source(for: access.demand())
+            let source = session.source(for: account.demand())
             guard let token = session.accessToken(from: source)?.token else {
                 guard source == .own else {
                     throw OIDCError.usage("the session has no token for that scope or resource")

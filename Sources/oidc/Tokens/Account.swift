@@ -3,15 +3,15 @@ import OIDCSessions
 import OIDCSystem
 import Posix
 
-/// The session of the settings, and its tokens.
-struct SessionAccess {
+/// A session that may exist: with whom, where it is kept, and how its tokens are obtained.
+struct Account {
     let provider: ProviderContext
     let key: SessionKey
     let store: SessionStore
 
     private var context: CommandContext { provider.context }
 
-    /// Creates the access to the session of the settings. If `mayKeepNothing` is true and no state directory
+    /// Creates the account of the settings. If `mayKeepNothing` is true and no state directory
     /// is available, the session is kept in memory for one command.
     init(_ provider: ProviderContext, mayKeepNothing: Bool = false) throws(OIDCError) {
         self.provider = provider
@@ -25,11 +25,23 @@ struct SessionAccess {
         self.store = SessionStore.inMemory()
     }
 
-    /// Creates the access to the same session in another store.
-    init(_ other: SessionAccess, in store: SessionStore) {
-        provider = other.provider
-        key = other.key
+    private init(_ provider: ProviderContext, _ key: SessionKey, _ store: SessionStore) {
+        self.provider = provider
+        self.key = key
         self.store = store
+    }
+
+    /// Returns the same account in another store.
+    func kept(in store: SessionStore) -> Account { Account(provider, key, store) }
+
+    var engine: AccountEngine { AccountEngine(key: key, store: store, provider) }
+
+    /// The account if its session exists, or its grant needs no user.
+    var ifStored: Account? {
+        get throws(OIDCError) {
+            guard key.grant.needsUser else { return self }
+            return try load() == nil ? nil : self
+        }
     }
 
     /// Loads the session. Completes a hint to sign in with the options that were given.
@@ -92,11 +104,15 @@ struct SessionAccess {
         }
     }
 
-    /// Returns a token other than the one that was refused.
+    /// Returns a token other than the one that was refused. Before the refresh token is sent, a resource's metadata is
+    /// fetched again, because it may name another server now.
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        try refreshed(demand, loaded: refused.session, refusing: .refused(refused.access))
+        let isChecked = try checkServer(after: refused)
+        var delivery = try refreshed(demand, loaded: refused.session, refusing: .refused(refused.access))
+        delivery.isServerChecked = isChecked
+        return delivery
     }
 
     /// Refreshes the token under the session's lock, over the network.
@@ -115,7 +131,6 @@ struct SessionAccess {
     ) throws(OIDCError) -> SessionTokens.Delivery {
         try refuseWider(loaded, demand)
         if loaded == nil, key.grant.needsUser { throw noSession }
-        let engine = AccountEngine(key: key, store: store, provider)
         do throws(OIDCError) {
             let delivery = try obtain(engine.tokens(startedAt: context.startedAt))
             for warning in delivery.warnings { context.console.warn(warning) }
@@ -213,34 +228,172 @@ struct SessionAccess {
     }
 }
 
-extension SessionAccess: AccessTokenSource {}
+extension Account: AccessTokenSource {}
 
-extension ProviderContext: AccountProvider {
-    var leeway: Int64 { settings.network.leeway }
-    var idTokenAlgorithms: [String]? { settings.client.idTokenAlgorithms }
-    var bindsTokens: Bool { settings.token.bindsTokens }
+extension Account {
+    /// Runs `body`, and again after a sign-in if one is needed and `mayLogIn` allows it.
+    func signingIn<Value>(
+        _ mayLogIn: Bool, _ body: (Account) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        guard mayLogIn, key.grant.needsUser else { return try body(self) }
+        let earlier = try? load()
+        do { return try body(self) } catch {
+            guard error.kind == .loginRequired else { throw error }
+            var provider = provider
+            // A sign-in for more scope also requests what the session has.
+            if let earlier, case .wider(let wanted) = earlier.source(for: demand()) {
+                provider = provider.requesting((earlier.requestedScope ?? Scope("")).union(wanted))
+            }
+            let account = try SignInOnDemand(provider: provider, account: self, earlier: earlier).run()
+            SignInProfile.remember(account)
+            return try body(account)
+        }
+    }
+}
 
-    func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome {
-        try MachineGrant(provider: self, key: key).outcome()
+extension Account {
+    /// Logs where the session is stored, and how long its token is valid.
+    func traceFreshness(_ session: Session?, _ demand: TokenDemand) {
+        guard provider.context.console.isVerbose else { return }
+        let console = provider.context.console
+        let now = provider.context.now
+        guard let session else {
+            return console.trace("no session at \(store.location(of: key))")
+        }
+        console.trace("session: \(store.location(of: key))")
+        guard let stored = session.accessToken(from: session.source(for: demand)) else {
+            return console.trace(
+                session.hasAccessToken
+                    ? "token: none is stored for that scope or resource" : "token: revoked")
+        }
+        let left = stored.expiresAt.map { $0.seconds(since: now) }
+        if stored.isFresh(at: now, minimum: demand.minimumValidity) {
+            return console.trace(
+                left.map { "token: fresh, \($0) s left" } ?? "token: used until it is refused")
+        }
+        console.trace(
+            left.map {
+                "token: \($0) s left, at least \(demand.minimumValidity) s or half its lifetime needed"
+            }
+                ?? "token: another one is needed")
+    }
+}
+
+/// The check that a resource still takes tokens of its account's server.
+extension Account {
+    /// Fetches the resource's metadata again, and returns whether that was possible. If it now names another server,
+    /// or the URL now belongs to another resource, throws before the refresh token is sent: a new sign-in is needed.
+    @discardableResult
+    func checkServer(after refused: SessionTokens.Delivery? = nil) throws(OIDCError) -> Bool {
+        guard let target = provider.target else { return false }
+        let operand = target.operand
+        let secrets = refused?.secrets ?? WithheldSecrets()
+        let found: ResourceSearch.Found
+        do throws(OIDCError) { found = try find(target, after: refused?.refusal, secrets) } catch {
+            let error = error.withholding(secrets)
+            guard error.kind == .refused || error.kind == .unreachable else { throw error }
+            operand.context.console.trace(
+                "the resource's metadata could not be fetched again: \(error.message)")
+            return false
+        }
+        let (link, metadata) = (target.link, found.metadata)
+        guard ExactText.isSame(metadata.resource, link.resource) else {
+            let isOwn = ResourceIdentifier(metadata.resource)?.identifies(operand.url) == true
+            throw changed(
+                "\(DisplayText.clean(operand.url.withoutQuery)) is "
+                    + (isOwn
+                        ? "now a resource of its own"
+                        : "now part of the resource \(DisplayText.clean(metadata.resource))"))
+        }
+        guard metadata.authorizationServers.contains(where: { IssuerSpelling.isSameServer($0, link.issuer) })
+        else {
+            throw changed(
+                "\(DisplayText.clean(link.resource)) now takes tokens from \(metadata.serverList), "
+                    + "not from \(DisplayText.clean(link.issuer))")
+        }
+        return true
     }
 
-    func refreshes(_ session: Session) {
-        warnOfOther(.token, than: session.endpoints.token)
-        warnOfOther(.refresh, than: session.endpoints.refresh)
+    /// Fetches the metadata that the resource's last response leads to, or else the stored metadata URL.
+    private func find(
+        _ target: ResourceTarget, after head: HTTPResponse?, _ secrets: WithheldSecrets
+    ) throws(OIDCError) -> ResourceSearch.Found {
+        let reach = target.operand.reach
+        let search = try ResourceSearch(
+            target.operand.url, environment: try reach.environment(),
+            allowsInsecureHTTP: reach.allowsInsecureHTTP)
+        if head == nil, let url = target.link.metadataURL.flatMap({ WebURL($0) }) {
+            return try search.find(at: url, refetching: true)
+        }
+        return try search.find(after: head?.withoutFields(repeating: secrets), refetching: true)
     }
 
-    func hasRefreshed(_ session: Session, _ outcome: TokenRefresh.Outcome) {
-        guard let idToken = outcome.session.tokens.idToken, idToken != session.tokens.idToken else { return }
-        traceIDToken(IDToken.stored(idToken.revealed), nonce: false)
+    private func changed(_ message: String) -> OIDCError {
+        OIDCError(.loginRequired, message, hint: provider.settings.loginLine, stage: .resource)
+    }
+}
+
+/// A session that is still in a file, plain or sealed, because the setting `store` was changed after the
+/// sign-in.
+extension Account {
+    /// The same account in the store of before, without using a keychain; nil if it has no session there.
+    var earlier: Account? {
+        guard let choice = try? SessionStoreChoice(setting: provider.settings.store), choice != .none,
+            let directory = StateDirectories(environment: context.environment).state,
+            FilePath.isPossible(directory)
+        else { return nil }
+        let setting: String
+        let other: SessionStore
+        let file = SessionStore(directory: directory)
+        if choice != .file, let session = try? file.load(key), session.key == key {
+            other = file
+            setting = "file"
+        } else if !choice.seals, let keeper = KeychainSeal.keeper(of: key, in: directory),
+            let sealed = try? provider.store(SessionStoreChoice(setting: keeper))
+        {
+            other = sealed
+            setting = keeper
+        } else {
+            return nil
+        }
+        // It may be the session of another profile.
+        guard (try? KnownProviders(provider))?.isInUse(setting, for: key) != true else { return nil }
+        return kept(in: other)
     }
 
-    /// The wait for the session's lock, whose holder may be using the network.
-    var lockWait: LockWait {
-        let console = context.console
-        let limit = (settings.network.httpTimeout * 2 + 30) * 1_000
-        let left = deadline.map { max(0, $0.milliseconds(from: .now())) } ?? limit
-        return LockWait(
-            limit: .milliseconds(min(limit, left)),
-            onWaiting: { console.noteWaiting("waiting for another oidc process that is getting a token …") })
+    private var location: String { DisplayText.clean(store.location(of: key)) }
+
+    /// The warning that the session of an earlier store is not used.
+    var leftoverWarning: Warning {
+        Warning(
+            "a session is still in \(location), from before store was changed",
+            hint: "oidc login replaces it, oidc logout forgets it")
+    }
+
+    /// Removes the session of an earlier store after a new sign-in, and reports it.
+    func removeLeftover() {
+        do throws(OIDCError) {
+            try store.withLock(key, provider.lockWait) { () throws(OIDCError) in try store.remove(key) }
+            context.console.note("Removed the earlier session from \(location).")
+        } catch {
+            context.console.warn(
+                "the earlier session in \(location) could not be removed: \(error.message)")
+        }
+    }
+}
+
+extension SessionTokens.Delivery {
+    /// The token, which a resource may repeat in its response.
+    var secrets: WithheldSecrets { WithheldSecrets([access.token.revealed]) }
+}
+
+extension HTTPResponse {
+    /// Returns the response without the header fields that repeat a token: otherwise a URL in a challenge
+    /// would be requested and shown with the token in it.
+    func withoutFields(repeating secrets: WithheldSecrets) -> HTTPResponse {
+        var copy = self
+        copy.headers = HTTPHeaders(
+            headers.fields.filter { secrets.removed(from: $0.value) == $0.value }.map { ($0.name, $0.value) })
+        return copy
     }
 }

@@ -1,0 +1,355 @@
+import OIDCCore
+import OIDCSessions
+
+/// What a command is about: the provider of the settings, or the resource of a URL.
+enum Target {
+    case settings(ProviderContext)
+    case url(ResourceOperand)
+
+    var context: CommandContext {
+        switch self {
+        case .settings(let provider): provider.context
+        case .url(let operand): operand.context
+        }
+    }
+
+    /// Returns the same target for another command.
+    func renewed(_ context: CommandContext) -> Target {
+        switch self {
+        case .settings(let provider): .settings(ProviderContext(provider.settings, context))
+        case .url(let operand): .url(ResourceOperand(operand.url, operand.settings, context))
+        }
+    }
+
+    /// The network settings of requests to the provider or resource.
+    var reach: ProviderContext {
+        switch self {
+        case .settings(let provider): provider
+        case .url(let operand): operand.reach
+        }
+    }
+
+    /// The provider of the account, whose certificate bound tokens need; for a URL without a link, its network
+    /// settings.
+    var provider: ProviderContext {
+        switch self {
+        case .settings(let provider): provider
+        case .url(let operand): (try? operand.linked()) ?? operand.reach
+        }
+    }
+
+    /// Returns the account; its session may not exist. Searches for the server of a URL only if `mayLogIn` is true or
+    /// the grant needs no user.
+    func account(mayLogIn: Bool = false) throws(OIDCError) -> Account {
+        switch self {
+        case .settings(let provider): try Account(provider, mayKeepNothing: mayLogIn)
+        case .url(let operand): try operand.account(mayLogIn: mayLogIn)
+        }
+    }
+
+    /// Returns the account of a session that exists, or of a grant without a user; nil if there is none.
+    func stored() throws(OIDCError) -> Account? {
+        switch self {
+        case .settings(let provider): try Account(provider).ifStored
+        case .url(let operand): try operand.stored()
+        }
+    }
+
+    /// Runs `body` with the account, and again after a sign-in if one is needed and `mayLogIn` allows it.
+    func with<Value>(
+        mayLogIn: Bool, _ body: (Account) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        switch self {
+        case .settings: try account(mayLogIn: mayLogIn).signingIn(mayLogIn, body)
+        case .url(let operand): try operand.signingIn(mayLogIn, body)
+        }
+    }
+
+    /// Starts a new sign-in. `url` is the one that the user asked to sign in to.
+    func signedIn(
+        _ evidence: ResourceOperand.Evidence = ResourceOperand.Evidence(), asked url: WebURL? = nil,
+        _ change: (inout SignIn) -> Void
+    ) throws(OIDCError) -> (Session, Account) {
+        switch self {
+        case .settings(let provider):
+            let account = try Account(provider.forSignIn(until: provider.deadline))
+            var signIn = SignIn(account)
+            signIn.askedURL = url
+            change(&signIn)
+            return (try signIn.run(), account)
+        case .url(let operand): return try operand.signedIn(evidence, change)
+        }
+    }
+}
+
+extension CommandContext {
+    /// Returns the session that a command with an optional URL operand is about.
+    func target(
+        _ url: String?, command: String, _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
+    ) throws(OIDCError) -> Target {
+        guard let url else { return try target(options, and: more) }
+        return .url(
+            try ResourceOperand(
+                try ResourceOperand.url(url, command: command, self), options, self, and: more))
+    }
+
+    /// Returns the session that a command without an operand is about:
+    ///
+    /// | settings | session |
+    /// | --- | --- |
+    /// | a profile that a sign-in to a resource wrote | that of the resource |
+    /// | name a provider | that of the provider |
+    /// | no profile in use, one profile is signed in | that of the profile |
+    /// | no profile in use, several are signed in | an error that names them |
+    /// | no profile in use, one session is stored | that session |
+    /// | anything else | that of the settings, which fails with what is missing |
+    func target(
+        _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
+    ) throws(OIDCError) -> Target {
+        let provider = try provider(options, and: more)
+        if let url = ownResource(provider.settings) {
+            return .url(ResourceOperand(url, provider.settings, self))
+        }
+        guard !provider.namesProvider else { return .settings(provider) }
+        guard provider.settings.profile == nil else { return .settings(provider) }
+        if let name = try signedInProfile() {
+            return try using(profile: name).target(options, and: more)
+        }
+        return onlySession(provider) ?? .settings(provider)
+    }
+
+    /// Returns the resource of a profile that a sign-in to it wrote; nil for any other. One with the user's own
+    /// client names the provider too, as that of a provider with `resource` does, but a link leads to it.
+    func ownResource(_ settings: Settings) -> WebURL? {
+        if let url = settings.ownResource { return url }
+        let layers = settings.layers
+        let named: [Setting] = [.resource, .issuer, .clientID]
+        guard let profile = settings.profile, settings.token.resources.count == 1,
+            named.allSatisfy({ layers.entry($0)?.origin.layer == .profile }),
+            let url = settings.token.resources.first.flatMap({ WebURL($0) }),
+            let links = try? ResourceRecords(self)?.links.links(of: url)
+        else { return nil }
+        let isLinked = links.contains { link in
+            link.profile == profile && link.resource == settings.token.resources.first
+                && link.issuer == settings.provider.issuer && link.clientID == settings.client.id
+        }
+        return isLinked ? url : nil
+    }
+
+    /// Returns whether a link makes a profile that of its resource.
+    func isOfProfile(_ link: ResourceLink) -> Bool {
+        guard let name = link.profile, let file = try? settingsLoader.file(),
+            let settings = try? file.settings(of: name, home: nil)
+        else { return false }
+        return settings.token.resources == [link.resource]
+    }
+
+    /// Returns the only profile that is signed in; nil if none is. Throws if several are.
+    private func signedInProfile() throws(OIDCError) -> String? {
+        let sessions = ProfileSessions(try settingsLoader.file(), self)
+        let names = sessions.profiles.filter { profile in
+            if case .success(.some) = sessions.report(profile) { return true }
+            return false
+        }.map(\.name)
+        guard names.count > 1 else { return names.first }
+        let command = console.command.map { "oidc \($0)" } ?? "oidc token"
+        let lines = names.prefix(5).map { "\(command) -p \(ShellWord.quoted($0))" }
+        throw .usage(
+            "several profiles are signed in, and none is the default one: "
+                + DisplayText.clean(names.joined(separator: ", "), limit: 200),
+            hint: .text(lines.joined(separator: ", or: ")))
+    }
+
+    /// Returns the only session of a user, if no profile describes it.
+    private func onlySession(_ provider: ProviderContext) -> Target? {
+        guard let sessions = try? KnownProviders(provider).sessions(), sessions.count == 1,
+            let session = sessions.first?.session.session, session.key.grant.needsUser
+        else { return nil }
+        let key = session.key
+        if let resource = key.resources.first {
+            return WebURL(resource).map { .url(ResourceOperand($0, provider.settings, self)) }
+        }
+        let origin = SettingLayers.Origin.option("the session")
+        let isEndpoint = session.endpoints.token.text == key.provider
+        let values: [(Setting, String?)] = [
+            (isEndpoint ? .tokenEndpoint : .issuer, key.provider), (.clientID, key.clientID),
+            (.account, key.account), (.audience, key.audience),
+        ]
+        return .settings(
+            provider.adding(
+                values.compactMap { setting, value in
+                    value.map {
+                        SettingLayers.Entry(setting: setting, value: .string($0), origin: origin)
+                    }
+                }))
+    }
+}
+
+extension Settings {
+    /// The resource of a profile that names no provider, as a sign-in to a URL writes it.
+    var ownResource: WebURL? {
+        guard provider.issuer == nil, provider.endpoint(.token) == nil,
+            layers.entry(.resource)?.origin.layer == .profile, token.resources.count == 1
+        else { return nil }
+        return token.resources.first.flatMap { WebURL($0) }
+    }
+}
+
+/// What `oidc login URL` signs in to.
+extension ResourceOperand {
+    /// Finds out what the URL is. In this order: a provider that the settings or a profile name, an earlier
+    /// sign-in, a protected resource (RFC 9728), a profile's resource, a provider by its own metadata, and a resource
+    /// without metadata at its origin's server.
+    ///
+    /// A provider has the settings of its profile, or else the issuer as its metadata spells it and a client. A client
+    /// that was registered just now has its ID as an option's value; its other settings have the URL as their origin.
+    ///
+    /// Nothing is sent to a host that neither the URL nor the profile names. The time limit of the sign-in
+    /// starts here.
+    func signInTarget() throws(OIDCError) -> (Target, Evidence) {
+        if let issuer = url.issuerOfMetadata {
+            throw .usage(
+                "\(DisplayText.clean(url.withoutQuery)) is the URL of a provider's metadata",
+                hint: .text("oidc login \(ShellWord.quoted(issuer))"))
+        }
+        let operand = forSignIn()
+        var evidence = Evidence()
+        if let known = try operand.knownProvider({ $0.isIssuer(url) }) { return (.settings(known), evidence) }
+        evidence.asksResource = true
+        if let link = try operand.link(), link.isFor(url) { return (.url(operand), evidence) }
+        let notProtected: OIDCError
+        do throws(OIDCError) {
+            evidence.found = try ResourceResolution(operand, evidence).published()
+            return (.url(operand), evidence)
+        } catch {
+            guard error.kind == .refused, error.stage == .discovery else { throw error }
+            notProtected = error
+        }
+        if let known = try operand.knownProvider({ $0.isResource(url) }) {
+            return (.settings(known), evidence)
+        }
+        if let provider = try operand.publishedProvider() { return (.settings(provider), evidence) }
+        evidence.found = try ResourceResolution(operand, evidence).ownServer(after: notProtected)
+        guard evidence.found != nil else {
+            var neither = notProtected
+            neither.message += ", and no provider's metadata name the URL as their issuer"
+            throw neither
+        }
+        return (.url(operand), evidence)
+    }
+
+    /// Returns the provider of the settings, or else of the first profile that `isMeant` accepts; nil if there
+    /// is none. A profile that is named leaves the others out.
+    private func knownProvider(
+        _ isMeant: (ResourceOwnership) -> Bool
+    ) throws(OIDCError) -> ProviderContext? {
+        if isMeant(ResourceOwnership(entries: settings.layers.entries)) {
+            return ProviderContext(settings, context, until: deadline)
+        }
+        guard namedProfile == nil else { return nil }
+        let options = settings.layers.given.filter { $0.origin.layer == .options }
+        for case .success(let profile) in try context.settingsLoader.profiles()
+        where isMeant(ResourceOwnership(entries: profile.own)) {
+            var loader = context.settingsLoader
+            loader.profileName = profile.profile
+            let settings = try loader.load(options)
+            try refuseOverride(of: profile, by: settings)
+            return ProviderContext(settings, context, until: deadline)
+        }
+        return nil
+    }
+
+    /// Throws if a variable names another provider than the profile: the URL is that of the profile's.
+    private func refuseOverride(
+        of profile: (profile: String, own: [SettingLayers.Entry]), by settings: Settings
+    ) throws(OIDCError) {
+        for setting in [Setting.issuer, .tokenEndpoint] {
+            guard let own = profile.own.first(where: { $0.setting == setting })?.value.string,
+                let entry = settings.layers.entry(setting), case .variable(let name) = entry.origin,
+                !ExactText.isSame(entry.value.string ?? "", own)
+            else { continue }
+            throw .usage(
+                "\(DisplayText.clean(url.text)) is the provider of profile \(DisplayText.clean(profile.profile)), "
+                    + "and \(name) names another one",
+                hint: .text("unset \(name)"))
+        }
+    }
+
+    /// Returns the provider whose own metadata name the URL as their issuer, with a client; nil if the URL has
+    /// no such metadata.
+    private func publishedProvider() throws(OIDCError) -> ProviderContext? {
+        let environment = try reach.environment()
+        let documents = ProviderDocuments(
+            environment: environment, allowsInsecureHTTP: settings.provider.allowsInsecureHTTP)
+        let metadata: ProviderMetadata
+        do throws(OIDCError) { metadata = try documents.metadata(ofTyped: url) } catch {
+            guard error.kind != .refused, error.kind != .usage else { return nil }
+            var error = error
+            error.hint = error.hint?.usingIssuer { "oidc login \(ShellWord.quoted(DisplayText.clean($0)))" }
+            throw error
+        }
+        guard let issuer = metadata.issuer else { return nil }
+        context.console.trace("provider: \(DisplayText.clean(issuer)), by its own metadata")
+        let operand = adding([
+            SettingLayers.Entry(setting: .issuer, value: .string(issuer), origin: .option("--issuer"))
+        ])
+        guard operand.settings.client.id == nil else {
+            return ProviderContext(operand.settings, context, until: deadline)
+        }
+        let client = try ResourceClient(
+            operand: operand, environment: environment, resource: nil, server: metadata,
+            scope: operand.settings.token.scope ?? Scope.forUsers(at: metadata)
+        ).choiceOfProvider()
+        context.console.trace("client: \(DisplayText.clean(client.clientID)) (\(client.reason))")
+        let origin = SettingLayers.Origin.resource(url.text)
+        var entries = [
+            SettingLayers.Entry(
+                setting: .clientID, value: .string(client.clientID), origin: .option("--client-id"))
+        ]
+        if let registered = client.registered {
+            entries += registered.entries(origin: origin)
+        } else {
+            if operand.settings.provider.endpoint(.authorization) == nil {
+                try metadata.checkAnswersAreItsOwn()
+            }
+            entries.append(ClientRegistration.documentPorts(origin: origin))
+        }
+        return ProviderContext(operand.adding(entries).settings, context, until: deadline)
+    }
+}
+
+extension ResourceOwnership {
+    /// Returns whether a URL is the issuer of the settings; a slash at the end makes no difference.
+    fileprivate func isIssuer(_ url: WebURL) -> Bool {
+        issuers.first.map { url.isSame(exceptLastSlash: $0) } ?? false
+    }
+
+    /// Returns whether a URL is the only resource of the settings.
+    fileprivate func isResource(_ url: WebURL) -> Bool {
+        let resources = entries.first { $0.setting == .resource }?.value.array ?? []
+        guard resources.count == 1, let resource = resources.first?.string else { return false }
+        return url.isSame(exceptLastSlash: resource)
+    }
+}
+
+extension WebURL {
+    /// The issuer whose metadata are at this URL (OpenID Connect Discovery §4, RFC 8414 §3); nil if the URL is not one
+    /// of the well-known places.
+    fileprivate var issuerOfMetadata: String? {
+        if path.hasSuffix("/.well-known/openid-configuration") {
+            return origin + path.dropLast("/.well-known/openid-configuration".utf8.count)
+        }
+        for name in ["oauth-authorization-server", "openid-configuration"] {
+            let start = "/.well-known/\(name)"
+            if path == start || path.hasPrefix("\(start)/") {
+                return origin + path.dropFirst(start.utf8.count)
+            }
+        }
+        return nil
+    }
+
+    fileprivate func isSame(exceptLastSlash other: String) -> Bool {
+        func trimmed(_ text: String) -> String { text.hasSuffix("/") ? String(text.dropLast()) : text }
+        return ExactText.isSame(trimmed(text), trimmed(other))
+    }
+}

@@ -1,0 +1,68 @@
+import OIDCCore
+import OIDCSessions
+import Posix
+
+/// The records of resources and registered clients in the state directory.
+struct ResourceRecords {
+    let links: ResourceLinks
+    let registrations: Registrations
+
+    /// Creates the records; returns nil if no state directory is available.
+    init?(_ context: CommandContext) {
+        guard let path = StateDirectories(environment: context.environment).state, FilePath.isPossible(path)
+        else { return nil }
+        links = ResourceLinks(state: path)
+        registrations = Registrations(state: path)
+    }
+
+    /// The URLs of all resources that the user signed in to.
+    var urls: [String] {
+        var urls: [String] = []
+        for link in (try? links.all()) ?? [] where !urls.contains(link.reach) { urls.append(link.reach) }
+        return urls
+    }
+
+    /// The error of a logout without a provider, which lists the resources; nil if there are none.
+    var choice: OIDCError? {
+        let urls = urls
+        guard let first = urls.first else { return nil }
+        let list = urls.map { DisplayText.clean($0) }.joined(separator: ", ")
+        let line = "oidc logout \(urls.count == 1 ? ShellWord.quoted(first) : "URL")"
+        return .usage(
+            "no provider is set; the resources that were signed in to are \(DisplayText.clean(list, limit: 300))",
+            hint: .text(line))
+    }
+
+    /// Stores that a profile configures the client of a link.
+    func setProfile(_ name: String, of target: ResourceLink) {
+        for var link in (try? links.all()) ?? []
+        where link.resource == target.resource && link.issuer == target.issuer
+            && link.clientID == target.clientID && link.grant == target.grant
+            && link.account == target.account
+        {
+            link.profile = name
+            try? links.keep(link)
+        }
+    }
+
+    /// Renames the profile in the links of its sign-ins; nil if the profile was removed.
+    func rename(profile: String, to name: String?) {
+        for var link in (try? links.all()) ?? [] where link.profile == profile {
+            link.profile = name
+            try? links.keep(link)
+        }
+    }
+
+    /// Removes the links that lead to a session, except those of resources' profiles.
+    func forget(_ key: SessionKey, _ context: CommandContext) {
+        for resource in key.resources {
+            guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
+            for link in known
+            where link.resource == resource && link.issuer == key.provider && link.clientID == key.clientID
+                && link.grant == key.grant && link.account == key.account && !context.isOfProfile(link)
+            {
+                try? links.remove(link)
+            }
+        }
+    }
+}
