@@ -92,7 +92,8 @@ extension Session {
 extension Session.DerivedToken {
     /// The approximate length of the token in a stored session.
     fileprivate var characterCount: Int {
-        access.token.revealed.utf8.count + resources.reduce(0) { $0 + $1.utf8.count }
-            + (requestedScope?.text.utf8.count ?? 0) + (access.scope?.text.utf8.count ?? 0) + 200
+        let resourcesCount = resources.reduce(0) { $0 + $1.utf8.count }
+        let scopesCount = (requestedScope?.text.utf8.count ?? 0) + (access.scope?.text.utf8.count ?? 0)
+        return access.token.revealed.utf8.count + resourcesCount + scopesCount + 200
     }
 }
