@@ -249,7 +249,7 @@ int oidc_broken_pipes_were_default(void) {
     return sigaction(SIGPIPE, NULL, &current) == 0 && current.sa_handler == SIG_DFL;
 }
 
-static volatile pid_t receiver;
+static _Atomic(pid_t) receiver;
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 /// Returns whether the terminal sent a signal.
@@ -275,7 +275,8 @@ static int is_from_terminal(int number, const siginfo_t *information) {
 static void pass_on(int number, siginfo_t *information, void *context) {
     (void)context;
     int saved = errno;
-    if (receiver > 0 && !is_from_terminal(number, information)) kill(receiver, number);
+    pid_t child = receiver;
+    if (child > 0 && !is_from_terminal(number, information)) kill(child, number);
     errno = saved;
 }
 

@@ -2,13 +2,15 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 static struct termios saved_modes;
-static volatile int taken_descriptor = -1;
+// A handler on any thread that sees the descriptor must see the modes, too.
+static atomic_int taken_descriptor = -1;
 
 int oidc_terminal_width(int descriptor) {
     struct winsize size;
@@ -23,10 +25,8 @@ int oidc_terminal_height(int descriptor) {
 int oidc_is_foreground(int descriptor) { return isatty(descriptor) && tcgetpgrp(descriptor) == getpgrp(); }
 
 void oidc_release_lines(void) {
-    int descriptor = taken_descriptor;
-    if (descriptor < 0) return;
-    taken_descriptor = -1;
-    if (oidc_is_foreground(descriptor)) tcsetattr(descriptor, TCSANOW, &saved_modes);
+    int descriptor = atomic_exchange(&taken_descriptor, -1);
+    if (descriptor >= 0 && oidc_is_foreground(descriptor)) tcsetattr(descriptor, TCSANOW, &saved_modes);
 }
 
 int oidc_take_lines(int descriptor) {
