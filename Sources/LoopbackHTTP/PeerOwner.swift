@@ -23,7 +23,7 @@ package enum PeerOwner: Hashable, Sendable {
 
     init(
         of descriptor: FileDescriptor, in tables: [SocketTable] = SocketTable.all,
-        isWSL: @autoclosure () -> Bool = Platform.isWSL
+        isWSL: @autoclosure () -> Bool = Platform.isWSL()
     ) {
         // The peer of a reset connection is no longer in the table.
         guard let route = LoopbackSocket.peerRoute(descriptor) else {

@@ -161,6 +161,7 @@ enum Manual {
             "DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION, SSH_TTY",
             "whether a browser can be shown: on a display, and not in an SSH session"
         ),
+        ("WSL_DISTRO_NAME", "set in WSL, where the browser of Windows is opened"),
         ("NO_COLOR, TERM", "no color if NO_COLOR is set, or if TERM is dumb"),
         ("LC_ALL, LC_CTYPE, LANG", "the locale; only ASCII is printed if it is not UTF-8"),
     ]

@@ -30,26 +30,37 @@ package enum BrowserChoice: Hashable, Sendable {
         return usual(surroundings)
     }
 
-    private static let windowsOpeners = [["wslview"], ["rundll32.exe", "url.dll,FileProtocolHandler", "%s"]]
-    private static let openers = [
-        "xdg-open", "sensible-browser", "x-www-browser", "gnome-open", "firefox", "chromium",
-        "chromium-browser",
-        "google-chrome", "google-chrome-stable", "microsoft-edge", "brave-browser",
-    ].map { [$0] }
+    /// Programs that choose a browser. In WSL, that may be wslview; see `BrowserCommand`.
+    private static let openers = ["xdg-open", "sensible-browser", "x-www-browser", "gnome-open"]
+    private static let browsers = [
+        "firefox", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "microsoft-edge",
+        "brave-browser",
+    ]
 
     private static func usual(_ surroundings: BrowserSurroundings) -> BrowserChoice {
-        var candidates: [[String]] = []
-        if surroundings.isWSL, !surroundings.isRemote { candidates += windowsOpeners }
-        if surroundings.hasDisplay { candidates += openers }
-        let found = candidates.filter { surroundings.hasProgram($0[0]) }
+        let isInWindows = surroundings.isWSL && !surroundings.isRemote
+        var found = isInWindows ? windowsOpener(surroundings).map { [$0] } ?? [] : []
+        if surroundings.hasDisplay {
+            let names = (surroundings.isWSL ? [] : openers) + browsers
+            found += names.filter(surroundings.hasProgram).map { [$0] }
+        }
         guard found.isEmpty else { return .commands(found) }
         return .none(reason: reason(surroundings))
+    }
+
+    /// Returns the command that opens a URL in the browser of Windows. WSL passes an argument without spaces and
+    /// quotes on as it is (microsoft/WSL, `FormatCommandLine`, 2026-08), and rundll32.exe is no shell: `&`, `%` and
+    /// `^`, which cmd.exe interprets, and `$`, which PowerShell does, are parts of the URL. xdg-open 1.2 does the same.
+    private static func windowsOpener(_ surroundings: BrowserSurroundings) -> [String]? {
+        let names = ["rundll32.exe", "\(surroundings.windowsSystem)/rundll32.exe"]
+        return names.first(where: surroundings.hasProgram).map { [$0, "url.dll,FileProtocolHandler", "%s"] }
     }
 
     private static func reason(_ surroundings: BrowserSurroundings) -> String {
         if surroundings.hasDisplay { return "no browser was found on PATH" }
         if surroundings.isRemote { return "this is an SSH session without a display" }
         if surroundings.isContainer { return "this is a container without a display" }
+        if surroundings.isWSL { return "rundll32.exe of Windows was not found, and there is no display" }
         return "there is no display (DISPLAY and WAYLAND_DISPLAY are not set)"
     }
 }

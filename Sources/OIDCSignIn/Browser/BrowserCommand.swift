@@ -82,10 +82,11 @@ package enum BrowserCommand {
         "gdb": TextOptions(letters: "", names: ["-ex"]),
     ]
 
-    /// Programs that always read an argument as program text, or join their arguments into a command line.
+    /// Programs that always read an argument as program text, or join their arguments into a command line. wslview
+    /// pastes the URL into a command of PowerShell, which evaluates `$(…)` in it (wslu 4.1.4, 2024-11).
     private static let joiningPrograms: Set = [
         "ssh", "cmd", "powershell", "pwsh", "eval", "watch", "tmux", "screen", "byobu", "parallel", "awk",
-        "gawk", "mawk", "nawk", "sed", "expr", "m4", "make", "expect",
+        "gawk", "mawk", "nawk", "sed", "expr", "m4", "make", "expect", "wslview",
     ]
 
     /// Programs with options after which words are joined, split or read as a command line: `-e` of many

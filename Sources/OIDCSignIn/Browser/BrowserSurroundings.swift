@@ -8,6 +8,8 @@ package struct BrowserSurroundings: Hashable, Sendable {
     package var isWSL: Bool
     package var isContainer: Bool
     package var environment: Variables
+    /// The directory of Windows' own programs in WSL, which need not be in `PATH` (`appendWindowsPath` in wsl.conf).
+    var windowsSystem = "/mnt/c/Windows/System32"
 
     package init(
         isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, environment: Variables
@@ -22,7 +24,7 @@ package struct BrowserSurroundings: Hashable, Sendable {
         -> BrowserSurroundings
     {
         BrowserSurroundings(
-            isDarwin: Platform.isDarwin, isWSL: Platform.isWSL,
+            isDarwin: Platform.isDarwin, isWSL: Platform.isWSL(environment),
             isContainer: Platform.isContainer(environment),
             environment: environment)
     }

@@ -35,8 +35,10 @@ package enum Platform {
         #endif
     }
 
-    /// Whether this is the Windows Subsystem for Linux, whose kernel version contains "microsoft".
-    package static var isWSL: Bool {
+    /// Returns whether this is the Windows Subsystem for Linux. It sets `WSL_DISTRO_NAME`, which `sudo` removes; the
+    /// version of its kernel contains "microsoft", unless the user built the kernel.
+    package static func isWSL(_ environment: Variables = ProcessEnvironment.current) -> Bool {
+        guard environment["WSL_DISTRO_NAME", default: ""].isEmpty else { return true }
         guard let file = try? OpenFile("/proc/version", for: .reading),
             let version = try? file.readAll(expected: 0, limit: 4096)
         else { return false }

@@ -2,6 +2,7 @@ import Foundation
 import OIDCCore
 @testable import OIDCSignIn
 @testable import Posix
+import TestSupport
 import Testing
 
 @Suite("Which browser")
@@ -21,16 +22,17 @@ struct BrowserChoiceTests {
     private func resolve(
         _ environment: Variables,
         having names: [String] = ["xdg-open", "firefox", "wslview", "rundll32.exe"],
-        isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, setting: [String] = []
+        isDarwin: Bool = false, isWSL: Bool = false, isContainer: Bool = false, setting: [String] = [],
+        windowsSystem: String = "/no/such/directory", warn: (String) -> Void = { _ in }
     ) throws -> BrowserChoice {
         var environment = environment
         let directory = try programs(names)
         defer { try? FileManager.default.removeItem(atPath: directory) }
         environment["PATH"] = directory
-        return BrowserChoice.resolve(
-            setting: setting,
-            BrowserSurroundings(
-                isDarwin: isDarwin, isWSL: isWSL, isContainer: isContainer, environment: environment))
+        var surroundings = BrowserSurroundings(
+            isDarwin: isDarwin, isWSL: isWSL, isContainer: isContainer, environment: environment)
+        surroundings.windowsSystem = windowsSystem
+        return BrowserChoice.resolve(setting: setting, surroundings, warn: warn)
     }
 
     @Test("the setting comes before $BROWSER, and either counts as a browser on every platform")
@@ -50,12 +52,53 @@ struct BrowserChoiceTests {
         #expect(try resolve(["DISPLAY": ":0", "SSH_TTY": "x"]) == .commands([["xdg-open"], ["firefox"]]))
     }
 
-    @Test("in WSL, Windows' own openers are tried first, with or without a display")
+    @Test("in WSL, rundll32.exe opens the URL in the browser of Windows, and a browser of Linux comes second")
     func windows() throws {
-        let opener = [["wslview"], ["rundll32.exe", "url.dll,FileProtocolHandler", "%s"]]
-        #expect(try resolve([:], isWSL: true) == .commands(opener))
+        let opener = ["rundll32.exe", "url.dll,FileProtocolHandler", "%s"]
+        #expect(try resolve([:], isWSL: true) == .commands([opener]))
+        #expect(try resolve(["DISPLAY": ":0"], isWSL: true) == .commands([opener, ["firefox"]]))
         #expect(
-            try resolve(["DISPLAY": ":0"], having: ["xdg-open"], isWSL: true) == .commands([["xdg-open"]]))
+            try resolve(["DISPLAY": ":0", "SSH_TTY": "x"], isWSL: true) == .commands([["firefox"]]),
+            "Windows is at the other machine")
+        #expect(
+            try resolve(["BROWSER": "firefox"], isWSL: true) == .commands([["firefox"]]), "the user's choice")
+        #expect(
+            try resolve([:], having: [], isWSL: true)
+                == .none(reason: "rundll32.exe of Windows was not found, and there is no display"))
+    }
+
+    @Test("in WSL, rundll32.exe is also found if the directories of Windows are not in PATH")
+    func windowsWithoutPath() throws {
+        let directory = try programs(["rundll32.exe"])
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        #expect(
+            try resolve([:], having: [], isWSL: true, windowsSystem: directory)
+                == .commands([["\(directory)/rundll32.exe", "url.dll,FileProtocolHandler", "%s"]]))
+        #expect(try resolve([:], having: [], windowsSystem: directory).isAvailable == false)
+    }
+
+    @Test("in WSL, no program is used that hands the URL to PowerShell, or may choose one that does")
+    func noShellOfWindows() throws {
+        let dispatchers = [
+            "wslview", "xdg-open", "sensible-browser", "x-www-browser", "gnome-open", "cmd.exe",
+        ]
+        #expect(
+            try resolve(["DISPLAY": ":0"], having: dispatchers, isWSL: true)
+                == .none(reason: "no browser was found on PATH"))
+        var warnings: [String] = []
+        let choice = try resolve(["BROWSER": "/usr/bin/wslview"], isWSL: true) { warnings.append($0) }
+        #expect(choice == .commands([["rundll32.exe", "url.dll,FileProtocolHandler", "%s"]]))
+        #expect(
+            warnings == [
+                "an entry of $BROWSER is not used: wslview passes its arguments to a shell, which could execute "
+                    + "parts of the URL"
+            ])
+    }
+
+    @Test("WSL is known by its variable, even with a kernel of the user's")
+    func windowsVariable() {
+        #expect(Platform.isWSL(["WSL_DISTRO_NAME": "Debian"]))
+        #expect(Platform.isWSL(["WSL_DISTRO_NAME": ""]) == Platform.isWSL([:]))
     }
 
     @Test("on Darwin there is one, except over SSH")
@@ -123,6 +166,7 @@ struct BrowserTests {
             ["fish", "--command", "%s"],
             ["env", "A=b", "sh", "-c", "%s"], ["busybox", "sh", "-c", "%s"], ["su", "alice", "-c", "%s"],
             ["ssh", "laptop", "open", "%s"], ["cmd.exe", "/c", "start", "%s"], ["cmd.exe", "/c", "start"],
+            ["wslview"], ["wslview", "%s"], ["/usr/bin/wslview", "-s", "%s"],
             [#"C:\Windows\System32\CMD.EXE"#, "/c", "%s"], ["powershell.exe", "Start-Process", "%s"],
             ["watch", "%s"], ["watch", "-n1", "curl"], ["tmux", "new-window", "%s"],
             ["flock", "F", "-c", "%s"],
@@ -148,7 +192,8 @@ struct BrowserTests {
             ["sh", "-c", #"exec firefox "$1""#, "sh", "%s"], ["sh", "-c", "touch x", "sh"],
             ["sh", "open.sh", "%s"], ["perl", "-e", "exec 'w3m', @ARGV", "%s"], ["python3", "open.py", "%s"],
             ["node", "open.js", "%s"], ["flock", "F", "firefox", "%s"], ["env", "A=b", "firefox", "%s"],
-            ["bash", "-l", "open.sh"], ["firefox", "--private-window", "%s"], ["b", "--app=%s"], [],
+            ["rundll32.exe", "url.dll,FileProtocolHandler", "%s"], ["bash", "-l", "open.sh"],
+            ["firefox", "--private-window", "%s"], ["b", "--app=%s"], [],
         ])
     func scripts(command: [String]) {
         #expect(BrowserCommand.problem(command) == nil)
@@ -206,6 +251,35 @@ struct BrowserTests {
             [ "$(cut -d' ' -f6 /proc/$$/stat)" = "$$" ] && echo leader
             """
         #expect(try output(of: script) == "/dev/null\n/dev/null\n4\nleader\n")
+    }
+
+    @Test(
+        "rundll32.exe gets the URL as one argument, as it is, which WSL does not quote",
+        arguments: [
+            "https://op.example/a?b=c&calc.exe&d=%COMSPEC%", "https://op.example/$(calc)?a=$env:PATH;calc",
+            "https://op.example/a?b='&start%20calc&c='",
+            "https://op.example/a?b=%22&calc&%26calc%26!x!,(calc)",
+        ])
+    func windows(text: String) throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let words = directory.appendingPathComponent("words")
+        try ExecutableScript.write(
+            "#!/bin/sh\nprintf '%s\\n' \"$@\" > \(words.path).new; mv \(words.path).new \(words.path)\n",
+            to: directory.appendingPathComponent("rundll32.exe"))
+        let environment: Variables = ["PATH": "\(directory.path):/usr/bin:/bin"]
+        let choice = BrowserChoice.resolve(BrowserSurroundings(isWSL: true, environment: environment))
+        let url = try address(text)
+        var browser = try Browser.open(url, with: choice, environment: environment)
+        let limit = MonotonicTime.now().adding(seconds: 20)
+        while !FileManager.default.fileExists(atPath: words.path), MonotonicTime.now() < limit {
+            #expect(browser.check() == nil)
+            Poll.sleep(until: .now().adding(milliseconds: 2))
+        }
+        #expect(try String(contentsOf: words, encoding: .utf8) == "url.dll,FileProtocolHandler\n\(text)\n")
+        // WSL puts an argument with one of these into quotes, and escapes.
+        #expect(!url.text.contains { " \t\r\n\"".contains($0) })
     }
 
     @Test("a command that cannot be started, or fails at once, is followed by the next")
