@@ -35,10 +35,20 @@ struct SettingsLoader: Sendable {
     }
 
     func requiredPath() throws(OIDCError) -> String {
-        if let path { return path }
+        if let path = try checkedPath() { return path }
         throw OIDCError.usage(
             "no configuration directory is available: neither HOME nor XDG_CONFIG_HOME is set",
             hint: "name one with --config FILE or OIDC_CONFIG")
+    }
+
+    /// Returns the path. Refuses one in the form of Windows.
+    private func checkedPath() throws(OIDCError) -> String? {
+        let name = namedByOption == nil ? "OIDC_CONFIG" : "--config"
+        let problem = configPath.flatMap {
+            WindowsPath.problem($0, of: name, environment, isWSL: Platform.isWSL(environment))
+        }
+        if let problem { throw problem }
+        return path
     }
 
     func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
@@ -103,7 +113,7 @@ struct SettingsLoader: Sendable {
 
     /// Reads the file. Refuses one that other users can write, or replace in its directory.
     func ownFile(mayBeMissing: Bool = false) throws(OIDCError) -> UserFile? {
-        guard let path else { return nil }
+        guard let path = try checkedPath() else { return nil }
         guard let contents = try UserFile.read(path, limit: 4 << 20, named: "configuration") else {
             guard configPath != nil, !mayBeMissing, !self.mayBeMissing else { return nil }
             throw OIDCError(
