@@ -26,10 +26,10 @@ struct ProgramTableTests {
         known.formUnion([
             "--global", "--replace-all", "--add", "--user", "--from-file", "--keyring-provider",
         ])
-        // Options of bubblewrap and env.
+        // Options of bubblewrap, env and wslinfo.
         known.formUnion([
             "--tmpfs", "--ro-bind", "--dev-bind", "--proc", "--unshare-pid", "--die-with-parent",
-            "--default-signal",
+            "--default-signal", "--networking-mode",
         ])
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("Sources/oidc")

@@ -320,5 +320,8 @@ struct TerminalLocaleTests {
         let byDefault = SignInReporter.silence(
             hint, page: nil, prompt: "consent", login: "oidc login --prompt off")
         #expect(byDefault.hasSuffix("; or it does not accept prompt=consent: oidc login --prompt off"))
+        let windows = SignInReporter.windowsNote("http://127.0.0.1:1/callback")
+        #expect(windows.contains("http://127.0.0.1:1/callback"))
+        #expect(windows.contains("networkingMode=mirrored"))
     }
 }

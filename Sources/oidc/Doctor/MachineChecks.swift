@@ -8,6 +8,7 @@ struct MachineChecks {
     let provider: ProviderContext
 
     private var settings: Settings { provider.settings }
+    private var isWSL: Bool { Platform.isWSL(variables) }
     private var variables: Variables { provider.context.environment }
 
     func findings() -> [Finding] {
@@ -23,7 +24,10 @@ struct MachineChecks {
             }
             let server = try LoopbackServer(address)
             defer { server.close() }
-            return Finding("callback", .ok, "\(redirect.text(port: server.port)) is available")
+            let url = redirect.text(port: server.port)
+            guard isWSL else { return Finding("callback", .ok, "\(url) is available") }
+            return WindowsForwarding(environment: variables)
+                .finding(of: url, isIPv6Only: address.host == .ipv6)
         } catch {
             return Finding("callback", error)
         }

@@ -238,6 +238,13 @@ final class SignInReporter {
             SignInReporter.silence(
                 .checkRegistration(redirectURL: url, clientID: clientID), page: known?.registrationPage,
                 prompt: defaultPrompt, login: console.completion.completed("oidc login --prompt off")))
+        if isOpened, Platform.isWSL(environment) { console.note(SignInReporter.windowsNote(redirectURL)) }
+    }
+
+    /// Returns the note for a browser on Windows that cannot connect to the listener in WSL.
+    static func windowsNote(_ redirectURL: String) -> String {
+        "If your browser cannot connect to \(redirectURL), Windows does not forward its localhost to WSL: set "
+            + "localhostForwarding=true or networkingMode=mirrored in .wslconfig, or sign in with oidc login --flow paste."
     }
 
     /// Returns the note about the missing answer. It names a prompt that nobody asked for: doorkeeper answers
