@@ -71,8 +71,6 @@ struct CommandWalk {
     /// The path without the program's name.
     var words: [String] { Array(path.dropFirst()) }
 
-    /// The command line that prints the help of this command.
-    var hint: String {
-        type == nil ? "\(call) --help" : ([path[0], "help"] + words).joined(separator: " ")
-    }
+    /// The command that prints the help of this command.
+    var hint: UsageError.Hint { .command(type == nil ? ["--help"] : ["help"] + words) }
 }

@@ -106,7 +106,7 @@ extension Program {
     }
 
     private func missingCommand(_ walk: CommandWalk) -> UsageError {
-        guard walk.type != nil else { return UsageError("\(name) needs a command", hint: "\(name) --help") }
+        guard walk.type != nil else { return UsageError("\(name) needs a command", hint: walk.hint) }
         return UsageError("\(walk.call) needs \(TextLayout.list(walk.subcommands.map { $0.name }))")
     }
 
@@ -131,39 +131,41 @@ extension Program {
         if let topic = Nearest.match(word, among: topics) {
             return UsageError(
                 "unknown command or topic \(UsageError.quoted(word)), did you mean \(topic)?",
-                hint: "\(name) help \(topic)")
+                hint: .command(["help", topic]))
         }
         if walk.type == nil, self.topics.contains(word) {
-            return UsageError(message, hint: "\(name) help \(word)")
+            return UsageError(message, hint: .command(["help", word]))
         }
         if walk.type == nil,
             let parent = walk.subcommands.first(where: { $0.subcommands.contains { $0.name == word } })
         {
-            let call = "\(parent.name) \(word)"
             return UsageError(
-                "\(message), did you mean \(name) \(call)?", hint: "\(name) help \(call)")
+                "\(message), did you mean \(name) \(parent.name) \(word)?",
+                hint: .command(["help", parent.name, word]))
         }
         guard let nearest = Nearest.match(word.lowercased(), among: walk.subcommands.map { $0.name }) else {
             guard isHelp, walk.type == nil, let meant = Nearest.match(word, among: glossaryWords()) else {
                 return UsageError(message)
             }
-            return UsageError("\(message), did you mean \(meant)?", hint: "\(name) help \(meant)")
+            return UsageError("\(message), did you mean \(meant)?", hint: .command(["help", meant]))
         }
         var meant = walk
         meant.enter(nearest)
         return UsageError(
-            "\(message), did you mean \(meant.call)?", hint: isHelp ? meant.hint : meant.call,
+            "\(message), did you mean \(meant.call)?", hint: isHelp ? meant.hint : .command(meant.words),
             misspelling: isHelp ? nil : UsageError.Misspelling(typed: word, meant: nearest))
     }
 
     /// Returns what was typed for the rest of a hint, which is a call of the command that was read so far; nil for
     /// another hint.
-    private func misspelling(_ typed: String, meant hint: String, at walk: CommandWalk) -> UsageError
-        .Misspelling?
-    {
-        let call = walk.call + " "
-        guard hint.hasPrefix(call) else { return nil }
-        return UsageError.Misspelling(typed: typed, meant: String(hint.dropFirst(call.count)))
+    private func misspelling(
+        _ typed: String, meant hint: UsageError.Hint, at walk: CommandWalk
+    ) -> UsageError.Misspelling? {
+        guard case .command(let words, before: "", after: "") = hint, words.starts(with: walk.words),
+            words.count > walk.words.count
+        else { return nil }
+        return UsageError.Misspelling(
+            typed: typed, meant: words.dropFirst(walk.words.count).joined(separator: " "))
     }
 
     /// Answers `oidc help COMMAND [SUBCOMMAND]`, `oidc help TOPIC` and `oidc help SETTING`.
@@ -173,7 +175,7 @@ extension Program {
         if let section = topic(joined) { return .help(Help(self).text(section), path: [joined]) }
         if words.count > 1, topics.contains(words[0]) {
             throw UsageError(
-                "unexpected argument \(UsageError.quoted(words[1]))", hint: "\(name) help \(words[0])")
+                "unexpected argument \(UsageError.quoted(words[1]))", hint: .command(["help", words[0]]))
         }
         var walk = CommandWalk(self)
         for word in words {

@@ -9,8 +9,8 @@ package struct Program: Sendable {
     package let common: any OptionGroup.Type
     /// The command that prints the completion scripts and answers their calls.
     package let completionCommand: String
-    /// Commands and options of other programs, each with a hint: a command line or a sentence.
-    package let otherNames: @Sendable () -> [String: String]
+    /// Commands and options of other programs, each with a hint.
+    package let otherNames: @Sendable () -> [String: UsageError.Hint]
     /// The sections of the manual; those with a topic are printed by `help TOPIC`.
     package let manual: @Sendable () -> [ManSection]
     /// The explanation of a word that is neither a command nor a topic, such as a setting.
@@ -23,7 +23,7 @@ package struct Program: Sendable {
     package init(
         name: String, summary: String, common: any OptionGroup.Type, sections: [CommandSection],
         footnote: String = "", completionCommand: String = "completions",
-        otherNames: @escaping @Sendable () -> [String: String] = { [:] },
+        otherNames: @escaping @Sendable () -> [String: UsageError.Hint] = { [:] },
         manual: @escaping @Sendable () -> [ManSection] = { [] },
         glossary: @escaping @Sendable (String) -> ManSection? = { _ in nil },
         glossaryWords: @escaping @Sendable () -> [String] = { [] },

@@ -1,15 +1,24 @@
 /// An error on the command line, with a hint about what to type instead.
 package struct UsageError: Error, Equatable {
     package let message: String
-    /// A command to type or one plain sentence, shown after `try: `.
-    package var hint: String?
+    package var hint: Hint?
     /// The misspelled option or value, if a known one is similar.
     package var misspelling: Misspelling?
 
-    package init(_ message: String, hint: String? = nil, misspelling: Misspelling? = nil) {
+    package init(_ message: String, hint: Hint? = nil, misspelling: Misspelling? = nil) {
         self.message = message
         self.hint = hint
         self.misspelling = misspelling
+    }
+
+    /// What to do next, shown after `try: `.
+    package enum Hint: Equatable, Sendable {
+        /// One plain sentence.
+        case text(String)
+        /// A command: the words after the program's name, and the text before and after it.
+        case command([String], before: String = "", after: String = "")
+        /// What to add to the command line.
+        case options([String])
     }
 
     /// An option, a value or the words of a command that are not known, and the known ones that are similar.
@@ -52,7 +61,7 @@ package struct UsageError: Error, Equatable {
         return "'\(String(shown))'"
     }
 
-    func hinting(_ hint: String) -> UsageError {
+    func hinting(_ hint: Hint) -> UsageError {
         UsageError(message, hint: self.hint ?? hint, misspelling: misspelling)
     }
 }

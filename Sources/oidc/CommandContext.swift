@@ -116,6 +116,8 @@ extension UsageError {
 /// A command that can be run and returns an exit code.
 protocol RunnableCommand: Command {
     var common: CommonOptions { get }
+    /// The options of the provider, if the command takes them.
+    var options: ProviderOptions { get }
     /// Whether the command can print JSON; if not, `-o json` is refused.
     var hasJSONForm: Bool { get }
     func run(_ context: CommandContext) throws(OIDCError) -> Int32
@@ -123,4 +125,5 @@ protocol RunnableCommand: Command {
 
 extension RunnableCommand {
     var hasJSONForm: Bool { true }
+    var options: ProviderOptions { ProviderOptions() }
 }

@@ -45,8 +45,8 @@ struct CommonOptions: OptionGroup {
         }
     }
 
-    /// Adds the profile and the file of the command line to the commands in a hint.
-    func completing(_ hint: String) -> String { HintCompletion(self).completed(hint) }
+    /// Returns a hint with the profile and the file of these options in its commands.
+    func completing(_ hint: Hint) -> String { InvokedLine(self).text(hint) }
 }
 
 /// The options of every command that talks to a provider.

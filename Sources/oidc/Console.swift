@@ -7,20 +7,18 @@ struct Console: Sendable {
     let isJSON: Bool
     let isVerbose: Bool
     let isQuiet: Bool
-    private let common: CommonOptions
-    /// The words of the command line, used to complete the hints of warnings.
-    private let words: [String]
+    /// The command line that runs, which hints repeat.
+    let line: InvokedLine
 
-    init(_ common: CommonOptions, words: [String] = []) {
+    init(_ common: CommonOptions, line: InvokedLine? = nil) {
         isJSON = common.output == .json
         isVerbose = common.isVerbose
         isQuiet = common.isQuiet
-        self.common = common
-        self.words = words
+        self.line = line ?? InvokedLine(common)
     }
 
     /// The command that runs, if it is the first word.
-    var command: String? { words.first }
+    var command: String? { line.words.first }
 
     /// Prints a message.
     func note(_ text: String) {
@@ -37,7 +35,7 @@ struct Console: Sendable {
     /// Prints a warning, with its hint in parentheses.
     func warn(_ warning: Warning) {
         guard !isQuiet else { return }
-        warn(warning.message + (warning.hint.map { " (\(completion.completed($0.commandLine)))" } ?? ""))
+        warn(warning.message + (warning.hint.map { " (\(line.text($0)))" } ?? ""))
     }
 
     /// Prints a warning about an error. `subject` says what it prevents.
@@ -46,12 +44,7 @@ struct Console: Sendable {
     }
 
     /// Returns the console of the same command line with other options.
-    func with(_ common: CommonOptions) -> Console { Console(common, words: words) }
-
-    /// The completion of the commands in hints, with what the command line and the variables name.
-    var completion: HintCompletion {
-        HintCompletion(common, words: words, environment: ProcessEnvironment.current)
-    }
+    func with(_ common: CommonOptions) -> Console { Console(common, line: line) }
 
     /// Prints text as it is, without a line end; `text` returns it in the style of stderr.
     func note(_ text: (TextStyle) -> String) {

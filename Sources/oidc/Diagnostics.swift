@@ -16,19 +16,16 @@ enum Diagnostics {
         }
     }
 
-    /// Returns the last lines of stderr: two for users, or one of JSON for `-o json`. `completion` completes
-    /// the commands of the hint.
+    /// Returns the last lines of stderr: two for users, or one of JSON for `-o json`. `line` is the command line that
+    /// failed, which the hint is for.
     static func report(
         _ error: OIDCError, asJSON: Bool, exitCode: Int32,
-        completion: HintCompletion = HintCompletion(CommonOptions()),
+        line: InvokedLine = InvokedLine(CommonOptions()),
         style: TextStyle = TextStyle(isOn: false)
     ) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
         let hint = error.hint.map { hint in
-            // Completed after the first cut, so a long hint still ends with whole commands.
-            DisplayText.clean(
-                withoutLongWords(completion.completed(DisplayText.clean(hint.commandLine, limit: 600))),
-                limit: 3_000)
+            DisplayText.clean(withoutLongWords(line.text(hint)), limit: 3_000)
         }
         guard asJSON else {
             return "\(style.bad("error:")) \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
@@ -51,6 +48,23 @@ enum Diagnostics {
     }
 }
 
+extension UsageError.Hint {
+    /// Returns a command from words with spaces between them.
+    static func run(_ words: String) -> Self { .command(words.split(separator: " ").map(String.init)) }
+}
+
+extension Hint {
+    fileprivate init(_ hint: UsageError.Hint) {
+        switch hint {
+        case .text(let text): self = .text(text)
+        case .command(let words, let before, let after):
+            self =
+                before + after == "" ? .command(words) : .words(.text(before), .command(words), .text(after))
+        case .options(let words): self = .options(words)
+        }
+    }
+}
+
 extension OIDCError {
     /// Returns the error; if a signal ends the program, its kind is `interrupted`.
     func ended(bySignal isSignaled: Bool) -> OIDCError {
@@ -61,12 +75,12 @@ extension OIDCError {
 
     /// Creates the error for a command line that could not be parsed.
     init(_ error: UsageError) {
-        self = .usage(error.message, hint: error.hint)
+        self = .usage(error.message, hint: error.hint.map { Hint($0) })
     }
 
     /// Creates the error with the command line to type instead as its hint, if only one word is misspelled.
     init(_ error: UsageError, correcting words: [String]) {
-        self = .usage(
-            error.message, hint: TypedLine(words: words).correcting(error.misspelling) ?? error.hint)
+        self.init(error)
+        hint = TypedLine(words: words).correcting(error.misspelling) ?? hint
     }
 }

@@ -4,58 +4,103 @@ import OIDCSignIn
 
 /// Hints in terms of the command line: the command, option or setting to use.
 extension Hint {
-    var commandLine: String {
+    /// The parts of the hint: texts, commands and options.
+    var parts: [Hint] {
         switch self {
-        case .signIn: "oidc login"
-        case .signInForScope(let scope): "oidc login --scope \(ShellWord.quoted(DisplayText.clean(scope)))"
-        case .orSignIn(let hint): "\(hint.commandLine), or oidc login"
-        case .advice(let advice): advice.commandLine
-        case .set(let setting, let value): "oidc config set \(setting.name)=\(ShellWord.quoted(value))"
-        case .setEndpoint(.deviceAuthorization): "oidc login --flow paste"
-        case .setEndpoint(let endpoint): "set \(endpoint.rawValue)"
-        case .useIssuer(let issuer): "--issuer \(ShellWord.quoted(issuer))"
+        case .text, .command, .options: [self]
+        case .joined(let hints): hints.flatMap(\.parts)
+        case .signIn: [.run("login")]
+        case .signInForScope(let scope): [.run("login --scope", DisplayText.clean(scope))]
+        case .advice(let advice): advice.suggestion.parts
+        case .set(let setting, let value): [.run("config set", "\(setting.name)=\(value)")]
+        case .setEndpoint(.deviceAuthorization): [.run("login --flow paste")]
+        case .setEndpoint(let endpoint): ["set \(endpoint.rawValue)"]
+        case .useIssuer(let issuer): [.options(["--issuer", issuer])]
         case .allowAlgorithm(let name):
-            "if the client is registered for it and has a secret: "
-                + "oidc config set id_token_signed_response_alg=\(ShellWord.quoted(name))"
+            [
+                "if the client is registered for it and has a secret: ",
+                .run("config set", "id_token_signed_response_alg=\(name)"),
+            ]
         case .checkSecret(let method, let other):
-            "check client_secret; if it is right, the client may be registered for another method than "
-                + "\(DisplayText.clean(method)): oidc config set client_auth=\(ShellWord.quoted(other))"
+            [
+                .text(
+                    "check client_secret; if it is right, the client may be registered for another method than "
+                        + "\(DisplayText.clean(method)): "), .run("config set", "client_auth=\(other)"),
+            ]
         case .checkPath(let name):
-            "check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"
+            ["check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"]
         case .trustAuthority(let setting):
-            "name the file of the authority that signed it in \(setting ?? "ca_file")"
-        case .tryAgain, .checkRegistration, .text: description
+            ["name the file of the authority that signed it in \(setting ?? "ca_file")"]
+        case .tryAgain, .checkRegistration: [.text(description)]
         }
     }
+
+    /// The hint on one line, as it is printed where nothing is known about the command line.
+    var commandLine: String {
+        parts.map { part in
+            if case .command = part { "oidc \(part)" } else { part.description }
+        }.joined()
+    }
+
+    /// Returns a command to run. `start` are words without spaces; each argument is one word.
+    static func run(_ start: String, _ arguments: String...) -> Hint { run(start, arguments) }
+
+    static func run(_ start: String, _ arguments: [String]) -> Hint {
+        .command(start.split(separator: " ").map(String.init) + arguments)
+    }
+
+    /// Returns a hint of several parts.
+    static func words(_ parts: Hint...) -> Hint { .joined(parts) }
+
+    /// Returns the hints as alternatives.
+    static func alternatives(_ hints: some Sequence<Hint>, _ separator: Hint = ", or: ") -> Hint {
+        .joined(Array(hints.map { [$0] }.joined(separator: [separator])))
+    }
+
+    /// Returns the command with more arguments.
+    func adding(_ arguments: [String]) -> Hint {
+        if case .command(let words) = self { .command(words + arguments) } else { self }
+    }
+
+    func adding(_ arguments: String...) -> Hint { adding(arguments) }
 }
 
 /// Words that depend on what the command line is about.
 extension Hint {
     /// Returns `line` in place of a hint only to sign in.
-    fileprivate func signingInAgain(by line: String) -> Hint {
+    fileprivate func signingInAgain(by line: Hint) -> Hint {
         switch self {
-        case .signIn, .advice(.signInAndAllow), .advice(.signInForNewCode): .text(line)
-        case .advice(.allowMoreTime) where line.hasPrefix("oidc login"): .text("\(line) --timeout 900")
-        default: self
+        case .signIn, .advice(.signInAndAllow), .advice(.signInForNewCode): return line
+        case .advice(.allowMoreTime):
+            guard case .command(let words) = line, words.first == "login" else { return self }
+            return line.adding("--timeout", "900")
+        default: return self
         }
     }
 
-    /// Returns the words of `line` in place of a hint to use another issuer.
-    func usingIssuer(by line: (_ issuer: String) -> String) -> Hint {
-        if case .useIssuer(let issuer) = self { .text(line(issuer)) } else { self }
+    /// Returns `line` in place of a hint to use another issuer.
+    func usingIssuer(by line: (_ issuer: String) -> Hint) -> Hint {
+        if case .useIssuer(let issuer) = self { line(issuer) } else { self }
     }
 
-    /// Returns the hint about a stored session that the command line is not about: `profile` is the option that names
+    /// Returns the hint about a stored session that the command line is not about: `profile` are the words that name
     /// its profile, if it has one, and `file` is its file, if it is in one.
-    func aboutOther(profile: String?, file: String?) -> Hint? {
-        let move = file.map { "move it away: mv \(ShellWord.quoted($0)) \(ShellWord.quoted($0 + ".old"))" }
-        let forget = profile.map { ", or forget the session: oidc logout\($0) --local" }
+    func aboutOther(profile: [String]?, file: String?) -> Hint? {
+        let move = file.map { file -> Hint in
+            .text("move it away: mv \(ShellWord.line([file, file + ".old"]))")
+        }
+        let forget = profile.map { profile -> Hint in
+            .words("or forget the session: ", .run("logout", profile + ["--local"]))
+        }
         switch self {
-        case .signIn: return (profile.map { "oidc login\($0)" } ?? move).map { .text($0) }
+        case .signIn: return profile.map { .run("login", $0) } ?? move
         case .advice(.useNewerVersion):
-            return .text("install the newer version of oidc" + (forget ?? move.map { ", or \($0)" } ?? ""))
+            let other = forget ?? move.map { .words("or ", $0) }
+            let install: Hint = "install the newer version of oidc"
+            return other.map { .words(install, ", ", $0) } ?? install
         case .advice(.giveStoreKey):
-            return .text("name the key that it was sealed with in store_key_file" + (forget ?? ""))
+            let name: Hint = "name the key that it was sealed with in store_key_file"
+            return forget.map { .words(name, ", ", $0) } ?? name
         default: return self
         }
     }
@@ -72,17 +117,19 @@ extension OIDCError {
         guard stage == .pushedAuthorization else {
             let url = isAnyPort ? redirect.text : url
             error.hint = .text(
-                Hint.checkRegistration(redirectURL: url, clientID: clientID).commandLine + page)
+                Hint.checkRegistration(redirectURL: url, clientID: clientID).description + page)
             return error
         }
         // The provider itself has refused the URL. A random port would be another one at the next sign-in.
         let needsPort = known == nil && redirect.loopback?.ports == .any
         let registered =
             isAnyPort ? redirect.text : needsPort ? redirect.text(port: OIDCError.registeredPort) : url
-        error.hint = .text(
+        let register = Hint.text(
             "register the redirect URL \(DisplayText.clean(registered)) for the client "
-                + "\(DisplayText.clean(clientID))\(page)"
-                + (needsPort ? ", and: oidc login --port \(OIDCError.registeredPort)" : ""))
+                + "\(DisplayText.clean(clientID))\(page)")
+        error.hint =
+            needsPort
+            ? .words(register, ", and: ", .run("login --port \(OIDCError.registeredPort)")) : register
         return error
     }
 
@@ -109,12 +156,12 @@ extension Hint.Setting {
 }
 
 extension Hint.Advice {
-    fileprivate var commandLine: String {
+    fileprivate var suggestion: Hint {
         switch self {
-        case .signInAndAllow: "oidc login"
-        case .signInForNewCode: "oidc login"
-        case .allowMoreTime: "oidc login --timeout 900"
-        case .giveClientID: "--client-id ID"
+        case .signInAndAllow: .run("login")
+        case .signInForNewCode: .run("login")
+        case .allowMoreTime: .run("login --timeout 900")
+        case .giveClientID: .options(["--client-id", "ID"])
         case .giveClientSecret: "set client_secret_file, client_secret_command or OIDC_CLIENT_SECRET"
         case .giveClientKey: "set private_key_file or client_assertion_source"
         case .giveClientCertificate: "set tls_client_certificate and tls_client_key"
@@ -132,18 +179,22 @@ extension Hint.Advice {
         case .checkClientKey:
             "check private_key_file and private_key_id: the provider must have the public key by that ID"
         case .checkClientKeyAlgorithm:
-            "set client_auth_signing_alg to the algorithm that the client is registered for, with a private_key_file "
-                + "for it"
-        case .allowGrant, .askForAudienceScope, .signWithPublishedKey: description
+            .text(
+                "set client_auth_signing_alg to the algorithm that the client is registered for, with a "
+                    + "private_key_file for it")
+        case .allowGrant, .askForAudienceScope, .signWithPublishedKey: .text(description)
         case .signInWithoutResource:
             "the token is for the profile's resource; use a profile without it for userinfo"
-        case .signInWithDPoP: "oidc login --set dpop=true"
+        case .signInWithDPoP: .run("login --set dpop=true")
         case .allowDeviceGrant:
-            "allow the device grant for this client at the provider (Google: a client of the type TVs and Limited "
-                + "Input devices), or: oidc login --flow browser"
+            .words(
+                "allow the device grant for this client at the provider ",
+                "(Google: a client of the type TVs and Limited Input devices), or: ",
+                .run("login --flow browser"))
         case .checkClientOrDeviceGrant:
-            "check client_id and client_secret; if they are right, the provider does not allow this client to use "
-                + "device codes: oidc login --flow browser"
+            .words(
+                "check client_id and client_secret; if they are right, the provider does not allow this client ",
+                "to use device codes: ", .run("login --flow browser"))
         case .checkRedirectURI: "check redirect_uri"
         case .checkACRValues: "check acr_values"
         case .chooseGrant: "the provider does not offer this grant: choose another with --grant"
@@ -161,48 +212,59 @@ extension Hint.Advice {
             "check --issuer, or set metadata_url, or authorization_endpoint and token_endpoint"
         case .checkMetadataURL: "check metadata_url"
         case .signInAtServer:
-            "check the URL, or name its authorization server: oidc login --issuer ISSUER --client-id ID --resource URL"
+            .words(
+                "check the URL, or name its authorization server: ",
+                .run("login --issuer ISSUER --client-id ID --resource URL"))
         case .removeAuthorizeParameter: "remove it from extra_authorize_params"
         case .removeTokenParameter: "remove it from extra_token_params"
         case .setMetadataURL: "set metadata_url, or give --issuer without {tenantid}"
         case .keepTenantsApart:
-            "keep both sessions, one of them with --set account=NAME, or forget this one: oidc logout --local"
+            .words(
+                "keep both sessions, one of them with --set account=NAME, or forget this one: ",
+                .run("logout --local"))
         case .turnNonceOff:
-            "start again, as this answer may be another sign-in's; only if the provider never returns a nonce, set "
-                + "nonce to off"
+            .text(
+                "start again, as this answer may be another sign-in's; only if the provider never returns a "
+                    + "nonce, set nonce to off")
         case .leaveOutMaxAge: "if the provider's ID tokens never have an auth_time, leave max_age out"
         case .introspectAsOtherClient:
-            "introspection needs a confidential client: set client_id and the secret of a client that may introspect "
-                + "tokens"
+            .text(
+                "introspection needs a confidential client: set client_id and the secret of a client that may "
+                    + "introspect tokens")
         case .setIssuerOrKeys: "set issuer, or jwks_uri beside it"
         case .setUserInfoEndpoint: "set userinfo_endpoint and sign in again"
         case .useHTTPS: "use https, or set allow_insecure_http"
         case .nameScopes: "add --scope, with the scopes that you need"
-        case .allowUnboundTokens: "if tokens need not be bound to a key: oidc config set dpop=false"
+        case .allowUnboundTokens:
+            .words("if tokens need not be bound to a key: ", .run("config set dpop=false"))
         case .sendPendingUnchanged: "use what authorize-url printed, unchanged"
         case .pasteAddress:
-            "run it on a terminal, or pipe the redirected URL into: oidc login --flow paste"
+            .words("run it on a terminal, or pipe the redirected URL into: ", .run("login --flow paste"))
         case .acceptForm: "If the provider sends a form (POST), set response_mode to form_post."
         case .pasteOrAcceptForm:
             "Paste the URL of this page into the terminal, or set response_mode to form_post."
         case .useOtherLoopback:
-            "if the client has it registered: oidc config set 'redirect_uri=http://[::1]/callback'"
+            .words("if the client has it registered: ", .run("config set redirect_uri=http://[::1]/callback"))
         case .choosePort:
-            "use another port that is registered with the provider: in redirect_uri if it has one, or else with "
-                + "--port N"
+            .text(
+                "use another port that is registered with the provider: in redirect_uri if it has one, or else "
+                    + "with --port N")
         case .chooseProxyPort: "choose another --port, or leave it out"
         case .nameBrowser:
             "open the URL yourself, or name a browser in $BROWSER or the browser setting"
         case .installAuthorities: "install the package ca-certificates, or set ca_file"
         case .raiseHTTPTimeout: "try again later, or raise http_timeout"
-        case .raiseProxyTimeout: "try again, or use oidc proxy with a longer --timeout"
+        case .raiseProxyTimeout:
+            .words("try again, or use ", .run("proxy"), " with a longer --timeout")
         case .useNewerVersion:
-            "install the newer version of oidc, or forget the session with oidc logout --local"
-        case .installHelper: "install it, or: oidc config set store=file"
-        case .unlockKeychain: "unlock the keychain it uses, or: oidc config set store=file"
-        case .makeStoreKey: "make one with: oidc config new-key FILE"
+            .words("install the newer version of oidc, or forget the session with ", .run("logout --local"))
+        case .installHelper: .words("install it, or: ", .run("config set store=file"))
+        case .unlockKeychain: .words("unlock the keychain it uses, or: ", .run("config set store=file"))
+        case .makeStoreKey: .words("make one with: ", .run("config new-key FILE"))
         case .giveStoreKey:
-            "name the key that it was sealed with in store_key_file, or forget the session: oidc logout --local"
+            .words(
+                "name the key that it was sealed with in store_key_file, or forget the session: ",
+                .run("logout --local"))
         case .freeSpace: "free some space, or set OIDC_STATE_DIR to another disk"
         case .useOtherDisk: "set OIDC_STATE_DIR to another disk"
         case .useWritableDirectory: "set OIDC_STATE_DIR to a directory that you can write"
@@ -210,7 +272,7 @@ extension Hint.Advice {
         case .useRealDirectory: "set OIDC_STATE_DIR to the directory itself"
         case .moveDirectoryAway: "move it away, or set OIDC_STATE_DIR"
         case .correctDirectory: "correct OIDC_STATE_DIR or HOME"
-        case .checkClock: description
+        case .checkClock: .text(description)
         }
     }
 }
@@ -227,7 +289,7 @@ extension OIDCError {
     }
 
     /// Returns the error with `line` as its hint, if the hint is only to sign in.
-    func signingInAgain(by line: String) -> OIDCError {
+    func signingInAgain(by line: Hint) -> OIDCError {
         var error = self
         error.hint = hint?.signingInAgain(by: line)
         return error

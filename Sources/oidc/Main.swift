@@ -26,8 +26,9 @@ struct Main {
         }
         // pip and uv run a program of this name.
         if program == CredentialKeyringCommand.name { words = ["credential", program] + words }
+        var line: InvokedLine?
         do {
-            let code = try invoke(words)
+            let code = try invoke(words, &line)
             return signalCode ?? code
         } catch {
             let code = signalCode ?? Diagnostics.exitCode(error)
@@ -35,8 +36,7 @@ struct Main {
             let isJSON = common.output == .json
             let report = Diagnostics.report(
                 error.ended(bySignal: signalCode != nil), asJSON: isJSON, exitCode: code,
-                completion: HintCompletion(
-                    common, words: words, environment: ProcessEnvironment.current),
+                line: line ?? InvokedLine(common, words: words, environment: ProcessEnvironment.current),
                 style: Console.style)
             StandardError.write(
                 isJSON
@@ -47,7 +47,8 @@ struct Main {
         }
     }
 
-    private static func invoke(_ words: [String]) throws(OIDCError) -> Int32 {
+    /// Runs the command of the words, and sets `line` if they could be parsed.
+    private static func invoke(_ words: [String], _ line: inout InvokedLine?) throws(OIDCError) -> Int32 {
         try Interruption.install()
         let invocation: Invocation
         do { invocation = try Program.oidc.parse(words) } catch {
@@ -73,15 +74,18 @@ struct Main {
             guard let command = command as? TokenCommand ?? command as? any RunnableCommand else {
                 throw OIDCError.usage(
                     "oidc \(path.joined(separator: " ")) needs a subcommand",
-                    hint: "oidc help \(path.joined(separator: " "))")
+                    hint: .run("help", path))
             }
+            let invoked = InvokedLine(
+                command, path: path, words: words, environment: ProcessEnvironment.current)
+            line = invoked
             try command.common.validate()
             guard command.common.output == .text || command.hasJSONForm else {
                 throw OIDCError.usage(
                     "oidc \(path.joined(separator: " ")) has no JSON output", hint: "leave -o json out")
             }
             let context = CommandContext(
-                console: Console(command.common, words: words), environment: ProcessEnvironment.current,
+                console: Console(command.common, line: invoked), environment: ProcessEnvironment.current,
                 common: command.common)
             ProcessEnvironment.forgetKeyLog()
             // A shell calls completions at each Tab, and doctor reports the variables itself.

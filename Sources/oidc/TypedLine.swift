@@ -7,23 +7,22 @@ struct TypedLine: Sendable {
     let words: [String]
 
     /// Returns the line with a misspelled word replaced; nil if it would be refused too, or if a word may be a secret.
-    func correcting(_ misspelling: UsageError.Misspelling?) -> String? {
+    func correcting(_ misspelling: UsageError.Misspelling?) -> Hint? {
         guard let misspelling,
             !misspelling.typed.hasPrefix("-")
                 || !TypedLine.secretNames.contains(where: misspelling.typed.includes)
         else { return nil }
-        return misspelling.corrected(words).flatMap(TypedLine.line)
+        return misspelling.corrected(words).flatMap { TypedLine.isUsable($0) ? .command($0) : nil }
     }
 
     /// Parts of the names of unknown options whose value may be a secret.
     private static let secretNames = ["secret", "key", "pass", "token", "cred"]
 
-    /// Returns the line with an option and its value, which is quoted for a shell, in place of an earlier value; nil if
-    /// it would be refused, if a word may be a secret, or if there are other values beside which it may not help.
-    func adding(_ option: String) -> String? {
-        let parts = option.split(separator: " ").map(String.init)
+    /// Returns the line with an option and its value in place of an earlier value; nil if it would be refused, if a
+    /// word may be a secret, or if there are other values beside which it may not help.
+    func adding(_ parts: [String]) -> String? {
         guard parts.count < 3, case .run(_, let path)? = try? Program.oidc.parse(words) else { return nil }
-        let value = parts.dropFirst().first.map { $0.hasPrefix("'") ? String($0.dropFirst().dropLast()) : $0 }
+        let value = parts.dropFirst().first
         var words = words
         if let value, let index = index(ofValueOf: parts[0], like: value) {
             let option = Program.oidc.command(path)?.options.first { $0.name == parts[0] }
@@ -54,12 +53,15 @@ struct TypedLine: Sendable {
     }
 
     private static func line(_ words: [String]) -> String? {
+        isUsable(words) ? ShellWord.line(["oidc"] + words) : nil
+    }
+
+    /// Returns whether the line would be accepted, and no word may be a secret.
+    private static func isUsable(_ words: [String]) -> Bool {
         switch try? Program.oidc.parse(words) {
-        case .run, .version: break
-        case .help, nil: return nil
+        case .run, .version: words.allSatisfy(isHarmless)
+        case .help, nil: false
         }
-        guard words.allSatisfy(isHarmless) else { return nil }
-        return (["oidc"] + words.map { ShellWord.quoted($0) }).joined(separator: " ")
     }
 
     /// Returns whether a word holds no secret: no header, no body, no value of a setting that may be secret, and no URL

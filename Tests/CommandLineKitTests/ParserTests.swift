@@ -85,7 +85,7 @@ struct ParserTests {
         #expect(try ShipCommand.parse(["--via", "sea"])?.way == "sea")
         #expect(
             throws: UsageError(
-                "--via takes air or sea, not 'see', did you mean sea?", hint: "toy help ship",
+                "--via takes air or sea, not 'see', did you mean sea?", hint: .command(["help", "ship"]),
                 misspelling: UsageError.Misspelling(typed: "see", meant: "sea"))
         ) { try ShipCommand.parse(["--via", "see"]) }
     }

@@ -34,7 +34,7 @@ struct RandomArgumentsTests {
                 case .version: #expect(arguments.contains { $0.hasPrefix("--") })
                 }
             } catch {
-                #expect(error.hint?.hasPrefix("toy ") == true)
+                #expect(Toy.text(error.hint)?.hasPrefix("toy ") == true)
                 #expect(!error.message.isEmpty && !error.message.contains { $0.isNewline || $0 == "\0" })
             }
         }

@@ -10,8 +10,22 @@ enum Toy {
         ],
         footnote: "toy help COMMAND explains a command.",
         otherNames: {
-            ["where": "toy track", "parcel send": "toy send", "--express": "toy send --speed instant"]
+            [
+                "where": .command(["track"]), "parcel send": .command(["send"]),
+                "--express": .command(["send", "--speed", "instant"]),
+            ]
         })
+
+    /// Returns a hint as it is printed.
+    static func text(_ hint: UsageError.Hint?) -> String? {
+        switch hint {
+        case .text(let text): text
+        case .command(let words, let before, let after):
+            before + (["toy"] + words).joined(separator: " ") + after
+        case .options(let words): words.joined(separator: " ")
+        case nil: nil
+        }
+    }
 
     /// Answers completion queries.
     static func values(_ query: CompletionQuery) -> [Candidate] {

@@ -90,7 +90,7 @@ struct UsageErrorTests {
         ])
     func fault(arguments: [String], message: String, hint: String) {
         let fault = Toy.fault(arguments)
-        #expect(fault?.message == message && fault?.hint == hint)
+        #expect(fault?.message == message && Toy.text(fault?.hint) == hint)
     }
 
     @Test("the value of an unknown option is not repeated")

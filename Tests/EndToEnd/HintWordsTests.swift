@@ -54,53 +54,64 @@ struct HintWordsTests {
 
     @Test("a hint is a command that can be pasted, or a sentence", arguments: Hint.Advice.allCases)
     func pasted(advice: Hint.Advice) throws {
-        let words = HintCompletion(CommonOptions()).completed(Hint.advice(advice).commandLine)
-        #expect(!words.hasPrefix("-"))
-        guard words.hasPrefix("oidc ") else { return }
-        #expect(throws: Never.self, "\(words)") {
-            try Program.oidc.parse(words.split(separator: " ").dropFirst().map(String.init))
+        let parts = Hint.advice(advice).parts
+        #expect(!InvokedLine(CommonOptions()).text(.advice(advice)).hasPrefix("-"))
+        for case .command(let words) in parts {
+            #expect(throws: Never.self, "\(words)") { try Program.oidc.parse(words) }
         }
     }
 
     @Test("a command that changes a setting names the profile and file of the command line")
     func completed() {
         var common = CommonOptions()
-        #expect(common.completing("oidc config set a=b") == "oidc config set a=b")
+        #expect(common.completing(.run("config set a=b")) == "oidc config set a=b")
         common.profile = "my work"
         common.config = "f.json"
-        #expect(
-            common.completing("install it, or: oidc config set store=file")
-                == "install it, or: oidc config set -p 'my work' --config f.json store=file")
-        #expect(
-            common.completing("oidc config set -p x a=b") == "oidc config set --config f.json -p x a=b")
-        #expect(
-            common.completing("or: oidc logout --local")
-                == "or: oidc logout -p 'my work' --config f.json --local")
-        #expect(common.completing("oidc logout -p x") == "oidc logout --config f.json -p x")
-        #expect(common.completing("oidc config list") == "oidc config list --config f.json")
-        #expect(
-            common.completing("write one with: oidc config init")
-                == "write one with: oidc config init -p 'my work' --config f.json")
-        #expect(
-            common.completing("oidc config init --config g -p x --issuer URL")
-                == "oidc config init --config g -p x --issuer URL")
-        #expect(common.completing("oidc login -p x") == "oidc login --config f.json -p x")
-        #expect(
-            common.completing("set a, or oidc login") == "set a, or oidc login -p 'my work' --config f.json")
-        #expect(common.completing("oidc logins") == "oidc logins")
-        #expect(common.completing("docker-credential-oidc login") == "docker-credential-oidc login")
-        #expect(common.completing("another oidc process") == "another oidc process")
+        for (hint, completed) in [
+            (
+                .words("install it, or: ", .run("config set store=file")),
+                "install it, or: oidc config set -p 'my work' --config f.json store=file"
+            ),
+            (.run("config set -p x a=b"), "oidc config set -p x a=b --config f.json"),
+            (
+                .words("or: ", .run("logout --local")), "or: oidc logout -p 'my work' --config f.json --local"
+            ),
+            (.run("logout -p x"), "oidc logout --config f.json -p x"),
+            (.run("config list"), "oidc config list --config f.json"),
+            (.run("switch x"), "oidc switch x --config f.json"),
+            (
+                .words("write one with: ", .run("config init")),
+                "write one with: oidc config init -p 'my work' --config f.json"
+            ),
+            (
+                .run("config init --config g -p x --issuer URL"),
+                "oidc config init --config g -p x --issuer URL"
+            ),
+            (.run("login -p x"), "oidc login --config f.json -p x"),
+            (.words("set a, or ", .run("login")), "set a, or oidc login -p 'my work' --config f.json"),
+            (.run("help login"), "oidc help login"), (.run("--version"), "oidc --version"),
+        ] as [(Hint, String)] {
+            #expect(common.completing(hint) == completed)
+        }
         let error = OIDCError(.usage, "no", hint: .set(.store, to: "file"))
         #expect(
-            Diagnostics.report(error, asJSON: false, exitCode: 2, completion: HintCompletion(common))
+            Diagnostics.report(error, asJSON: false, exitCode: 2, line: InvokedLine(common))
                 == "error: no\n  try: oidc config set -p 'my work' --config f.json store=file\n")
+    }
+
+    @Test("text that looks like a command is printed as it is, as a provider may have written it")
+    func text() {
+        let line = InvokedLine(["token", "-p", "w", "--issuer", "https://a.example"])
+        for text in ["run oidc login", "oidc config set dpop=false", "another oidc process"] {
+            #expect(line.text(.text(text)) == text)
+        }
     }
 
     @Test(
         "if options or variables name the provider, the hint is an option: the profile's settings are for another one"
     )
     func providerGiven() {
-        let hint = "oidc config set dpop=false, if tokens need not be bound"
+        let hint = Hint.words(.run("config set dpop=false"), ", if tokens need not be bound")
         let option = "give --set dpop=false, if tokens need not be bound"
         for (words, variables, completed) in [
             (["token", "--issuer", "https://a.example"], [:], option),
@@ -112,18 +123,17 @@ struct HintWordsTests {
                 "oidc config set -p a dpop=false, if tokens need not be bound"
             ),
         ] as [([String], [String: String], String)] {
-            let completion = HintCompletion(
-                CommonOptions.lenient(words), words: words, environment: Variables(variables))
-            #expect(completion.completed(hint) == completed)
+            let line = InvokedLine(words, Variables(variables))
+            #expect(line.text(hint) == completed)
             #expect(
-                completion.completed("oidc config set -p work account=work").hasSuffix("-p work account=work")
-            )
+                line.text(.run("config set -p work account=work")).hasPrefix(
+                    "oidc config set -p work account=work"))
         }
     }
 
     @Test("a setting that a variable or an option overrides is changed by an option")
     func overridden() throws {
-        let hint = "oidc config set dpop=false, or: oidc config set store=file"
+        let hint = Hint.words(.run("config set dpop=false"), ", or: ", .run("config set store=file"))
         let both = "give --set dpop=false, or: --set store=file"
         for (words, variables, completed) in [
             (["token"], ["OIDC_DPOP": "true"], "give --set dpop=false, or: oidc config set store=file"),
@@ -132,18 +142,18 @@ struct HintWordsTests {
                 ["token", "--set", "store=none"], ["OIDC_DPOP": ""],
                 "oidc config set dpop=false, or: --set store=file"
             ),
-            (["token"], ["OIDC_TOKEN_ENDPOINT": "https://a.example/token"], both), (["token"], [:], hint),
+            (["token"], ["OIDC_TOKEN_ENDPOINT": "https://a.example/token"], both),
+            (["token"], [:], hint.commandLine),
         ] as [([String], [String: String], String)] {
-            let completion = HintCompletion(
-                CommonOptions.lenient(words), words: words, environment: Variables(variables))
-            #expect(completion.completed(hint) == completed)
+            #expect(InvokedLine(words, Variables(variables)).text(hint) == completed)
         }
-        let given = HintCompletion(CommonOptions(), words: ["token", "--client-id", "c"], environment: [:])
+        let missing = try #require(Setting.awsRoleARN.missing(option: "--set aws_role_arn=ARN").hint)
         #expect(
-            given.completed("give --set a=A, set OIDC_A, or: oidc config set a=A")
-                == "give --set a=A, set OIDC_A")
-        let records = HintCompletion(CommonOptions(), words: [], environment: ["OIDC_RESOURCES": "[]"])
-        #expect(records.completed("oidc config set 'resources=[1]'") == "give --set 'resources=[1]'")
+            InvokedLine(["token", "--client-id", "c"]).text(missing)
+                == "give --set aws_role_arn=ARN, set OIDC_AWS_ROLE_ARN")
+        #expect(
+            InvokedLine([], ["OIDC_RESOURCES": "[]"]).text(.run("config set resources=[1]"))
+                == "give --set 'resources=[1]'")
     }
 
     @Test("if no profile is in use, and the file has some, the hint is an option")
@@ -154,13 +164,18 @@ struct HintWordsTests {
         try Data(#"{"profiles":{"a":{},"b":{}}}"#.utf8).write(to: file)
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
         func completed(_ variables: [String: String]) -> String {
-            HintCompletion(
-                CommonOptions(), words: [],
-                environment: Variables(variables.merging(["OIDC_CONFIG": file.path]) { $1 })
-            ).completed("oidc config set dpop=false")
+            InvokedLine([], Variables(variables.merging(["OIDC_CONFIG": file.path]) { $1 }))
+                .text(.run("config set dpop=false"))
         }
         #expect(completed([:]) == "give --set dpop=false")
         #expect(completed(["OIDC_PROFILE": "a"]) == "oidc config set dpop=false")
+    }
+
+    @Test("settings with other values beside them still say that an option names the profile")
+    func overriddenProfile() throws {
+        let settings = Settings(SettingLayers(profile: "default", isProfileNamed: true, entries: []))
+        let entry = try SettingsLoader.entry(.scope, "a", .resource("https://r.example"), named: "scope")
+        #expect(settings.overridden(by: [entry]).loginLine.commandLine == "oidc login -p default")
     }
 
     private static func settings(
@@ -177,18 +192,21 @@ struct HintWordsTests {
         let profile: [(Setting, String)] = [(.issuer, "https://a.example"), (.scope, "api")]
         #expect(
             try Self.settings(options: [(.scope, "openid api:read")], profile: profile).scopedLoginLine
+                .commandLine
                 == "oidc login -p work --scope 'api openid api:read'")
         #expect(
-            try Self.settings(options: [(.scope, "api")], profile: profile).scopedLoginLine
+            try Self.settings(options: [(.scope, "api")], profile: profile).scopedLoginLine.commandLine
                 == "oidc login -p work")
         #expect(
-            try Self.settings(options: [(.scope, "b")], profile: []).scopedLoginLine
+            try Self.settings(options: [(.scope, "b")], profile: []).scopedLoginLine.commandLine
                 == "oidc login -p work --scope b")
         let other: [(Setting, String)] = [(.issuer, "https://b.example"), (.scope, "b")]
         #expect(
-            try Self.settings(options: other, profile: profile).scopedLoginLine
+            try Self.settings(options: other, profile: profile).scopedLoginLine.commandLine
                 == "oidc login -p work --issuer https://b.example --scope 'api b'")
-        #expect(try Self.settings(options: [], profile: profile).scopedLoginLine == "oidc login -p work")
+        #expect(
+            try Self.settings(options: [], profile: profile).scopedLoginLine.commandLine
+                == "oidc login -p work")
     }
 
     @Test("a hint to sign in for an ID token requests the scope openid, unless the next sign-in does anyway")
@@ -201,7 +219,7 @@ struct HintWordsTests {
         ] as [(String?, String?, String)] {
             let settings = try Self.settings(
                 options: option.map { [(.scope, $0)] } ?? [], profile: own.map { [(.scope, $0)] } ?? [])
-            #expect(settings.loginLine(forIDTokenAfter: Scope("api")) == hint)
+            #expect(settings.loginLine(forIDTokenAfter: Scope("api")).commandLine == hint)
         }
     }
 
@@ -228,8 +246,8 @@ struct HintWordsTests {
         let fixed = try RedirectAddress(nil, port: 1)
         let unknown = "register the redirect URL http://127.0.0.1:8484/callback for the client app"
         #expect(
-            refused.namingRegistration(at: nil, redirect: redirect).hint
-                == .text("\(unknown), and: oidc login --port 8484"))
+            refused.namingRegistration(at: nil, redirect: redirect).hint?.commandLine
+                == "\(unknown), and: oidc login --port 8484")
         #expect(
             refused.namingRegistration(at: nil, redirect: fixed).hint
                 == .text("register the redirect URL http://127.0.0.1:1/callback for the client app"))

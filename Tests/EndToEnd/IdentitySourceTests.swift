@@ -262,7 +262,7 @@ struct IdentitySourceTests {
         ])
     func detected(_ variable: String, _ source: String) throws {
         let found = try #require(CIIdentity.detected([variable: "x"]))
-        #expect(found.hint.hasSuffix("--set subject_token_source=\(source)"))
+        #expect(found.hint.commandLine.hasSuffix("--set subject_token_source=\(source)"))
         #expect(SubjectTokenSource(rawValue: source) != nil)
         #expect(CIIdentity.detected([variable: ""]) == nil)
     }

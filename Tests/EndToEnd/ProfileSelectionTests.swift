@@ -70,12 +70,12 @@ struct ProfileSelectionTests {
         defer { try? FileManager.default.removeItem(at: directory) }
         let writer = ProfileWriter(path: directory.appendingPathComponent("config.json").path)
         let settings = try SettingsLoader(environment: [:], common: common).load(from: file, in: "/f")
-        #expect(settings.loginLine(profile: "default", of: writer) == "oidc login")
+        #expect(settings.line("login", profile: "default", of: writer).commandLine == "oidc login")
         try Data(text.utf8).write(to: URL(fileURLWithPath: writer.path))
-        #expect(settings.loginLine(profile: "default", of: writer) == "oidc login -p default")
+        #expect(settings.line("login", profile: "default", of: writer).commandLine == "oidc login -p default")
     }
 
     private func line(_ file: ConfigurationFile, _ common: CommonOptions) throws -> String {
-        try SettingsLoader(environment: [:], common: common).load(from: file, in: "/f").loginLine
+        try SettingsLoader(environment: [:], common: common).load(from: file, in: "/f").loginLine.commandLine
     }
 }

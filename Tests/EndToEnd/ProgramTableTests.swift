@@ -149,8 +149,8 @@ struct ProgramTableTests {
 
     @Test("the hint for each word of another program is a command line that can be parsed")
     func otherNames() {
-        for (name, hint) in program.otherNames() where hint.hasPrefix("oidc ") {
-            let words = hint.split(separator: " ").dropFirst().map(String.init)
+        for (name, hint) in program.otherNames() {
+            guard case .command(let words, _, _) = hint else { continue }
             #expect(throws: Never.self, "\(name)") { try program.parse(words) }
             #expect(program.help([name]) == nil, "\(name)")
         }

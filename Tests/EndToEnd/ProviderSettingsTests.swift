@@ -44,7 +44,7 @@ struct ProviderSettingsTests {
         let settings = try SettingsLoader(environment: [:], common: CommonOptions()).load(
             entries, from: nil, in: "")
         #expect(
-            settings.loginLine
+            settings.loginLine.commandLine
                 == "oidc login --issuer https://op.example --set 'metadata_url=https://op.example/m?p=x' --set nonce=off"
         )
         #expect(!settings.signIn.sendsNonce)

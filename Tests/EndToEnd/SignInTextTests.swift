@@ -134,7 +134,7 @@ struct SignInTextTests {
         #expect(row == "automatic, by refresh token; it expires \(shown) unless it is used")
         let end = Self.now.adding(lifetime - age).secondsSinceEpoch
         #expect(report.json["refresh_expires_at"] == JSONValue(end))
-        let warning = report.refreshWarning(HintCompletion(CommonOptions()))
+        let warning = report.refreshWarning(InvokedLine(CommonOptions()))
         #expect((warning?.contains("\(shown) unless") ?? false) == warns)
         #expect(warns == (warning?.contains("oidc login -p work") ?? false))
     }

@@ -80,6 +80,9 @@ package enum DisplayText {
 
 /// Quoting of shell words, for hints that users paste.
 package enum ShellWord {
+    /// Returns words as one line of a shell.
+    package static func line(_ words: [String]) -> String { words.map(quoted).joined(separator: " ") }
+
     /// Returns the string without control characters, in single quotes if a shell would read it otherwise.
     package static func quoted(_ text: String) -> String {
         let text = DisplayText.clean(text, limit: 4_096)

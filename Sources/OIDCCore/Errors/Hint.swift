@@ -7,8 +7,6 @@ public enum Hint: Hashable, Sendable {
     /// A retry after this many seconds; nil if the provider named no delay.
     case tryAgain(seconds: Int?)
     case advice(Advice)
-    /// Another hint, and a new sign-in if that does not help.
-    indirect case orSignIn(Hint)
     case set(Setting, to: String)
     case setEndpoint(ProviderEndpoint)
     /// The issuer, spelled as the provider does.
@@ -26,6 +24,12 @@ public enum Hint: Hashable, Sendable {
     indirect case checkRegistration(redirectURL: String, clientID: String)
     /// A sentence, or a system command such as `chmod 600 FILE`.
     case text(String)
+    /// A command of the program that shows the hint: the words after its name.
+    case command([String])
+    /// What to add to the command line that was typed: options with their values.
+    case options([String])
+    /// Hints to be read one after the other, as one sentence.
+    case joined([Hint])
 
     /// The settings that an error can be about.
     public enum Setting: String, CaseIterable, Sendable {
@@ -120,15 +124,20 @@ public enum Hint: Hashable, Sendable {
 }
 
 extension Hint {
-    /// Returns the hint with its text, scope, issuer, URL or client ID replaced.
+    /// Returns another hint, and a new sign-in if that does not help.
+    package static func orSignIn(_ hint: Hint) -> Hint { .joined([hint, ", or ", .signIn]) }
+
+    /// Returns the hint with its text, words, scope, issuer, URL or client ID replaced.
     func replacingText(_ replace: (String) -> String) -> Hint {
         switch self {
         case .text(let text): .text(replace(text))
+        case .command(let words): .command(words.map(replace))
+        case .options(let words): .options(words.map(replace))
+        case .joined(let hints): .joined(hints.map { $0.replacingText(replace) })
         case .signInForScope(let scope): .signInForScope(replace(scope))
         case .checkSecret(let method, let other):
             .checkSecret(sentBy: replace(method), other: replace(other))
         case .useIssuer(let issuer): .useIssuer(replace(issuer))
-        case .orSignIn(let hint): .orSignIn(hint.replacingText(replace))
         case .checkRegistration(let url, let clientID):
             .checkRegistration(redirectURL: replace(url), clientID: replace(clientID))
         case .signIn, .tryAgain, .advice, .set, .setEndpoint, .allowAlgorithm, .checkPath, .trustAuthority:
@@ -142,7 +151,7 @@ extension Hint {
     func replacingIssuer(_ replace: (String) -> String) -> Hint {
         switch self {
         case .useIssuer(let issuer): .useIssuer(replace(issuer))
-        case .orSignIn(let hint): .orSignIn(hint.replacingIssuer(replace))
+        case .joined(let hints): .joined(hints.map { $0.replacingIssuer(replace) })
         default: self
         }
     }

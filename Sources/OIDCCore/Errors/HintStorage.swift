@@ -4,7 +4,6 @@ extension Hint {
     package var stored: JSONValue {
         switch self {
         case .text(let text): .string(text)
-        case .orSignIn(let hint): ["code": "or_sign_in", "hint": hint.stored]
         case .signIn: Hint.coded("sign_in")
         case .signInForScope(let scope): Hint.coded("sign_in", scope)
         case .tryAgain(let seconds): Hint.coded("try_again", seconds.map { "\($0)" })
@@ -19,6 +18,9 @@ extension Hint {
         case .trustAuthority(let setting): Hint.coded("trust_authority", setting)
         case .checkRegistration(let url, let clientID):
             Hint.coded("check_registration", url, detail: clientID)
+        case .command(let words): ["code": "command", "words": .array(words.map { .string($0) })]
+        case .options(let words): ["code": "options", "words": .array(words.map { .string($0) })]
+        case .joined(let hints): ["code": "joined", "hints": .array(hints.map(\.stored))]
         }
     }
 
@@ -37,10 +39,15 @@ extension Hint {
             return
         }
         let value = json["value"]?.string
+        let words = json["words"]?.array?.compactMap(\.string) ?? []
         switch json["code"]?.string {
-        case "or_sign_in":
-            guard let hint = json["hint"].flatMap({ Hint(stored: $0) }) else { return nil }
-            self = .orSignIn(hint)
+        case "command": self = .command(words)
+        case "options": self = .options(words)
+        case "joined":
+            let stored = json["hints"]?.array ?? []
+            let hints = stored.compactMap { Hint(stored: $0) }
+            guard hints.count == stored.count else { return nil }
+            self = .joined(hints)
         case "sign_in": self = value.map { .signInForScope($0) } ?? .signIn
         case "try_again": self = .tryAgain(seconds: value.flatMap { Int($0) })
         case "trust_authority": self = .trustAuthority(setting: value)

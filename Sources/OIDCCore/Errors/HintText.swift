@@ -7,7 +7,6 @@ extension Hint: CustomStringConvertible {
         case .tryAgain(let seconds):
             seconds.map { "try again in \($0) second\($0 == 1 ? "" : "s")" } ?? "try again later"
         case .advice(let advice): advice.description
-        case .orSignIn(let hint): "\(hint), or sign in again"
         case .set(let setting, let value): "set \(setting) to \(value)"
         case .setEndpoint(let endpoint): "name the \(endpoint.rawValue)"
         case .useIssuer(let issuer): "use the issuer \(DisplayText.clean(issuer))"
@@ -22,6 +21,8 @@ extension Hint: CustomStringConvertible {
             "if the browser shows an error page, it says why; often the redirect URL \(DisplayText.clean(url)) or "
                 + "the client \(DisplayText.clean(clientID)) is not registered there"
         case .text(let text): text
+        case .command(let words), .options(let words): ShellWord.line(words)
+        case .joined(let hints): hints.map(\.description).joined()
         }
     }
 }

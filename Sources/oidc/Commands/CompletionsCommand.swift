@@ -35,7 +35,7 @@ struct CompletionsCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard let shell else {
-            throw OIDCError.usage("missing shell: bash, zsh or fish", hint: "oidc help completions")
+            throw OIDCError.usage("missing shell: bash, zsh or fish", hint: .run("help completions"))
         }
         guard isCompleting else {
             try StandardOutput.write(Completion.script(shell, Program.oidc))

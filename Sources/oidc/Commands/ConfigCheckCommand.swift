@@ -20,7 +20,7 @@ struct ConfigCheckCommand: RunnableCommand {
         guard let file = try loader.file() else {
             throw OIDCError.usage(
                 "there is no configuration file at \(DisplayText.clean(try loader.requiredPath()))",
-                hint: "oidc config init\(loader.configOption)")
+                hint: .run("config init"))
         }
         var warnings: [JSONValue] = []
         var failure: OIDCError?

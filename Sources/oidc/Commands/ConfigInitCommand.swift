@@ -98,13 +98,13 @@ struct ConfigInitCommand: RunnableCommand {
     func secretMissing(_ preset: Preset, _ context: CommandContext, _ path: String) -> OIDCError {
         let name = common.profile ?? context.settingsLoader.profileName ?? newName
         let file = ProfileSecret.unused(of: name, beside: path).file
-        let arguments = ([preset.name] + words).map { ShellWord.quoted($0) }.joined(separator: " ")
         return .usage(
             "\(call): \(preset.title) gives its clients a secret: set \(Setting.clientSecret.variable), or type or "
                 + "pipe the secret to this command",
-            hint: .text(
-                "\(ProfileSecret.writingLine(file)) && \(commandLine(arguments)) "
-                    + "--set \(ShellWord.quoted("\(Setting.clientSecretFile.name)=\(file)"))"))
+            hint: .words(
+                "\(ProfileSecret.writingLine(file)) && ",
+                commandLine([preset.name] + words)
+                    .adding("--set", "\(Setting.clientSecretFile.name)=\(file)")))
     }
 
     /// What the dialog leads to.
@@ -227,10 +227,9 @@ struct ConfigInitCommand: RunnableCommand {
         if named.issuer == nil, named.endpoint(.token) == nil { throw missing(.issuer) }
         if settings.client.id == nil {
             guard let made else { throw missing(.clientID) }
-            let arguments = [made.preset.name] + words.map { ShellWord.quoted($0) }
             throw OIDCError.usage(
                 "\(call): client_id is not given; register \(made.preset.application): "
-                    + made.registrationPage, hint: commandLine(arguments.joined(separator: " ")))
+                    + made.registrationPage, hint: commandLine([made.preset.name] + words))
         }
         try settings.check()
         let provider = ProviderContext(settings, context)
@@ -258,22 +257,20 @@ struct ConfigInitCommand: RunnableCommand {
 
     /// Returns a command line of this command with other arguments, and with those of the given options that
     /// cannot contain a secret, as an extra parameter or a command can.
-    private func commandLine(_ arguments: String) -> String {
-        let profile = common.profile.map { " -p \(ShellWord.quoted($0))" } ?? ""
-        let client = options.clientID.map { ShellWord.quoted($0) } ?? "ID"
+    private func commandLine(_ arguments: [String]) -> Hint {
+        let profile = common.profile.map { ["-p", $0] } ?? []
         let repeated: [Setting] = [.scope, .audience, .account, .resource, .grant]
         let others = ((try? options.entries()) ?? []).filter { repeated.contains($0.setting) }
-        let settings = others.map { entry in
-            let value = entry.value.string ?? entry.value.compact
-            return " --set " + ShellWord.quoted("\(entry.setting.name)=\(value)")
+        let settings = others.flatMap { entry in
+            ["--set", "\(entry.setting.name)=\(entry.value.string ?? entry.value.compact)"]
         }
-        return "oidc \(call)\(profile) \(arguments) --client-id \(client)\(settings.joined())"
-            + (isForced ? " --force" : "")
+        return .run(call, profile + arguments + ["--client-id", options.clientID ?? "ID"] + settings)
+            .adding(isForced ? ["--force"] : [])
     }
 
     private func missing(_ setting: Setting) -> OIDCError {
         .usage(
             "\(call): \(setting.name) is not given (a variable does not go into a profile)",
-            hint: commandLine("--issuer \(options.issuer.map { ShellWord.quoted($0) } ?? "URL")"))
+            hint: commandLine(["--issuer", options.issuer ?? "URL"]))
     }
 }

@@ -32,8 +32,8 @@ struct ConfigListCommand: RunnableCommand {
         }
         guard !listed.isEmpty else {
             context.console.note(
-                "no profiles in \(DisplayText.clean(try loader.requiredPath())); write one with: oidc config init"
-                    + loader.configOption)
+                "no profiles in \(DisplayText.clean(try loader.requiredPath())); write one with: "
+                    + context.common.completing(.run("config init")))
             return 0
         }
         let rows = listed.map { Self.row($0, sessions) }

@@ -34,11 +34,12 @@ struct ConfigRemoveCommand: RunnableCommand {
         if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty,
             case .success(.some) = sessions.report(removed)
         {
-            console.note("Its session stays; to end it: oidc logout \(key.options)")
+            console.note("Its session stays; to end it: \(Hint.run("logout", key.options).commandLine)")
         }
         let names = (try? context.settingsLoader.file())?.profiles.map(\.name) ?? []
         if removed?.isDefault == true, names.count > 1, !names.contains("default") {
-            console.note("No profile is the default one now; to choose one: oidc switch NAME")
+            let line = context.common.completing(.run("switch NAME"))
+            console.note("No profile is the default one now; to choose one: \(line)")
         }
         if console.isJSON {
             try console.output(["path": .string(editor.path), "removed": .string(profile)])

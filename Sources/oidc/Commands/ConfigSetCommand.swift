@@ -41,7 +41,7 @@ struct ConfigSetCommand: RunnableCommand {
         if let server = before[outcome.profile],
             ConfigSetCommand.sharedStores(context)[outcome.profile] != server
         {
-            let line = context.common.completing("oidc logout")
+            let line = context.common.completing(.run("logout"))
             context.console.note(
                 "the session on \(server) stays there: to end it, set store back and run \(line)")
         }

@@ -84,7 +84,7 @@ struct CredentialGitCommand: RunnableCommand {
         guard let url, url.query == nil, !text.contains("@") else {
             throw .usage(
                 "--setup: expected a host, as in git.example.com, found \(DisplayText.quoted(text, limit: 80))",
-                hint: "oidc credential git --setup git.example.com")
+                hint: .run("credential git --setup git.example.com"))
         }
         return CredentialHost(host: url.hostAndPort, username: nil)
     }

@@ -52,7 +52,7 @@ struct DemoCommand: RunnableCommand {
     private func serve(_ port: UInt16, _ context: CommandContext) throws(OIDCError) -> Int32 {
         let server: LoopbackServer
         do throws(OIDCError) { server = try LoopbackServer(LoopbackAddress(ports: .fixed(port))) } catch {
-            throw OIDCError(error.kind, error.message, hint: "oidc demo --serve --port N")
+            throw OIDCError(error.kind, error.message, hint: .run("demo --serve --port N"))
         }
         var provider = try DemoProvider.local(at: server.origin)
         let resource = try DemoProvider.resource(at: server.origin).text

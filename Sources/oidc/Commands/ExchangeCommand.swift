@@ -29,7 +29,7 @@ struct ExchangeCommand: RunnableCommand {
         guard let path = pending, path != "-" else {
             throw OIDCError.usage(
                 "--pending FILE is needed; stdin is for the redirected URL",
-                hint: "(umask 077; oidc authorize-url > pending.json)")
+                hint: Self.start(.run("authorize-url"), "pending.json"))
         }
         let pending = try Self.read(context.path(path))
         let started = Self.entries(pending)
@@ -52,8 +52,8 @@ struct ExchangeCommand: RunnableCommand {
             }
         } catch {
             // The hint repeats `oidc authorize-url`: `oidc login` needs a browser, which may be missing here.
-            let line = provider.settings.line("oidc authorize-url", and: [("--scope", .scope)])
-            throw error.signingInAgain(by: "(umask 077; \(line) > \(ShellWord.quoted(path)))")
+            let line = provider.settings.line("authorize-url", and: [("--scope", .scope)])
+            throw error.signingInAgain(by: Self.start(line, path))
         }
         for warning in outcome.warnings { context.console.warn(warning) }
         try context.console.output(Self.json(outcome.session.tokens))
@@ -77,6 +77,11 @@ struct ExchangeCommand: RunnableCommand {
         }
     }
 
+    /// Returns the command that starts a sign-in, with its output in a file that only the user may read.
+    private static func start(_ command: Hint, _ file: String) -> Hint {
+        .words("(umask 077; ", command, " > \(ShellWord.quoted(file)))")
+    }
+
     private static func read(_ path: String) throws(OIDCError) -> PendingAuthorization {
         let file = try UserFile.require(path, limit: 1 << 20, named: "--pending")
         guard !file.isUnderForeignControl, file.permissions & 0o077 == 0 else {
@@ -88,7 +93,7 @@ struct ExchangeCommand: RunnableCommand {
         do { json = try JSONValue(parsing: file.bytes) } catch {
             throw OIDCError.usage(
                 "--pending \(DisplayText.clean(path)) is not valid JSON (\(error.inFile))",
-                hint: "make it with: (umask 077; oidc authorize-url > pending.json)")
+                hint: .words("make it with: ", start(.run("authorize-url"), "pending.json")))
         }
         return try PendingAuthorization(json: json)
     }

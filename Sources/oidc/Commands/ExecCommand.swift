@@ -99,7 +99,7 @@ struct ExecCommand: RunnableCommand {
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
         let isolation = isIsolated ? try Isolation(provider) : nil
-        let routes = try ProxyRoutes.routes(proxies, provider, for: "oidc exec --proxy")
+        let routes = try ProxyRoutes.routes(proxies, provider, for: "exec --proxy")
         let (sessions, indices) = try ProxySession.sessions(
             of: routes, provider, mayLogIn: mayLogIn, minimumValidity: Int64(minimumValidity))
         let first = try sessions.map { session throws(OIDCError) in

@@ -35,7 +35,7 @@ struct InspectCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
-        try UsageError.refuseToken(source, hint: "oidc inspect - < FILE")
+        try UsageError.refuseToken(source, hint: .command(["inspect", "-"], after: " < FILE"))
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -46,9 +46,10 @@ struct InspectCommand: RunnableCommand {
             throw OIDCError(
                 .untrusted, "this is not a signed token: \(error.reason)",
                 hint: source == nil
-                    ? "the token is opaque; ask the provider: oidc introspect"
-                    : "a signed token has three parts separated by dots; for an opaque one, ask the provider: "
-                        + "oidc introspect -",
+                    ? .words("the token is opaque; ask the provider: ", .run("introspect"))
+                    : .words(
+                        "a signed token has three parts separated by dots; ",
+                        "for an opaque one, ask the provider: ", .run("introspect -")),
                 stage: .idToken)
         }
         // The token is printed even if there are no keys; the exit code reports that it was not verified.
@@ -96,7 +97,7 @@ struct InspectCommand: RunnableCommand {
         case .id:
             if let idToken { return idToken }
             throw OIDCError(
-                .loginRequired, "the session has no ID token", hint: "oidc inspect --type access",
+                .loginRequired, "the session has no ID token", hint: .run("inspect --type access"),
                 stage: .idToken)
         }
     }

@@ -88,8 +88,8 @@ struct LoginCommand: RunnableCommand {
     }
 
     /// Two commands that work where nothing is configured.
-    static let firstSteps =
-        "oidc login gitlab --client-id ID, or: oidc login https://login.example.com --client-id ID"
+    static let firstSteps = Hint.words(
+        .run("login gitlab --client-id ID"), ", or: ", .run("login https://login.example.com --client-id ID"))
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         var context = context.keepingProfile(!isWithoutProfile)
@@ -113,7 +113,7 @@ struct LoginCommand: RunnableCommand {
             throw .usage(
                 "unexpected argument \(DisplayText.quoted(word, limit: 80)) after "
                     + "\(DisplayText.quoted(DisplayText.address(operand), limit: 80))",
-                hint: "parameters are for a provider known by name: oidc help providers")
+                hint: .words("parameters are for a provider known by name: ", .run("help providers")))
         }
         guard case .profile(let name) = entrance else {
             context.makesProfile = try isProfileNew(context, beside: profiles)
@@ -160,7 +160,7 @@ struct LoginCommand: RunnableCommand {
         let mayAsk = TerminalQuestion.isPossible && !context.console.isJSON
         guard preset != nil || mayAsk else {
             throw .usage(
-                "there is no profile, and no provider is named", hint: .text(LoginCommand.firstSteps))
+                "there is no profile, and no provider is named", hint: LoginCommand.firstSteps)
         }
         if let preset, let name = common.profile, profiles.contains(name) {
             throw .usage(
@@ -229,7 +229,7 @@ struct LoginCommand: RunnableCommand {
             context.console.warn(
                 Warning(
                     "store is none, so the session is not kept",
-                    hint: "oidc token --login signs in and prints a token"))
+                    hint: .words(.run("token --login"), " signs in and prints a token")))
         }
         let saved = SignInProfile.saved(account, as: name)
         let report = SessionReport(

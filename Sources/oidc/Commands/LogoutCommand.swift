@@ -74,7 +74,7 @@ struct LogoutCommand: RunnableCommand {
     private func refuseNobody(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) {
         let profiles = try context.settingsLoader.file()?.profiles ?? []
         guard profiles.isEmpty, try KnownProviders(provider).sessions().isEmpty else { return }
-        throw .usage("nobody is signed in, and no provider is set", hint: "oidc login")
+        throw .usage("nobody is signed in, and no provider is set", hint: .run("login"))
     }
 
     /// Ends the session of an account, wherever it is stored.

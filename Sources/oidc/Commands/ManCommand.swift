@@ -41,7 +41,7 @@ struct ManCommand: RunnableCommand {
             // The error of `oidc help` knows the nearest command.
             do { _ = try program.parse(["help"] + path) } catch { throw OIDCError(error) }
             let words = path.map(ShellWord.quoted).joined(separator: " ")
-            throw .usage("\(DisplayText.quoted(words)) is not a command", hint: .text("oidc help \(words)"))
+            throw .usage("\(DisplayText.quoted(words)) is not a command", hint: .run("help \(words)"))
         }
         try StandardOutput.write(page)
         return 0

@@ -55,7 +55,7 @@ struct ProxyCommand: RunnableCommand {
 
     private static func socketPath(_ text: String) throws(UsageError) -> String {
         guard text.hasPrefix("unix:"), text.utf8.count > 5 else {
-            throw UsageError("--listen takes unix:PATH", hint: "for a TCP port, use --port N")
+            throw UsageError("--listen takes unix:PATH", hint: .text("for a TCP port, use --port N"))
         }
         return String(text.dropFirst(5))
     }

@@ -52,7 +52,8 @@ struct RegisterCommand: RunnableCommand {
 
     func validate() throws(UsageError) {
         if url != nil, !isMetadata {
-            throw UsageError("a URL requires --client-metadata", hint: "oidc register --issuer URL")
+            throw UsageError(
+                "a URL requires --client-metadata", hint: .command(["register", "--issuer", "URL"]))
         }
         if isUpdate, isDeletion { throw UsageError("--update and --delete cannot be used together") }
         let managing = isUpdate ? "--update" : isDeletion ? "--delete" : nil
@@ -84,7 +85,7 @@ struct RegisterCommand: RunnableCommand {
         let provider = ProviderContext(try settings(entries, context), context)
         try refuseOtherClient(provider.settings)
         guard provider.namesProvider || provider.settings.provider.endpoint(.registration) != nil else {
-            throw .usage("issuer is not set", hint: "oidc register --issuer URL")
+            throw .usage("issuer is not set", hint: .run("register --issuer URL"))
         }
         let registered = try register(provider)
         let client = registered.client
@@ -102,7 +103,7 @@ struct RegisterCommand: RunnableCommand {
         context.console.note(
             "Registered \(DisplayText.quoted(client.clientID)); wrote profile \(DisplayText.clean(name)) to "
                 + "\(DisplayText.clean(path)). Now: "
-                + context.common.completing(provider.settings.loginLine(profile: name, of: writer)))
+                + context.common.completing(provider.settings.line("login", profile: name, of: writer)))
         warnOfVariables(provider.settings, context)
         if context.console.isJSON {
             try context.console.output([
@@ -153,7 +154,7 @@ struct RegisterCommand: RunnableCommand {
         guard let text = url ?? settings.client.metadataURL else {
             throw .usage(
                 "the URL of the document is missing",
-                hint: "oidc register --client-metadata https://example.com/oidc.json")
+                hint: .run("register --client-metadata https://example.com/oidc.json"))
         }
         var registration = Registration(
             clientName: clientName, redirectURIs: ClientRegistration.urls(try settings.signIn.redirect()),
@@ -163,8 +164,7 @@ struct RegisterCommand: RunnableCommand {
             url: try ClientMetadataDocument.checkedURL(text), registration: registration
         ).document()
         try context.console.output(.object(document))
-        let line = context.common.completing(
-            "oidc config set client_metadata_url=\(ShellWord.quoted(text))")
+        let line = context.common.completing(.run("config set", "client_metadata_url=\(text)"))
         context.console.note("Host this at \(DisplayText.clean(text)); then: \(line)")
         return 0
     }
@@ -228,9 +228,9 @@ extension RegisterCommand {
         var clientID: String { record.clientID }
 
         /// The command that registers another client for the profile.
-        var registerLine: String {
-            let profile = provider.settings.profile.map { " -p \(ShellWord.quoted($0))" } ?? ""
-            return "oidc register --force --issuer \(ShellWord.quoted(issuer))\(profile)"
+        var registerLine: Hint {
+            .run(
+                "register --force --issuer", [issuer] + (provider.settings.profile.map { ["-p", $0] } ?? []))
         }
     }
 
@@ -278,7 +278,7 @@ extension RegisterCommand {
             guard error.stage == .registration, error.kind == .refused else { throw error }
             var error = error
             error.hint =
-                error.hint ?? .text("if the provider no longer knows the client: \(managed.registerLine)")
+                error.hint ?? .words("if the provider no longer knows the client: ", managed.registerLine)
             throw error
         }
         return 0
@@ -328,7 +328,8 @@ extension RegisterCommand {
             managed.clientID, from: managed.name, issuer: managed.issuer)
         try forget(managed, context)
         context.console.note(
-            "Deleted the client \(DisplayText.quoted(managed.clientID)). To register another: \(managed.registerLine)"
+            "Deleted the client \(DisplayText.quoted(managed.clientID)). To register another: "
+                + managed.registerLine.commandLine
         )
         try report(managed, context)
     }

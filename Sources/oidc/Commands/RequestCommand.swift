@@ -52,26 +52,25 @@ struct RequestCommand: RunnableCommand {
         try UsageError.refuseWithoutLogin(isWithoutProfile, mayLogIn)
         try request.validate(with: common)
         if let method, WebURL(method) != nil, WebURL(url) == nil {
-            let target = ShellWord.quoted(method)
             throw Self.methods.contains(url)
-                ? UsageError("the method comes before the URL", hint: "oidc request \(url) \(target)")
+                ? UsageError("the method comes before the URL", hint: .command(["request", url, method]))
                 : UsageError(
                     "unexpected argument \(UsageError.quoted(url)) after the URL",
-                    hint: "oidc request POST \(target) -d DATA")
+                    hint: .command(["request", "POST", method, "-d", "DATA"]))
         }
         if method != nil, namedMethod != nil {
-            throw UsageError("the method is given twice", hint: "leave --method out")
+            throw UsageError("the method is given twice", hint: .text("leave --method out"))
         }
         if let method = method ?? namedMethod { _ = try HTTPMethod(operand: method) }
         guard WebURL(url) != nil else {
             if method == nil, Self.methods.contains(url) {
                 throw UsageError(
                     "the URL is missing after the method \(url)",
-                    hint: "oidc request \(url) https://api.example.com/")
+                    hint: .command(["request", url, "https://api.example.com/"]))
             }
             throw UsageError(
                 ResourceOperand.fault(of: url),
-                hint: ResourceOperand.meantURL(url).map { "oidc request \(ShellWord.quoted($0.text))" })
+                hint: ResourceOperand.meantURL(url).map { .command(["request", $0.text]) })
         }
     }
 

@@ -35,7 +35,7 @@ struct ResourcesCommand: RunnableCommand {
             (request.includesHead, "--include"),
         ]
         guard let option = given.first(where: \.0)?.1 else { return }
-        throw .usage("\(option) requires the title of the resource to call", hint: "oidc resources")
+        throw .usage("\(option) requires the title of the resource to call", hint: .run("resources"))
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -66,9 +66,9 @@ struct ResourcesCommand: RunnableCommand {
         guard !resources.isEmpty else {
             throw .usage(
                 "resources is not set",
-                hint:
-                    #"oidc config set 'resources=[{"title":"My orders","url":"https://api.example.com/orders"}]'"#
-            )
+                hint: .run(
+                    "config set",
+                    #"resources=[{"title":"My orders","url":"https://api.example.com/orders"}]"#))
         }
         return resources
     }
@@ -79,7 +79,7 @@ struct ResourcesCommand: RunnableCommand {
         throw .usage(
             "there is no resource \(DisplayText.quoted(title, limit: 80))"
                 + (nearest.map { ", did you mean \(DisplayText.quoted($0))?" } ?? ""),
-            hint: "oidc resources")
+            hint: .run("resources"))
     }
 
     private static func json(_ resource: Resource, _ session: Session?) -> JSONValue {

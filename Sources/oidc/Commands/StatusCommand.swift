@@ -55,7 +55,7 @@ struct StatusCommand: RunnableCommand {
                 throw OIDCError(
                     .loginRequired,
                     "nobody is signed in, and no provider is set (a resource needs none: oidc login URL)",
-                    hint: hasProfiles ? "oidc login URL" : "oidc login", stage: .token)
+                    hint: .run(hasProfiles ? "login URL" : "login"), stage: .token)
             }
         }
         return try showOne(provider, context)
@@ -77,7 +77,7 @@ struct StatusCommand: RunnableCommand {
             let others = provider.target == nil ? resourceLines(provider, context) : []
             try context.console.report(Table.text(report.lines + others))
         }
-        if let warning = report.refreshWarning(context.console.completion) { context.console.warn(warning) }
+        if let warning = report.refreshWarning(context.console.line) { context.console.warn(warning) }
         try account.checkAvailable(session)
         return 0
     }
@@ -106,7 +106,7 @@ struct StatusCommand: RunnableCommand {
                     location: account.store.location(of: key)))
         } else {
             let provider = DisplayText.clean(key.provider, limit: 120)
-            let line = context.console.completion.completed(account.provider.settings.line("oidc token"))
+            let line = context.console.line.text(account.provider.settings.line("token"))
             try context.console.report(
                 "No token from \(provider) is stored; \(line) requests one with \(key.grant.rawValue), "
                     + "without a user")
@@ -146,8 +146,7 @@ struct StatusCommand: RunnableCommand {
                 SessionReport.json(key, profile: settings.profile, location: store.location(of: key)))
         } else {
             let condition = grant == .idJAG ? nil : issuer
-            let line = context.console.completion.completed(
-                "oidc token \(ShellWord.quoted(operand.url.text))")
+            let line = context.console.line.text(.run("token", operand.url.text))
             try context.console.report(
                 "No token for \(DisplayText.clean(url)) is stored; \(line) requests one with \(grant.rawValue), "
                     + "without a user"

@@ -45,7 +45,7 @@ struct SwitchCommand: RunnableCommand {
         let sessions = ProfileSessions(try context.settingsLoader.file(), context)
         let profiles = sessions.profiles
         guard let first = profiles.first else {
-            throw .usage("there is no profile to choose", hint: .text(LoginCommand.firstSteps))
+            throw .usage("there is no profile to choose", hint: LoginCommand.firstSteps)
         }
         let rows = profiles.enumerated().map { index, profile in
             [
@@ -60,7 +60,7 @@ struct SwitchCommand: RunnableCommand {
             let other = profiles.first { !$0.isDefault } ?? first
             throw .usage(
                 "no profile is named, and there is no terminal to ask at",
-                hint: .text("oidc switch \(ShellWord.quoted(other.name))"))
+                hint: .run("switch", other.name))
         }
         StandardError.write(
             WrappedText(.standardError).text(Terminal.text(table + "\n", environment: context.environment)))

@@ -109,7 +109,7 @@ struct TokenCommand: RunnableCommand {
             case nil: nil
             }
         guard let bond else { return }
-        let line = context.console.completion.completed("oidc request URL")
+        let line = context.console.line.text(.run("request URL"))
         context.console.note(
             "note: this token is bound to \(bond) and useless without it; call the API with: \(line)")
     }

@@ -39,7 +39,7 @@ struct UserinfoCommand: RunnableCommand {
         guard case .settings = target else {
             throw .usage(
                 "userinfo is about a provider's user, and the session in use is for a resource",
-                hint: "name a profile of a provider with -p: oidc config list")
+                hint: .words("name a profile of a provider with -p: ", .run("config list")))
         }
         let claims = try target.with(mayLogIn: mayLogIn, fetch)
         guard let claim else {
@@ -67,7 +67,7 @@ struct UserinfoCommand: RunnableCommand {
         return try ProtectedRequest(account, environment: environment).userInfo(
             leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
             alias: { provider.alias(of: $0, for: .userInfo, environment) },
-            stepUpHint: { .text(provider.settings.loginLine(for: $0)) }
+            stepUpHint: { provider.settings.loginLine(for: $0) }
         ) { session throws(OIDCError) in
             let metadata = try provider.metadata(environment, for: [.authorization, .token, .keys])
             return try UserInfo.Signing(metadata) { () throws(OIDCError) in

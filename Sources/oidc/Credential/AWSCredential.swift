@@ -29,7 +29,7 @@ struct AWSCredential {
                     throw .usage(
                         "aws_role_arn: expected arn:aws:iam::ACCOUNT:role/NAME, found "
                             + DisplayText.quoted(arn, limit: 100),
-                        hint: "oidc config set aws_role_arn=arn:aws:iam::123456789012:role/NAME")
+                        hint: .run("config set aws_role_arn=arn:aws:iam::123456789012:role/NAME"))
                 }
                 return arn
             }
@@ -130,12 +130,12 @@ struct AWSCredential {
             oauthError: refusal.code)
     }
 
-    private static func hint(_ code: String) -> String? {
+    private static func hint(_ code: String) -> Hint? {
         switch code {
         case "AccessDenied": "let the role's trust policy allow sts:AssumeRoleWithWebIdentity for this client"
         case "InvalidIdentityToken", "IDPRejectedClaim":
             "register the issuer and the client in IAM as an OpenID Connect provider"
-        case "ExpiredTokenException", "ExpiredToken": "oidc token --type id --refresh"
+        case "ExpiredTokenException", "ExpiredToken": .run("token --type id --refresh")
         default: nil
         }
     }

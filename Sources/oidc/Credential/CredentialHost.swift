@@ -48,6 +48,6 @@ struct CredentialHosts: Sendable {
         guard hosts.isEmpty else { return hosts }
         throw .usage(
             "\(setting.name) is not set",
-            hint: "oidc config set '\(setting.name)=[{\"host\":\"\(example)\"}]'")
+            hint: .run("config set", "\(setting.name)=[{\"host\":\"\(example)\"}]"))
     }
 }

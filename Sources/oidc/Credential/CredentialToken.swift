@@ -38,14 +38,16 @@ struct CredentialToken {
         let url = isRequired ? account.provider.settings.resource?.url : nil
         return OIDCError(
             .refused, "the token is bound to a key of its session (DPoP), and useless to another program",
-            hint: url.map { "oidc proxy \(ShellWord.quoted($0))" }
-                ?? "sign in with --set dpop=false, or use: oidc request URL", stage: .token)
+            hint: url.map { .run("proxy", $0) }
+                ?? .words("sign in with --set dpop=false, or use: ", .run("request URL")), stage: .token)
     }
 }
 
 extension OIDCError {
     /// Returns the error for a grant without a user, which has no ID token.
-    static func noIDToken(_ grant: GrantType, hint: String = "--grant authorization_code") -> OIDCError {
+    static func noIDToken(_ grant: GrantType, hint: Hint = .options(["--grant", "authorization_code"]))
+        -> OIDCError
+    {
         OIDCError(.usage, "grant \(grant.rawValue) gives no ID token", hint: hint, stage: .idToken)
     }
 }

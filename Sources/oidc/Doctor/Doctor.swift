@@ -32,8 +32,7 @@ struct Doctor {
         if isConfigured { findings += StoreChecks(provider: provider, isOffline: isOffline).findings() }
         // A signal leaves the checks incomplete, so nothing is reported.
         try Interruption.throwIfPending()
-        let completion = context.console.completion
-        return findings.map { $0.completed(by: completion).redacted(home: context.environment["HOME"]) }
+        return findings.map { $0.printed(for: context.console.line, home: context.environment["HOME"]) }
     }
 
     /// Returns the last line: `17 checks: 15 ok, 2 warnings, no problems`.

@@ -11,24 +11,24 @@ struct Finding {
     let check: String
     let result: Result
     private(set) var detail: String
-    private(set) var hint: String?
+    private(set) var hint: Hint?
 
-    init(_ check: String, _ result: Result, _ detail: String, hint: String? = nil) {
+    init(_ check: String, _ result: Result, _ detail: String, hint: Hint? = nil) {
         self.check = check
         self.result = result
         self.detail = DisplayText.clean(detail)
-        self.hint = hint.map { DisplayText.clean($0) }
+        self.hint = hint
     }
 
     /// Creates a finding from an error and its hint.
     init(_ check: String, _ error: OIDCError, _ result: Result = .problem) {
-        self.init(check, result, error.message, hint: error.hint?.commandLine)
+        self.init(check, result, error.message, hint: error.hint)
     }
 
     var json: JSONValue {
         [
             "check": .string(check), "result": .string(result.rawValue), "detail": .string(detail),
-            "hint": JSONValue(hint),
+            "hint": JSONValue(hint?.commandLine),
         ]
     }
 
@@ -40,24 +40,22 @@ struct Finding {
             case .problem: style.bad("problem")
             }
         let padding = String(repeating: " ", count: width - check.utf8.count)
-        return "\(word)  \(check)\(padding)  \(detail)" + (hint.map { "\n         try: \($0)" } ?? "")
+        return "\(word)  \(check)\(padding)  \(detail)"
+            + (hint.map { "\n         try: \($0.commandLine)" } ?? "")
     }
 }
 
 extension Finding {
-    /// Returns the finding with the options of the command line in its hint.
-    func completed(by completion: HintCompletion) -> Finding {
+    /// Returns the finding as it is printed for a command line, with `~` in place of the home directory, which contains
+    /// the user's name.
+    func printed(for line: InvokedLine, home: String?) -> Finding {
+        func shown(_ text: String) -> String {
+            guard let home, home.utf8.count > 1 else { return text }
+            return text.pieces(between: home).joined(separator: "~")
+        }
         var finding = self
-        finding.hint = hint.map(completion.completed)
-        return finding
-    }
-
-    /// Returns the finding with `~` in place of the home directory, which contains the user's name.
-    func redacted(home: String?) -> Finding {
-        guard let home, home.utf8.count > 1 else { return self }
-        var finding = self
-        finding.detail = detail.pieces(between: home).joined(separator: "~")
-        finding.hint = hint?.pieces(between: home).joined(separator: "~")
+        finding.detail = shown(detail)
+        finding.hint = hint.map { .text(shown(line.text($0))) }
         return finding
     }
 }

@@ -38,7 +38,7 @@ struct MachineChecks {
         let addresses = HostLookup.addresses(of: "localhost")
         let isNeeded = (try? settings.signIn.redirect())?.loopback?.host == .localhost
         let strangers = addresses.filter { $0 != "::1" && !$0.hasPrefix("127.") }
-        let hint =
+        let hint: Hint =
             isNeeded ? "fix /etc/hosts, or use http://127.0.0.1/… as redirect_uri" : "fix /etc/hosts"
         guard strangers.isEmpty else {
             return Finding(
@@ -68,9 +68,9 @@ struct MachineChecks {
         case .none(let reason):
             return Finding(
                 "browser", .warning, "none: \(reason)",
-                hint:
-                    "set BROWSER to a program; without one, oidc login shows a device code or a URL to open elsewhere"
-            )
+                hint: .words(
+                    "set BROWSER to a program; without one, ", .run("login"),
+                    " shows a device code or a URL to open elsewhere"))
         }
     }
 

@@ -50,7 +50,7 @@ struct ProviderChecks {
         guard settings.provider.endpoint(.token) != nil else {
             return Finding(
                 "provider", .problem, "issuer is not set",
-                hint: provider.profileChoice ?? provider.setUpLine)
+                hint: provider.profileChoice.map { .text($0) } ?? provider.setUpLine)
         }
         do throws(OIDCError) {
             let metadata = try provider.metadata(try provider.environment(), for: [])
@@ -108,7 +108,7 @@ struct ProviderChecks {
             return settings.client.secret == nil
                 ? Finding(
                     "keys", .problem, "\(detail), and none is set",
-                    hint: Hint.advice(.giveClientSecret).commandLine)
+                    hint: .advice(.giveClientSecret))
                 : Finding("keys", .ok, "none needed: \(detail)")
         }
         do throws(OIDCError) {
@@ -154,7 +154,7 @@ struct ProviderChecks {
             if method == "none", settings.token.grant == .clientCredentials {
                 return Finding(
                     "client", .problem, "client_credentials without any client authentication",
-                    hint: Hint.advice(.giveClientSecret).commandLine)
+                    hint: .advice(.giveClientSecret))
             }
             return Finding("client", .ok, "\(client.id) (\(method == "none" ? "public client" : method))")
         } catch {

@@ -55,8 +55,7 @@ struct SettingsChecks {
         }
         return Finding(
             "variables", .warning, "unknown, and ignored: \(stray.names.joined(separator: ", "))",
-            hint: stray.meant.first.map { "did you mean \($0.nearest)?" }
-                ?? "oidc help settings")
+            hint: stray.meant.first.map { "did you mean \($0.nearest)?" } ?? .run("help settings"))
     }
 
     /// Reports unused settings: overridden by a stronger layer, or belonging to another provider or client.
@@ -82,7 +81,7 @@ struct SettingsChecks {
         guard !hidden.isEmpty else { return Finding("precedence", .ok, "no setting is overridden") }
         return Finding(
             "precedence", .warning, "settings are not used: \(hidden.joined(separator: ", "))",
-            hint: "unset what overrides them, or see: oidc config show")
+            hint: .words("unset what overrides them, or see: ", .run("config show")))
     }
 
     /// Returns why a setting of the profile is not used if no setting of the same name overrides it.

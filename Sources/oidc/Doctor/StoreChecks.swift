@@ -24,7 +24,7 @@ struct StoreChecks {
             return [
                 Finding(
                     "store", needsUser ? .problem : .warning, failure.message,
-                    hint: failure.hint?.commandLine)
+                    hint: failure.hint)
             ] + tokenSource
         }
         let key: SessionKey? = try? provider.sessionKey()
@@ -80,7 +80,7 @@ struct StoreChecks {
                 return Finding(
                     "store", .warning,
                     "\(damaged.count) of \(entries.count) cannot be read: \(first.message)",
-                    hint: first.hint?.commandLine)
+                    hint: first.hint)
             }
             return Finding(
                 "store", .ok, "\(store.description), \(entries.count) session\(entries.count == 1 ? "" : "s")"
@@ -101,7 +101,8 @@ struct StoreChecks {
             return [Finding("store", .ok, "\(store.description) answers (\(milliseconds) ms for all checks)")]
                 + remarks.map { remark in
                     Finding(
-                        "store", remark.warning == nil ? .ok : .warning, remark.text, hint: remark.warning)
+                        "store", remark.warning == nil ? .ok : .warning, remark.text,
+                        hint: remark.warning.map { .text($0) })
                 }
         } catch {
             return [Finding("store", error)]
@@ -126,7 +127,7 @@ struct StoreChecks {
         guard isThere(name) else {
             return Finding(
                 "keychain", .problem, "docker-credential-\(name) is not found on PATH",
-                hint: "install it, or: oidc config set store=file")
+                hint: .advice(.installHelper))
         }
         return Finding("keychain", .ok, "docker-credential-\(name)")
     }
@@ -146,11 +147,11 @@ struct StoreChecks {
             if session.tokens.access.obtainedAt > now.adding(60) {
                 return Finding(
                     "session", .problem, "the token is from the future: this machine's clock was set back",
-                    hint: "set the clock, then: oidc token --refresh")
+                    hint: .words("set the clock, then: ", .run("token --refresh")))
             }
             let settings = provider.settings
             if let warning = Preset.matching(settings)?.refreshWarning(for: session, settings) {
-                return Finding("session", .warning, warning.message, hint: warning.hint?.commandLine)
+                return Finding("session", .warning, warning.message, hint: warning.hint)
             }
             guard report.isUsable else {
                 return Finding(

@@ -23,7 +23,7 @@ struct WindowsForwarding {
     /// Returns the finding about a redirect URL whose port is available in WSL.
     func finding(of url: String, isIPv6Only: Bool) -> Finding {
         let modeText = mode.map { "WSL's networking mode is \($0)" }
-        let hint =
+        let hint: Hint =
             "paste the URL that the browser was redirected to, or set networkingMode=mirrored in .wslconfig"
         switch mode {
         case "mirrored" where isIPv6Only:

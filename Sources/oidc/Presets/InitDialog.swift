@@ -63,7 +63,7 @@ struct InitDialog {
     ) throws(OIDCError) -> Preset? {
         if let name = command.provider {
             guard let preset = Preset.named(name) else {
-                throw Preset.unknown(name, line: { "oidc config init \($0) --client-id ID" })
+                throw Preset.unknown(name, line: { .run("config init", $0 + ["--client-id", "ID"]) })
             }
             return preset
         }

@@ -17,20 +17,16 @@ struct NewProfile {
 
     var guide: PresetGuide? {
         made.map { made in
-            let change = common.completing(settings.line("oidc config set", profile: name, of: writer))
+            let change = common.completing(settings.line("config set", profile: name, of: writer))
             return PresetGuide(made: made, settings: settings, profile: name, signIn: signIn, change: change)
         }
     }
 
     /// The command to run next: a sign-in, a token request, or, if there are obstacles, `oidc doctor`.
     private var signIn: String {
-        guard obstacles.isEmpty else {
-            return common.completing(settings.line("oidc doctor", profile: name, of: writer))
-        }
-        guard settings.token.grant.needsUser else {
-            return common.completing(settings.line("oidc token", profile: name, of: writer))
-        }
-        return common.completing(settings.loginLine(profile: name, of: writer))
+        let command =
+            obstacles.isEmpty ? settings.token.grant.needsUser ? "login" : "token" : "doctor"
+        return common.completing(settings.line(command, profile: name, of: writer))
     }
 
     /// Whether the client's secret file exists, or no file is set.

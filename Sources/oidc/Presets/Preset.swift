@@ -63,22 +63,22 @@ struct Preset: Sendable {
     }
 
     /// Returns the error for an unknown provider name.
-    static func unknown(_ name: String, line: (String) -> String) -> OIDCError {
+    static func unknown(_ name: String, line: ([String]) -> Hint) -> OIDCError {
         let names = all.map(\.name)
         let nearest = Nearest.match(ASCII.lowercased(name), among: names)
         let url = WebURL(name) ?? (name.includes(".") || name.includes(":") ? WebURL.completing(name) : nil)
         if nearest == nil, let url {
             return .usage(
                 "expected the name of a provider, found the URL \(DisplayText.address(name, limit: 80))",
-                hint: line("--issuer \(ShellWord.quoted(DisplayText.clean(url.text)))"))
+                hint: line(["--issuer", DisplayText.clean(url.text)]))
         }
         let shown = "unknown provider \"\(DisplayText.distinct(name, from: names, limit: 80))\""
         if let meant = nearest ?? meant(by: ASCII.lowercased(name)) {
-            return .usage("\(shown), did you mean \(meant)?", hint: .text("oidc help \(meant)"))
+            return .usage("\(shown), did you mean \(meant)?", hint: .run("help", meant))
         }
         return .usage(
             "\(shown); any other works by its URL (oidc help providers lists the known ones)",
-            hint: line("--issuer URL"))
+            hint: line(["--issuer", "URL"]))
     }
 
     /// Returns the provider whose title has the word, or that is known by it.

@@ -22,11 +22,11 @@ struct PresetChecks {
             guard case .profile = $0.origin else { return false }
             return $0.setting == .issuer
         }
-        let profile = isInProfile ? settings.profile.map { " -p \(ShellWord.quoted($0)) --force" } ?? "" : ""
+        let profile = isInProfile ? settings.profile.map { ["-p", $0, "--force"] } ?? [] : []
+        let words = profile + [match.preset.name] + match.words + ["--client-id", settings.client.id ?? "ID"]
         return Finding(
             "provider", .problem, "the issuer of \(match.preset.title) with \(word) is \(issuer)",
-            hint: "oidc config init\(profile) \(match.preset.name) \(match.words.joined(separator: " ")) "
-                + "--client-id \(settings.client.id.map { ShellWord.quoted($0) } ?? "ID")")
+            hint: .run("config init", words))
     }
 
     /// The finding for a redirect URL without a fixed port, if the provider compares ports.
@@ -37,7 +37,9 @@ struct PresetChecks {
         return Finding(
             "provider", .warning,
             "\(match.preset.title) compares the redirect URL with its port, and no port is fixed",
-            hint: "\(settings.loginLine) --port 8484, with the URL registered at \(match.registrationPage)")
+            hint: .words(
+                settings.loginLine.adding("--port", "8484"),
+                ", with the URL registered at \(match.registrationPage)"))
     }
 
     private var secret: Finding? {
@@ -53,6 +55,6 @@ struct PresetChecks {
         guard let fix = match.refreshFix(settings, scope: nil) else { return nil }
         return Finding(
             "provider", .warning, "\(match.preset.title) issues a refresh token only with \(fix.needed)",
-            hint: "\(settings.loginLine) \(fix.options)")
+            hint: settings.loginLine.adding(fix.options))
     }
 }

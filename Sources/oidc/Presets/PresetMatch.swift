@@ -11,7 +11,7 @@ struct PresetMatch {
     /// The values in the syntax of `oidc config init`.
     var words: [String] {
         preset.parameters.compactMap { parameter in
-            values[parameter.name].map { ShellWord.quoted("\(parameter.name)=\($0)") }
+            values[parameter.name].map { "\(parameter.name)=\($0)" }
         }
     }
 

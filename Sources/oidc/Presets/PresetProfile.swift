@@ -15,7 +15,7 @@ struct PresetProfile {
     /// line from its arguments.
     init(
         _ preset: Preset, words: [String], options: [SettingLayers.Entry], secretFile: String,
-        line: (String) -> String
+        line: ([String]) -> Hint
     ) throws(OIDCError) {
         self.preset = preset
         var values = try preset.values(preset.takingApart(words), line: line)
@@ -59,7 +59,7 @@ extension Setting {
 extension Preset {
     /// Parses `NAME=VALUE` words, and adds the default values of the other parameters.
     fileprivate func values(
-        _ words: [String], line: (String) -> String
+        _ words: [String], line: ([String]) -> Hint
     ) throws(OIDCError) -> [String: String] {
         var values: [String: String] = [:]
         for word in words {
@@ -102,7 +102,7 @@ extension Preset {
             throw OIDCError.usage(
                 "client_id is part of the issuer's URL: expected \(PresetParameter.Check.segment.expectation), "
                     + "found \(DisplayText.quoted(id, limit: 80))",
-                hint: "oidc config init \(example(keeping: words)) --client-id ID")
+                hint: .run("config init", example(keeping: words) + ["--client-id", "ID"]))
         }
         return id
     }
@@ -137,7 +137,7 @@ extension Preset {
 
     /// Returns example arguments: the preset and its parameters, with corrected names, and with examples in
     /// place of invalid or missing values. Optional parameters that were not given are left out.
-    fileprivate func example(keeping words: [String]) -> String {
+    fileprivate func example(keeping words: [String]) -> [String] {
         var given: [String: String] = [:]
         for word in words {
             guard let equals = word.firstIndex(of: "="),
@@ -151,6 +151,6 @@ extension Preset {
             given[parameter.name]
                 ?? (parameter.standard == nil ? "\(parameter.name)=\(parameter.example)" : nil)
         }
-        return ([name] + arguments.map { ShellWord.quoted($0) }).joined(separator: " ")
+        return [name] + arguments
     }
 }

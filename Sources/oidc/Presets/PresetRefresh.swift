@@ -25,33 +25,32 @@ extension PresetMatch {
         if let fix = refreshFix(settings, scope: session.requestedScope) {
             return Warning(
                 "no refresh token: \(preset.title) issues one only with \(fix.needed)",
-                hint: .text("\(settings.loginLine) \(fix.options)"))
+                hint: settings.loginLine.adding(fix.options))
         }
         // A token that does not expire needs no refresh token.
         guard let option = preset.refreshSwitch, session.tokens.access.expiresAt != nil else { return nil }
         return Warning(
             "no refresh token: \(preset.title) issues one if \(option) is switched on",
-            hint: .text("switch it on at \(registrationPage), then: \(settings.loginLine)"))
+            hint: .words("switch it on at \(registrationPage), then: ", settings.loginLine))
     }
 
     /// Returns the missing settings that a refresh token requires, for a message and as options of `oidc
     /// login`. `scope` is the requested one, if it is known.
-    func refreshFix(_ settings: Settings, scope: Scope?) -> (needed: String, options: String)? {
+    func refreshFix(_ settings: Settings, scope: Scope?) -> (needed: String, options: [String])? {
         var needed: [String] = []
         var options: [String] = []
         for (setting, value) in preset.refreshNeeds {
             guard let change = change(of: setting, to: value, settings, scope) else { continue }
             needed.append(change.needed)
-            options.append(change.option)
+            options += change.option
         }
-        return needed.isEmpty
-            ? nil : (needed.joined(separator: " and "), options.joined(separator: " "))
+        return needed.isEmpty ? nil : (needed.joined(separator: " and "), options)
     }
 
     /// Returns the missing part of one setting, and the option that adds it.
     private func change(
         of setting: Setting, to value: String, _ settings: Settings, _ requested: Scope?
-    ) -> (needed: String, option: String)? {
+    ) -> (needed: String, option: [String])? {
         guard let wanted = setting.kind.parsed(value) else { return nil }
         switch setting.kind {
         case .scope:
@@ -59,7 +58,7 @@ extension PresetMatch {
                 return nil
             }
             let all = scope.union(Scope(value)).text
-            return ("the scope \(value)", "--scope \(ShellWord.quoted(all))")
+            return ("the scope \(value)", ["--scope", all])
         case .parameters:
             var all = settings.layers[setting]?.object ?? JSONObject()
             let missing = wanted.object?.members.filter { all[$0.name] != $0.value } ?? []
@@ -67,12 +66,12 @@ extension PresetMatch {
             for member in missing { all[member.name] = member.value }
             let words = missing.map { "\($0.name)=\($0.value.string ?? "")" }.joined(separator: " and ")
             let json = JSONValue.object(all).compact
-            return (words, "--set \(ShellWord.quoted("\(setting.name)=\(json)"))")
+            return (words, ["--set", "\(setting.name)=\(json)"])
         default:
             let isSent = settings.signIn.extraParameters.contains(.init(setting.name, value))
             guard settings.layers[setting] != wanted, !isSent else { return nil }
             let assignment = "\(setting.name)=\(value)"
-            return (assignment, "--set \(ShellWord.quoted(assignment))")
+            return (assignment, ["--set", assignment])
         }
     }
 }

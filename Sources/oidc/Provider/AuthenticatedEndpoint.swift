@@ -25,8 +25,7 @@ struct AuthenticatedEndpoint {
             throw OIDCError.notOffered(
                 endpoint, isDiscovered: isDiscovered,
                 hint: endpoint == .revocation && isDiscovered
-                    ? "oidc logout"
-                    : .text("set \(endpoint.rawValue), and sign in again"))
+                    ? .run("logout") : "set \(endpoint.rawValue), and sign in again")
         }
         let metadata = try provider.metadata(environment, for: [endpoint])
         if metadata.url(endpoint, presentingCertificate: true) == nil {

@@ -144,7 +144,7 @@ struct KnownProviders {
         guard owner?.settings.profile != current.settings.profile || owner == nil else { return failure }
         var failure = failure
         failure.hint = failure.hint?.aboutOther(
-            profile: owner?.settings.profile.map { " -p \(ShellWord.quoted($0))" },
+            profile: owner?.settings.profile.map { ["-p", $0] },
             file: location.hasPrefix("/") ? location : nil)
         return failure
     }

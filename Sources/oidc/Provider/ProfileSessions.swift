@@ -113,10 +113,10 @@ struct ProfileSessions {
         let others = sharing(with: name, context).filter { !before.contains($0) }
             .map { DisplayText.clean($0, limit: 60) }
         guard let first = others.first else { return }
-        let account = "oidc config set -p \(ShellWord.quoted(name)) account=\(ShellWord.quoted(name))"
+        let account = context.common.completing(.run("config set", "-p", name, "account=\(name)"))
         context.console.note(
             "note: profile \(DisplayText.clean(name)) shares its session with \(others.joined(separator: ", ")): "
                 + "it has the same issuer and client as \(first). To keep them apart: "
-                + account + context.settingsLoader.configOption)
+                + account)
     }
 }

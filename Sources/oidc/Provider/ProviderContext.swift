@@ -131,35 +131,35 @@ final class ProviderContext: Sendable {
         // There may be sessions of sign-ins without a profile. Only files are fast to list.
         let sessions = settings.store == "file" ? try? KnownProviders(self).sessions() : nil
         let keys = (sessions ?? []).compactMap(\.session.session?.key)
-        let own = keys.filter { $0.resources.isEmpty || !$0.grant.needsUser }.map(\.options)
+        let own = keys.filter { $0.resources.isEmpty || !$0.grant.needsUser }.map { Hint.options($0.options) }
         let ways = own.isEmpty ? keys.compactMap(way) : own
-        let listed = ways.prefix(3).joined(separator: ", or ")
+        let listed = Hint.alternatives(ways.prefix(3), ", or ")
         return .usage(
             keys.isEmpty ? "issuer is not set" : "issuer is not set, and no profile names one",
             hint: ways.isEmpty
                 ? setUpLine
-                : own.isEmpty ? listed : "name an existing session: \(listed)")
+                : own.isEmpty ? listed : .words("name an existing session: ", listed))
     }
 
     /// The command that sets a provider, in a new profile or in the profile in use.
-    var setUpLine: String {
+    var setUpLine: Hint {
         guard let profile = settings.profile else {
-            return settings.token.grant.needsUser
-                ? "oidc login" : "oidc config init --issuer URL --client-id ID"
+            return .run(
+                settings.token.grant.needsUser ? "login" : "config init --issuer URL --client-id ID")
         }
-        return "oidc config set -p \(ShellWord.quoted(profile)) issuer=URL"
-            + (settings.client.id == nil ? " client_id=ID" : "")
+        return .run("config set", "-p", profile, "issuer=URL")
+            .adding(settings.client.id == nil ? ["client_id=ID"] : [])
     }
 
     /// Returns the equivalent of the current command for a resource's session; nil if there is none.
-    private func way(of key: SessionKey) -> String? {
-        guard let resource = key.resources.first.map({ ShellWord.quoted($0) }) else { return nil }
+    private func way(of key: SessionKey) -> Hint? {
+        guard let resource = key.resources.first else { return nil }
+        let token = Hint.run("token", resource)
         return switch context.console.command {
-        case "token": "oidc token \(resource)"
-        case "revoke": "oidc logout \(resource)"
-        case "inspect": "oidc token \(resource) | oidc inspect -"
-        case "introspect":
-            "oidc token \(resource) | oidc introspect - \(key.options)"
+        case "token": token
+        case "revoke": .run("logout", resource)
+        case "inspect": .words(token, " | ", .run("inspect -"))
+        case "introspect": .words(token, " | ", .run("introspect -", key.options))
         default: nil
         }
     }
@@ -557,8 +557,8 @@ extension ProviderContext {
         var error = error
         let line =
             settings.token.grant.needsUser
-            ? settings.loginLine : settings.line("oidc token", and: [("--grant", .grant)])
-        error.hint = .text("\(line) --set resource_parameter=off")
+            ? settings.loginLine : settings.line("token", and: [("--grant", .grant)])
+        error.hint = line.adding("--set", "resource_parameter=off")
         return error
     }
 
@@ -574,18 +574,17 @@ extension ProviderContext {
 
     /// Returns the error with the resource in each command of its hint.
     func namingResource(_ failure: OIDCError) -> OIDCError {
-        guard let resource = settings.resource, let hint = failure.hint?.commandLine else { return failure }
-        let url = ShellWord.quoted(resource.url)
-        let named = ["oidc login", "oidc logout"].reduce(hint) { text, command in
-            let pieces = text.pieces(between: command)
-            return pieces.dropFirst().reduce(String(pieces.first ?? "")) { text, rest in
-                let isNamed = rest.hasPrefix(" \(url)") || rest.hasPrefix(" -p ")
-                return "\(text)\(isNamed ? command : settings.line(command))\(rest)"
-            }
+        guard let resource = settings.resource, let parts = failure.hint?.parts else { return failure }
+        let named = parts.map { part in
+            guard case .command(let words) = part, let command = words.first,
+                ["login", "logout"].contains(command),
+                words.count == 1 || ![resource.url, "-p"].contains(words[1])
+            else { return part }
+            return settings.line(command).adding(Array(words.dropFirst()))
         }
-        guard named != hint else { return failure }
+        guard named != parts else { return failure }
         var error = failure
-        error.hint = .text(named)
+        error.hint = .joined(named)
         return error
     }
 
@@ -596,7 +595,7 @@ extension ProviderContext {
         else { return failure }
         var error = failure
         error.message += "; the server may no longer know the registered client"
-        error.hint = .text("\(settings.loginLine), which registers another client")
+        error.hint = .words(settings.loginLine, ", which registers another client")
         return error
     }
 

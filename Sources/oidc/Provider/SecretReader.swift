@@ -85,9 +85,9 @@ struct SecretReader {
 
 extension UserFile {
     /// Returns the hint for a file that other users can change.
-    func ownershipHint(_ path: String) -> String {
+    func ownershipHint(_ path: String) -> Hint {
         guard isRegular else { return "name a file of your own; this is a device or a pipe" }
-        let change = "chmod go-w \(ShellWord.quoted(path))"
+        let change: Hint = "chmod go-w \(ShellWord.quoted(path))"
         return isOwn
             ? change
             : "make a copy of your own and use that, or: sudo chown \"$USER\" \(ShellWord.quoted(path))"

@@ -152,12 +152,11 @@ extension CommandContext {
             return false
         }.map(\.name)
         guard names.count > 1 else { return names.first }
-        let command = console.command.map { "oidc \($0)" } ?? "oidc token"
-        let lines = names.prefix(5).map { "\(command) -p \(ShellWord.quoted($0))" }
+        let lines = names.prefix(5).map { Hint.run(console.command ?? "token", "-p", $0) }
         throw .usage(
             "several profiles are signed in, and none is the default one: "
                 + DisplayText.clean(names.joined(separator: ", "), limit: 200),
-            hint: .text(lines.joined(separator: ", or: ")))
+            hint: .alternatives(lines))
     }
 
     /// Returns the only session of a user, if no profile describes it.
@@ -210,7 +209,7 @@ extension ResourceOperand {
         if let issuer = url.issuerOfMetadata {
             throw .usage(
                 "\(DisplayText.clean(url.withoutQuery)) is the URL of a provider's metadata",
-                hint: .text("oidc login \(ShellWord.quoted(issuer))"))
+                hint: .run("login", issuer))
         }
         let operand = forSignIn()
         var evidence = Evidence()
@@ -285,7 +284,7 @@ extension ResourceOperand {
         do throws(OIDCError) { metadata = try documents.metadata(ofTyped: url) } catch {
             guard error.kind != .refused, error.kind != .usage else { return nil }
             var error = error
-            error.hint = error.hint?.usingIssuer { "oidc login \(ShellWord.quoted(DisplayText.clean($0)))" }
+            error.hint = error.hint?.usingIssuer { .run("login", DisplayText.clean($0)) }
             throw error
         }
         guard let issuer = metadata.issuer else { return nil }

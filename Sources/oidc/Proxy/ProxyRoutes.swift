@@ -7,13 +7,13 @@ enum ProxyRoutes {
     /// token.
     static func routes(
         _ urls: [String], _ provider: ProviderContext, onSocket: Bool = false,
-        for command: String = "oidc proxy"
+        for command: String = "proxy"
     ) throws(OIDCError) -> [ProxyRoute] {
         let settings = provider.settings
         guard !urls.isEmpty || !settings.tools.proxyRoutes.isEmpty else {
             throw .usage(
                 "no URL to serve, and proxy_routes is not set",
-                hint: "\(command) https://api.example.com\(operands(after: command))")
+                hint: line(command, "https://api.example.com"))
         }
         let allowsInsecureHTTP = settings.provider.allowsInsecureHTTP
         guard !urls.isEmpty else {
@@ -25,7 +25,7 @@ enum ProxyRoutes {
 
     /// Returns the routes of `proxy_routes`.
     static func configured(
-        _ tools: ToolSettings, allowsInsecureHTTP: Bool, onSocket: Bool, for command: String = "oidc proxy"
+        _ tools: ToolSettings, allowsInsecureHTTP: Bool, onSocket: Bool, for command: String = "proxy"
     ) throws(OIDCError) -> [ProxyRoute] {
         try tools.layers.checking(.proxyRoutes) { () throws(OIDCError) in
             try routes(tools.proxyRoutes, allowsInsecureHTTP, onSocket, command)
@@ -57,8 +57,10 @@ enum ProxyRoutes {
         return url
     }
 
-    /// Returns the operands that `exec` needs after the URL.
-    private static func operands(after command: String) -> String { command == "oidc proxy" ? "" : " -- CMD" }
+    /// Returns the command with a URL, and the operands that `exec` needs after it.
+    private static func line(_ command: String, _ url: String) -> Hint {
+        .run(command, [url] + (command == "proxy" ? [] : ["--", "CMD"]))
+    }
 
     /// Returns the error for a string that is not a URL. It never shows user information, which may be a
     /// password.
@@ -76,9 +78,7 @@ enum ProxyRoutes {
         guard let scheme else {
             return .usage(
                 "\(shown) is not a URL",
-                hint: WebURL("https://\(text)").map {
-                    "\(command) \(ShellWord.quoted($0.text))\(operands(after: command))"
-                })
+                hint: WebURL("https://\(text)").map { line(command, $0.text) })
         }
         guard ["http", "https"].contains(ASCII.lowercased(scheme)) else {
             return .usage("\(shown): the scheme is not https", hint: "use https")

@@ -188,8 +188,7 @@ struct ProxySession {
     func configuration(timeout: Int) throws(OIDCError) -> ProxyServer.Configuration {
         var configuration = ProxyServer.Configuration(try target.reach.transport().configuration)
         configuration.timeout = Int64(timeout) * 1_000
-        let completion = context.console.completion
-        configuration.hint = { completion.completed($0.commandLine) }
+        configuration.hint = context.console.line.text
         return configuration
     }
 }

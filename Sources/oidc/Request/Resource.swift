@@ -24,9 +24,9 @@ struct AllowedOrigins {
         guard !contains(url) else { return }
         throw .usage(
             "\(url.origin) is neither the provider nor one of the profile's resources, so it gets no token",
-            hint:
-                "give --allow-origin \(ShellWord.quoted(url.origin)) if the token is meant for it, or get one of "
-                + "its own: oidc login \(ShellWord.quoted(url.text))")
+            hint: .words(
+                "give ", .options(["--allow-origin", url.origin]),
+                " if the token is meant for it, or get one of its own: ", .run("login", url.text)))
     }
 
     private static func origin(_ text: String) throws(OIDCError) -> String {
@@ -35,7 +35,7 @@ struct AllowedOrigins {
             throw .usage(
                 "--allow-origin takes scheme, host and port, as in https://api.example.com, not "
                     + DisplayText.quoted(text, limit: 100),
-                hint: ResourceOperand.meantURL(text).map { "--allow-origin \(ShellWord.quoted($0.origin))" })
+                hint: ResourceOperand.meantURL(text).map { .options(["--allow-origin", $0.origin]) })
         }
         return url.origin
     }

@@ -9,7 +9,7 @@ struct ResourceRefusal {
     /// The demand that a sign-in could meet; nil if none would help.
     var demand: ResourceDemand?
     /// The command that signs in at the resource's own server, if the demand is for that.
-    var loginLine: String?
+    var loginLine: Hint?
     /// The number of sign-ins for this request.
     var rounds = 0
 
@@ -80,12 +80,11 @@ struct ResourceRefusal {
             : ": a redirect, which is not followed for \(method)\(body.isEmpty ? "" : " with a body")"
     }
 
-    private func hint(_ challenge: AuthenticationChallenge?) -> String? {
+    private func hint(_ challenge: AuthenticationChallenge?) -> Hint? {
         if let demand, rounds == 0, provider.settings.token.grant.needsUser {
             if let stepUp = demand.stepUp { return provider.settings.loginLine(for: stepUp) }
             if let loginLine { return loginLine }
-            let scope = demand.scope.map { " --scope \(ShellWord.quoted($0.text))" } ?? ""
-            return provider.settings.loginLine + scope
+            return provider.settings.loginLine.adding(demand.scope.map { ["--scope", $0.text] } ?? [])
         }
         switch head.status {
         case 401 where !body.isRepeatable: return "give the body as @FILE, so it can be sent again"
@@ -94,7 +93,7 @@ struct ResourceRefusal {
         case 401 where provider.target != nil:
             return
                 "the resource refuses the tokens of its own server: report it to the operator of the resource"
-        case 401: return "see what the token is for: oidc inspect --type access"
+        case 401: return .words("see what the token is for: ", .run("inspect --type access"))
         case 300..<400: return target.map { "use that URL, if it is the right one: \($0.withoutQuery)" }
         case _ where head.isTemporaryFailure:
             return head.retryAfter.map { "try again in \(TimeWords.duration(Int64($0)))" }

@@ -97,15 +97,15 @@ struct ClientConsent {
     /// The error where nobody can be asked: `oidc login` says how to answer by options, other commands lead
     /// to it.
     private var unasked: OIDCError {
-        let line = "\(operand.loginLine)\(profileOption)"
+        let line = operand.loginLine.adding(profileOption)
         guard context.console.command == "login" else {
             let isScopeGiven = operand.settings.isScopeAnOption || scope.isEmpty
             return OIDCError(
                 .loginRequired, "\(subject)\(secretText): sign in to allow it",
-                hint: .text(line + (isScopeGiven ? "" : " --scope \(ShellWord.quoted(scope.text))")),
+                hint: line.adding(isScopeGiven ? [] : ["--scope", scope.text]),
                 stage: .authorization)
         }
-        return .usage("\(subject)\(secretText): there is no terminal to ask at", hint: .text(line + names))
+        return .usage("\(subject)\(secretText): there is no terminal to ask at", hint: line.adding(names))
     }
 
     /// The error of a grant without a user, which is never asked.
@@ -115,33 +115,31 @@ struct ClientConsent {
         // For id_jag, the profile may be that of the user's own provider.
         let namesOther = hasUnnamedIssuer && !ResourceOwnership(entries: entries).issuers.isEmpty
         guard let profile = client.profile ?? operand.settings.profile, !namesOther else {
-            let url = ShellWord.quoted(operand.url.text)
             let options = operand.settings.givenOptions(and: [("--grant", .grant), ("--scope", .scope)])
-            let line = (["oidc token \(url)"] + options).joined(separator: " ")
-            return .usage(message, hint: .text(line + names))
+            return .usage(message, hint: .run("token", [operand.url.text] + options + names))
         }
-        var words = ["oidc config set -p \(ShellWord.quoted(profile))"]
-        if hasUnnamedIssuer { words.append(ShellWord.quoted("issuer=\(issuer)")) }
+        var words = ["-p", profile]
+        if hasUnnamedIssuer { words.append("issuer=\(issuer)") }
         if !isOwnOrigin {
             var resources = entries.first { $0.setting == .resources }?.value.array ?? []
             let title = WebURL(resource.resource)?.host ?? resource.resource
             resources.append(["title": .string(title), "url": .string(resource.resource)])
-            words.append(ShellWord.quoted("resources=\(JSONValue.array(resources).compact)"))
+            words.append("resources=\(JSONValue.array(resources).compact)")
         }
-        return .usage(message, hint: .text(words.joined(separator: " ")))
+        return .usage(message, hint: .run("config set", words))
     }
 
-    private var profileOption: String {
+    private var profileOption: [String] {
         guard operand.namedProfile == nil, let profile = client.profile, profile != operand.settings.profile
-        else { return "" }
-        return " -p \(ShellWord.quoted(profile))"
+        else { return [] }
+        return ["-p", profile]
     }
 
     /// The options that name the server and the client, if they are not given yet.
-    private var names: String {
+    private var names: [String] {
         let ownership = operand.ownership
-        func option(_ name: String, _ setting: Setting, _ value: String) -> String {
-            ownership.text(setting, in: [.options]) == nil ? " \(name) \(ShellWord.quoted(value))" : ""
+        func option(_ name: String, _ setting: Setting, _ value: String) -> [String] {
+            ownership.text(setting, in: [.options]) == nil ? [name, value] : []
         }
         return option("--issuer", .issuer, issuer) + option("--client-id", .clientID, client.clientID)
     }

@@ -8,7 +8,7 @@ struct OwnProvider {
 
     init(_ provider: ProviderContext) throws(OIDCError) {
         guard let target = provider.target else {
-            throw .usage("grant id_jag is for a resource", hint: "oidc token --grant id_jag URL")
+            throw .usage("grant id_jag is for a resource", hint: .run("token --grant id_jag URL"))
         }
         let operand = target.operand
         let context = provider.context
@@ -64,7 +64,7 @@ struct OwnProvider {
         guard session.canRefresh || idToken.map({ $0.expiresAt > context.now }) == true else {
             throw OIDCError(
                 .loginRequired, "id_jag: the user's session has no ID token that is still valid",
-                hint: .text(own.account.provider.settings.loginLine), stage: .idToken)
+                hint: own.account.provider.settings.loginLine, stage: .idToken)
         }
         return own.account.key.provider
     }
@@ -78,7 +78,7 @@ struct OwnProvider {
         do throws(OIDCError) { return try account.session() } catch {
             guard error.kind == .loginRequired else { throw error }
             var error = error
-            error.hint = .text(account.provider.settings.loginLine)
+            error.hint = account.provider.settings.loginLine
             throw error
         }
     }

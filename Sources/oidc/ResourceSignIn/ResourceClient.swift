@@ -270,8 +270,7 @@ struct ResourceClient {
             .usage,
             "no client is set for \(DisplayText.clean(issuer, limit: 200)), which only takes clients with "
                 + "\(names): register one there with a key or a certificate of your own",
-            hint:
-                "oidc login \(ShellWord.quoted(operand.url.text)) --client-id ID --set private_key_file=FILE",
+            hint: .run("login", operand.url.text, "--client-id", "ID", "--set", "private_key_file=FILE"),
             stage: .registration)
     }
 
@@ -281,20 +280,22 @@ struct ResourceClient {
         guard grant == .authorizationCode else {
             return .usage(
                 "no client is set for \(server), which grant=\(grant.rawValue) needs",
-                hint: "give --client-id ID, or: oidc config set -p NAME "
-                    + "issuer=\(ShellWord.quoted(server)) client_id=ID")
+                hint: .words(
+                    "give --client-id ID, or: ",
+                    .run("config set -p NAME", "issuer=\(server)", "client_id=ID")))
         }
         let redirect = (try? settings(scope: scope).signIn.redirect())?.text ?? RedirectAddress.standard
-        let line = "oidc login \(ShellWord.quoted(operand.url.text))"
-        let document =
-            self.server.supportsClientMetadataDocuments
-            ? "publish what oidc register --client-metadata URL prints, and: "
-                + "\(line) --set client_metadata_url=URL, or: " : ""
+        let line = Hint.run("login", operand.url.text)
+        let registered = line.adding("--client-id", "ID")
         return OIDCError(
             .usage,
             "no client is set for \(server), and it does not register clients automatically"
                 + (reason.map { " (\($0))" } ?? "")
                 + ": register a native client there with the redirect URL \(DisplayText.clean(redirect))",
-            hint: .text("\(document)\(line) --client-id ID"), stage: .registration)
+            hint: self.server.supportsClientMetadataDocuments
+                ? .words(
+                    "publish what ", .run("register --client-metadata URL"), " prints, and: ",
+                    line.adding("--set", "client_metadata_url=URL"), ", or: ", registered)
+                : registered, stage: .registration)
     }
 }

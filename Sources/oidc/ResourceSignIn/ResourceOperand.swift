@@ -36,11 +36,11 @@ struct ResourceOperand: Sendable {
     static func url(_ text: String, command: String, _ context: CommandContext) throws(OIDCError) -> WebURL {
         if let url = WebURL(text), url.fragment == nil { return url }
         let profiles = (try? context.settingsLoader.file())?.profiles ?? []
-        var hint = "oidc help \(command)"
+        var hint = Hint.run("help \(command)")
         if profiles.contains(where: { $0.name == text }) {
-            hint = "oidc \(command) -p \(ShellWord.quoted(text))"
+            hint = .run(command, "-p", text)
         } else if let meant = meantURL(text) {
-            hint = "oidc \(command) \(ShellWord.quoted(meant.text))"
+            hint = .run(command, meant.text)
         }
         throw .usage(fault(of: text), hint: hint)
     }
@@ -85,9 +85,9 @@ struct ResourceOperand: Sendable {
         let issuer = DisplayText.clean(link.issuer, limit: 200)
         return .usage(
             "\(name) would go to \(issuer), which only \(DisplayText.clean(link.resource)) names",
-            hint: .text(
-                "if it is meant for that server, add --issuer \(ShellWord.quoted(issuer)) "
-                    + "or set issuer beside it"))
+            hint: .words(
+                "if it is meant for that server, add ", .options(["--issuer", issuer]),
+                " or set issuer beside it"))
     }
 
     var ownership: ResourceOwnership { ResourceOwnership(entries: settings.layers.given) }
@@ -204,7 +204,7 @@ extension ResourceOperand {
             let reach = DisplayText.clean(link.reach)
             throw .usage(
                 "there is no session for exactly \(DisplayText.clean(url.withoutQuery)): it is part of \(reach)",
-                hint: "oidc logout \(ShellWord.quoted(link.reach))")
+                hint: .run("logout", link.reach))
         }
         return try provider(link)
     }
@@ -483,10 +483,9 @@ extension ResourceOperand {
     }
 
     /// The command line that signs in to the URL with the options that were given.
-    var loginLine: String {
-        let profile = namedProfile.map { " -p \(ShellWord.quoted($0))" } ?? ""
-        let options = settings.givenOptions(and: [("--scope", .scope)]).map { " \($0)" }.joined()
-        return "oidc login \(ShellWord.quoted(url.text))\(profile)\(options)"
+    var loginLine: Hint {
+        let profile = namedProfile.map { ["-p", $0] } ?? []
+        return .run("login", [url.text] + profile + settings.givenOptions(and: [("--scope", .scope)]))
     }
 }
 

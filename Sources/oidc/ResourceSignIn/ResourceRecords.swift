@@ -27,10 +27,9 @@ struct ResourceRecords {
         let urls = urls
         guard let first = urls.first else { return nil }
         let list = urls.map { DisplayText.clean($0) }.joined(separator: ", ")
-        let line = "oidc logout \(urls.count == 1 ? ShellWord.quoted(first) : "URL")"
         return .usage(
             "no provider is set; the resources that were signed in to are \(DisplayText.clean(list, limit: 300))",
-            hint: .text(line))
+            hint: .run("logout", urls.count == 1 ? first : "URL"))
     }
 
     /// Stores that a profile configures the client of a link.

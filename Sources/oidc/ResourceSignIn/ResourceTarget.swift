@@ -51,7 +51,7 @@ struct ResourceTarget: Sendable {
     func movedAccount(_ provider: ProviderContext, than earlier: Session?) throws(OIDCError) -> Account? {
         if try registered()?.isRetired == true {
             throw OIDCError(
-                .refused, "the server no longer knows the client", hint: .text(provider.settings.loginLine),
+                .refused, "the server no longer knows the client", hint: provider.settings.loginLine,
                 stage: .token, oauthError: "invalid_client", code: .unknownClient)
         }
         guard let current = try operand.link(), current.resource == link.resource,

@@ -2,7 +2,7 @@ import OIDCCore
 
 extension SessionKey {
     /// The options that name a session.
-    var options: String {
+    var options: [String] {
         var words = ["--issuer", provider, "--client-id", clientID]
         func add(_ option: String, _ value: String?) {
             if let value { words += [option, value] }
@@ -14,23 +14,23 @@ extension SessionKey {
             add("--scope", scope?.text)
             for resource in resources { add("--resource", resource) }
         }
-        return words.map(ShellWord.quoted).joined(separator: " ")
+        return words
     }
 }
 
 extension Settings {
     /// The command line that signs in with these settings.
-    var loginLine: String { line("oidc login") }
+    var loginLine: Hint { line("login") }
 
     /// The same command line, with the scope and resources of options. An option's scope is added to the
     /// profile's, because a sign-in for only one of them would not be enough.
-    var scopedLoginLine: String { scoped("oidc login") }
+    var scopedLoginLine: Hint { scoped("login") }
 
     /// Returns the command line of another command that can sign in, with the same scope and resources.
-    func scoped(_ command: String) -> String {
+    func scoped(_ command: String, _ options: String...) -> Hint {
         let isOption = resource == nil && layers.entry(.resource)?.origin.layer == .options
         let resources = isOption ? token.resources : []
-        let line = line(command) + resources.map { " --resource \(ShellWord.quoted($0))" }.joined()
+        let line = line(command, options).adding(resources.flatMap { ["--resource", $0] })
         guard let wanted = given(.scope).map({ Scope($0) }) else { return line }
         let own = layers.given.first {
             $0.setting == .scope && $0.origin.layer.rawValue < SettingLayers.Layer.options.rawValue
@@ -38,33 +38,33 @@ extension Settings {
         let isOwn = !layers.withheld.contains { $0.setting == .scope }
         let ownScope = isOwn ? own?.value.string.map { Scope($0) } : nil
         if let ownScope, wanted.isSubset(of: ownScope) { return line }
-        return "\(line) --scope \(ShellWord.quoted((ownScope ?? Scope("")).union(wanted).text))"
+        return line.adding("--scope", (ownScope ?? Scope("")).union(wanted).text)
     }
 
     /// The command line that starts the same sign-in again.
-    var sameLoginLine: String {
+    var sameLoginLine: Hint {
         let options: [(String, Setting)] = [
             ("--scope", .scope), ("--flow", .flow), ("--login-hint", .loginHint), ("--max-age", .maxAge),
             ("--acr-values", .acrValues), ("--par", .par),
         ]
         return options.reduce(loginLine) { line, option in
-            given(option.1).map { "\(line) \(option.0) \(ShellWord.quoted($0))" } ?? line
+            given(option.1).map { line.adding(option.0, $0) } ?? line
         }
     }
 
     /// Returns the command line of a sign-in that returns an ID token, which needs the scope `openid`.
     /// `requested` is the session's scope, which the next sign-in at a resource requests again.
-    func loginLine(forIDTokenAfter requested: Scope?) -> String {
+    func loginLine(forIDTokenAfter requested: Scope?) -> Hint {
         let next = resource == nil || isScopeAnOption ? token.scope : requested ?? Scope("")
         guard let next, !next.contains("openid") else { return scopedLoginLine }
-        return "\(loginLine) --scope \(ShellWord.quoted(Scope("openid").union(next).text))"
+        return loginLine.adding("--scope", Scope("openid").union(next).text)
     }
 
     /// Returns the command line of a command for the same session, with the options that were given.
-    func line(_ command: String, and more: [(String, Setting)] = []) -> String {
-        let operand = resource.map { " \(ShellWord.quoted($0.url))" } ?? ""
-        let start = command + operand + profileOption(profile, isNeeded: layers.isProfileNamed)
-        return ([start] + givenOptions(and: more)).joined(separator: " ")
+    func line(_ command: String, _ options: [String] = [], and more: [(String, Setting)] = []) -> Hint {
+        let operand = resource.map { [$0.url] } ?? []
+        let profile = profileOption(profile, isNeeded: layers.isProfileNamed)
+        return .run(command, options + operand + profile + givenOptions(and: more))
     }
 
     /// Returns those of the given options that name a session.
@@ -74,7 +74,7 @@ extension Settings {
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--audience", .audience),
             ("--account", .account),
         ] + more {
-            if let text = given(setting) { words += [option, ShellWord.quoted(text)] }
+            if let text = given(setting) { words += [option, text] }
         }
         let others: [Setting] =
             [
@@ -82,7 +82,7 @@ extension Settings {
                 .clientAuth, .clientSecretFile, .privateKeyFile,
             ] + Setting.redirects
         for setting in others {
-            if let text = given(setting) { words += ["--set", ShellWord.quoted("\(setting.name)=\(text)")] }
+            if let text = given(setting) { words += ["--set", "\(setting.name)=\(text)"] }
         }
         return words
     }
@@ -97,29 +97,24 @@ extension Settings {
         return option.map { $0.value.string ?? $0.value.compact }
     }
 
-    /// Returns the command line that signs in with a profile of a file.
-    func loginLine(profile: String?, of file: ProfileWriter) -> String {
-        line("oidc login", profile: profile, of: file)
-    }
-
     /// Returns the command line of a command with a profile of a file.
-    func line(_ command: String, profile: String?, of file: ProfileWriter) -> String {
-        command + profileOption(profile, isNeeded: file.hasOtherDefault)
+    func line(_ command: String, profile: String?, of file: ProfileWriter) -> Hint {
+        .run(command, profileOption(profile, isNeeded: file.hasOtherDefault))
     }
 
     /// Returns the option that names a profile. `isNeeded` is true if another profile than `default` may be
     /// used without it.
-    private func profileOption(_ name: String?, isNeeded: Bool) -> String {
-        guard let name, name != "default" || isNeeded else { return "" }
-        return " -p \(ShellWord.quoted(name))"
+    private func profileOption(_ name: String?, isNeeded: Bool) -> [String] {
+        guard let name, name != "default" || isNeeded else { return [] }
+        return ["-p", name]
     }
 
     /// Returns the command line of a stronger or more recent sign-in that a resource requires (RFC 9470 §3).
-    func loginLine(for stepUp: StepUp) -> String {
-        var line = loginLine
-        if let values = stepUp.acrValues { line += " --set \(ShellWord.quoted("acr_values=\(values)"))" }
-        if let age = stepUp.maxAge { line += " --set max_age=\(age)" }
-        return stepUp.acrValues == nil && stepUp.maxAge == nil ? "\(line) --prompt login" : line
+    func loginLine(for stepUp: StepUp) -> Hint {
+        var options: [String] = []
+        if let values = stepUp.acrValues { options += ["--set", "acr_values=\(values)"] }
+        if let age = stepUp.maxAge { options += ["--set", "max_age=\(age)"] }
+        return loginLine.adding(options.isEmpty ? ["--prompt", "login"] : options)
     }
 
     /// Returns the settings of options and variables as options, for a program that does not get our

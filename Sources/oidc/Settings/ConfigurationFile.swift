@@ -5,18 +5,14 @@ import Posix
 /// The profiles of a configuration file; a flat object is one profile named `default`.
 struct ConfigurationFile: Sendable {
     let path: String
-    /// The option that names the file: empty, or ` --config FILE`.
-    let option: String
     let defaultProfile: String?
     /// Whether the file is one object of settings, without a list of profiles.
     let isFlat: Bool
     let profiles: [(name: String, values: JSONObject)]
 
-    /// Parses the file. `option` makes a command use the same file: empty, or ` --config FILE`.
-    init(parsing bytes: [UInt8], path: String, option: String = "") throws(OIDCError) {
+    init(parsing bytes: [UInt8], path: String) throws(OIDCError) {
         self.path = path
-        self.option = option
-        let structure = FileStructure(path: path, option: option)
+        let structure = FileStructure(path: path)
         let object = try structure.document(bytes)
         isFlat = object["profiles"] == nil
         guard let listed = object["profiles"] else {
@@ -66,7 +62,7 @@ struct ConfigurationFile: Sendable {
                     + DisplayText.clean(path)
                     + (nearest.map { ", did you mean \(DisplayText.distinct($0, from: [name]))?" }
                         ?? ConfigurationFile.listed(profiles.map(\.name), beside: name)),
-                hint: profiles.isEmpty ? "oidc config init" : "oidc config list\(option)")
+                hint: .run(profiles.isEmpty ? "config init" : "config list"))
         }
         if let name = defaultProfile ?? (profiles.count == 1 ? profiles[0].name : nil) {
             return profiles.first { $0.name == name }
@@ -102,7 +98,7 @@ struct ConfigurationFile: Sendable {
         return " (profiles: \(shown)\(names.count > 5 ? ", …" : ""))"
     }
 
-    static func error(_ path: String, _ problem: String, hint: String? = nil) -> OIDCError {
+    static func error(_ path: String, _ problem: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.usage, "configuration \(DisplayText.clean(path)) \(problem)", hint: hint, stage: .settings)
     }
 }
@@ -110,7 +106,6 @@ struct ConfigurationFile: Sendable {
 /// Checks a file's structure: its members, profiles and default profile.
 private struct FileStructure {
     let path: String
-    let option: String
 
     /// Parses the file. An empty file, as `touch` makes it, has no settings.
     func document(_ bytes: [UInt8]) throws(OIDCError) -> JSONObject {
@@ -164,15 +159,14 @@ private struct FileStructure {
     }
 
     private func fault(_ problem: String, fix: String = "fix it") -> OIDCError {
-        ConfigurationFile.error(path, problem, hint: "\(fix), then: oidc config check\(option)")
+        ConfigurationFile.error(path, problem, hint: .words("\(fix), then: ", .run("config check")))
     }
 
     /// Returns an error about the default profile; the hint chooses another one.
     private func fault(_ problem: String, using profile: String?) -> OIDCError {
         ConfigurationFile.error(
             path, problem,
-            hint: profile.map { "oidc config use \(ShellWord.quoted($0))\(option)" }
-                ?? "remove default_profile")
+            hint: profile.map { .run("config use", $0) } ?? "remove default_profile")
     }
 }
 

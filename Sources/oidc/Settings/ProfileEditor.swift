@@ -101,8 +101,7 @@ struct ProfileEditor {
             guard !file.profiles.contains(where: { $0.name == other }) else {
                 throw .usage(
                     "profile \(DisplayText.quoted(other)) already exists in \(DisplayText.clean(path))",
-                    hint: "choose another name, or: oidc config rm \(ShellWord.quoted(other))"
-                        + loader.configOption)
+                    hint: .words("choose another name, or: ", .run("config rm", other)))
             }
             guard !file.isFlat else {
                 var profiles = JSONObject()
@@ -140,7 +139,7 @@ struct ProfileEditor {
         let names = file.profiles.prefix(5).map { DisplayText.clean($0.name, limit: 60) }
         throw .usage(
             "no profile is chosen, and \(DisplayText.clean(path)) has several: \(names.joined(separator: ", "))",
-            hint: "oidc config use \(ShellWord.quoted(file.profiles[0].name))\(loader.configOption)")
+            hint: .run("config use", file.profiles[0].name))
     }
 
     /// Returns the path of the profile's object in the file.
@@ -201,7 +200,7 @@ struct ProfileEditor {
             UserFile.isThere(path)
                 ? "\(DisplayText.clean(path)) contains no profile"
                 : "there is no configuration file at \(DisplayText.clean(path))",
-            hint: "write one with: oidc config init\(loader.configOption)")
+            hint: .words("write one with: ", .run("config init")))
     }
 
     private func notSet(_ name: String, in profile: (name: String, values: JSONObject)) -> OIDCError {
@@ -209,7 +208,7 @@ struct ProfileEditor {
         return .usage(
             "\(DisplayText.quoted(name, limit: 80)) is not set in profile \(DisplayText.quoted(profile.name))"
                 + (nearest.map { ", did you mean \(DisplayText.clean($0))?" } ?? ""),
-            hint: "oidc config show -p \(ShellWord.quoted(profile.name))\(loader.configOption)")
+            hint: .run("config show", "-p", profile.name))
     }
 
     /// Replaces the file under its lock.

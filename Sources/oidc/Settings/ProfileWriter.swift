@@ -101,10 +101,13 @@ struct ProfileWriter {
     }
 
     static func checkName(_ name: String) throws(OIDCError) {
-        guard !name.isEmpty else { throw OIDCError.usage("a profile needs a name", hint: "-p NAME") }
+        guard !name.isEmpty else {
+            throw OIDCError.usage("a profile needs a name", hint: .options(["-p", "NAME"]))
+        }
         guard DisplayText.clean(name).utf8.elementsEqual(name.utf8) else {
             throw OIDCError.usage(
-                "a profile name may have at most 300 characters, and no invisible ones", hint: "-p NAME")
+                "a profile name may have at most 300 characters, and no invisible ones",
+                hint: .options(["-p", "NAME"]))
         }
     }
 

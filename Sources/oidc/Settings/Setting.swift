@@ -263,7 +263,7 @@ extension Setting {
         for word in value.split(separator: " ").map(String.init) where !prompts.contains(word) {
             var error = UsageError.unaccepted(
                 word, for: "--prompt", expected: "\(promptList) or off", prompts)
-            error.hint = "if the provider has a prompt of its own, --set prompt=VALUE"
+            error.hint = .text("if the provider has a prompt of its own, --set prompt=VALUE")
             throw error
         }
     }

@@ -20,13 +20,11 @@ extension SettingLayers {
         case .variable(let name):
             error.message += " (from \(name))"
             let hint = error.hint?.usingIssuer { "export \(name)=\(ShellWord.quoted($0))" }
-            error.hint = hint ?? .text("correct \(name), or: unset \(name)")
+            error.hint = hint ?? "correct \(name), or: unset \(name)"
         case .profile(let name):
             error.message += " (profile \(DisplayText.clean(name)))"
-            let hint = error.hint?.usingIssuer {
-                "oidc config set -p \(ShellWord.quoted(name)) \(ShellWord.quoted("issuer=\($0)"))\(configOption)"
-            }
-            error.hint = hint ?? .text("correct it, then: oidc config check\(configOption)")
+            let hint = error.hint?.usingIssuer { .run("config set", "-p", name, "issuer=\($0)") }
+            error.hint = hint ?? .words("correct it, then: ", .run("config check"))
         }
         return error
     }

@@ -66,8 +66,6 @@ final class SettingLayers: Sendable {
     let profile: String?
     /// Whether an option or a variable names the profile.
     let isProfileNamed: Bool
-    /// The option that a command in a hint needs to use the same file: empty, or ` --config FILE`.
-    let configOption: String
     /// The home directory, for files that settings name.
     let home: String?
     /// The effective entries: the strongest of each setting.
@@ -80,12 +78,10 @@ final class SettingLayers: Sendable {
     /// Creates the layers from all entries, strongest first. Leaves out the settings of a provider or client
     /// if a stronger layer names another one: a secret is sent only to the provider it was configured for.
     init(
-        profile: String?, isProfileNamed: Bool = false, configOption: String = "", home: String? = nil,
-        entries given: [Entry]
+        profile: String?, isProfileNamed: Bool = false, home: String? = nil, entries given: [Entry]
     ) {
         self.profile = profile
         self.isProfileNamed = isProfileNamed
-        self.configOption = configOption
         self.home = home
         let given = given.stamped
         self.given = given

@@ -5,19 +5,16 @@ import OIDCCore
 extension SettingsLoader {
     /// Returns the hint for a value that is not accepted: a command that writes a string as the number or
     /// boolean it spells, or else the help.
-    static func correction(
-        of value: JSONValue, _ setting: Setting, _ profile: String, _ option: String
-    ) -> String {
+    static func correction(of value: JSONValue, _ setting: Setting, _ profile: String) -> Hint {
         let isWord =
             switch setting.kind {
             case .integer, .flag: true
             default: false
             }
         guard isWord, let text = value.string, setting.kind.parsed(text) != nil else {
-            return "oidc help settings"
+            return .run("help settings")
         }
-        return "oidc config set -p \(ShellWord.quoted(profile)) "
-            + ShellWord.quoted("\(setting.name)=\(text)") + option
+        return .run("config set", "-p", profile, "\(setting.name)=\(text)")
     }
 
     /// Parses `KEY=VALUE`, the argument of `--set` or of another option or command.
@@ -28,9 +25,9 @@ extension SettingsLoader {
             throw OIDCError.usage(
                 "\(option) takes KEY=VALUE, not \(DisplayText.quoted(text, limit: 80))",
                 hint: Setting.named(text).map {
-                    "\(option == "--set" ? option : "oidc config set") \($0.name)=VALUE"
-                }
-                    ?? "oidc help settings")
+                    option == "--set"
+                        ? .options([option, "\($0.name)=VALUE"]) : .run("config set", "\($0.name)=VALUE")
+                } ?? .run("help settings"))
         }
         let name = String(text[..<equals])
         guard let setting = Setting.named(name) else {
@@ -59,9 +56,12 @@ extension SettingsLoader {
     /// Returns the hint to give a setting by `--set` or `config set`; nil for a value that may be secret, or by
     /// anything else.
     private static func line(_ setting: Setting, _ value: Substring, _ option: String) -> Hint? {
-        let calls = ["--set": "--set", "config set": "oidc config set"]
-        guard let call = calls[option], !setting.kind.mayBeSecret, value.utf8.count <= 80 else { return nil }
-        return .text("\(call) \(ShellWord.quoted("\(setting.name)=\(value)"))")
+        guard !setting.kind.mayBeSecret, value.utf8.count <= 80 else { return nil }
+        switch option {
+        case "--set": return .options([option, "\(setting.name)=\(value)"])
+        case "config set": return .run(option, "\(setting.name)=\(value)")
+        default: return nil
+        }
     }
 
     /// Refuses a setting that the command line sets twice, by `--set` or an option. Options may repeat the
@@ -95,7 +95,7 @@ extension SettingsLoader {
     ) throws(OIDCError) -> SettingLayers.Entry {
         guard let value = setting.kind.parsed(word) else {
             if let mistake = setting.kind.mistake(in: word) {
-                throw OIDCError.usage("\(source) is not valid JSON (\(mistake))", hint: "oidc help settings")
+                throw OIDCError.usage("\(source) is not valid JSON (\(mistake))", hint: .run("help settings"))
             }
             var hint: Hint?
             if case .option(let option) = origin,
@@ -104,7 +104,7 @@ extension SettingsLoader {
                 hint = line(setting, nearest[...], option)
             }
             throw OIDCError.usage(
-                "\(source): \(mismatch(.string(word), of: setting))", hint: hint ?? "oidc help settings")
+                "\(source): \(mismatch(.string(word), of: setting))", hint: hint ?? .run("help settings"))
         }
         return SettingLayers.Entry(setting: setting, value: value, origin: origin)
     }
@@ -139,7 +139,7 @@ extension SettingsLoader {
             .usage,
             "unknown setting \"\(DisplayText.distinct(name, from: names))\" in \(source)"
                 + (nearest.map { ", did you mean \($0)?" } ?? ""),
-            hint: "oidc help settings", stage: .settings)
+            hint: .run("help settings"), stage: .settings)
     }
 }
 

@@ -36,7 +36,10 @@ struct Settings: Sendable {
 
     /// Returns the settings with entries that override them.
     func overridden(by entries: [SettingLayers.Entry]) -> Settings {
-        Settings(SettingLayers(profile: profile, home: layers.home, entries: entries + layers.given))
+        Settings(
+            SettingLayers(
+                profile: profile, isProfileNamed: layers.isProfileNamed, home: layers.home,
+                entries: entries + layers.given))
     }
 }
 
@@ -151,6 +154,8 @@ extension Setting {
         let placeholder = option.split { $0 == " " || $0 == "=" }.last ?? "VALUE"
         return .usage(
             "\(name) is not set",
-            hint: "give \(option), set \(variable), or: oidc config set \(name)=\(placeholder)")
+            hint: .words(
+                "give ", .options(option.split(separator: " ").map(String.init)), ", set \(variable), or: ",
+                .run("config set", "\(name)=\(placeholder)")))
     }
 }

@@ -14,14 +14,14 @@ struct SettingsLoader: Sendable {
     var mayBeMissing = false
     /// Whether the profile of that name does not exist yet, so no profile is in use.
     var isProfileNew = false
-    /// The value of `--config`.
-    private let namedByOption: String?
+    /// Whether `--config` names the file.
+    private let isNamedByOption: Bool
     /// The profile in OIDC_PROFILE, if `-p` overrides it.
     private let overriddenProfile: String?
 
     init(environment: Variables, common: CommonOptions) {
         self.environment = environment
-        namedByOption = common.config
+        isNamedByOption = common.config != nil
         let named = common.config ?? environment["OIDC_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
         configPath = named.map { SettingFile.path($0, home: environment["HOME"]) }
         let variable = environment["OIDC_PROFILE"].flatMap { $0.isEmpty ? nil : $0 }
@@ -43,7 +43,7 @@ struct SettingsLoader: Sendable {
 
     /// Returns the path. Refuses one in the form of Windows.
     private func checkedPath() throws(OIDCError) -> String? {
-        let name = namedByOption == nil ? "OIDC_CONFIG" : "--config"
+        let name = isNamedByOption ? "--config" : "OIDC_CONFIG"
         let problem = configPath.flatMap {
             WindowsPath.problem($0, of: name, environment, isWSL: Platform.isWSL(environment))
         }
@@ -53,10 +53,10 @@ struct SettingsLoader: Sendable {
 
     func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
         let path = path ?? ""
-        if isProfileNew { return try settings(options, nil, in: path, option: configOption) }
+        if isProfileNew { return try settings(options, nil, in: path) }
         guard let contents = try ownFile() else { return try load(options, from: nil, in: path) }
         if let profile = ConfigurationFile.selected(profileName, in: contents) {
-            return try settings(options, profile, in: path, option: configOption)
+            return try settings(options, profile, in: path)
         }
         let file = try parsed(contents.bytes, permissions: contents.permissions)
         return try load(options, from: file, in: path)
@@ -70,21 +70,20 @@ struct SettingsLoader: Sendable {
             throw OIDCError.usage(
                 "there is no profile \(DisplayText.quoted(profileName)): no configuration file"
                     + (path.isEmpty ? ", as neither HOME nor OIDC_CONFIG is set" : " at \(path)"),
-                hint: "write one with: oidc config init")
+                hint: .words("write one with: ", .run("config init")))
         }
-        return try settings(options, profile, in: path, option: file?.option ?? "")
+        return try settings(options, profile, in: path)
     }
 
     private func settings(
-        _ options: [SettingLayers.Entry], _ profile: (name: String, values: JSONObject)?, in path: String,
-        option: String
+        _ options: [SettingLayers.Entry], _ profile: (name: String, values: JSONObject)?, in path: String
     ) throws(OIDCError) -> Settings {
         var entries = options + (try ownVariables())
-        if let profile { entries += try SettingsLoader.entries(of: profile, in: path, option: option) }
+        if let profile { entries += try SettingsLoader.entries(of: profile, in: path) }
         return Settings(
             SettingLayers(
-                profile: profile?.name, isProfileNamed: profileName != nil, configOption: option,
-                home: environment["HOME"], entries: entries))
+                profile: profile?.name, isProfileNamed: profileName != nil, home: environment["HOME"],
+                entries: entries))
     }
 
     /// Returns the settings of each profile of the file, without options and variables.
@@ -92,10 +91,7 @@ struct SettingsLoader: Sendable {
         let file = try file()
         return file?.profiles.map { profile in
             Result { () throws(OIDCError) in
-                (
-                    profile.name,
-                    try SettingsLoader.entries(of: profile, in: path ?? "", option: file?.option ?? "")
-                )
+                (profile.name, try SettingsLoader.entries(of: profile, in: path ?? ""))
             }
         } ?? []
     }
@@ -118,7 +114,7 @@ struct SettingsLoader: Sendable {
             guard configPath != nil, !mayBeMissing, !self.mayBeMissing else { return nil }
             throw OIDCError(
                 .usage, "there is no configuration file at \(DisplayText.clean(path))",
-                hint: "oidc config init\(configOption)", stage: .settings)
+                hint: .run("config init"), stage: .settings)
         }
         guard !contents.isUnderForeignControl else {
             throw ConfigurationFile.error(
@@ -137,7 +133,7 @@ struct SettingsLoader: Sendable {
     /// Parses the file. Refuses one that holds a secret and that others can read.
     func parsed(_ bytes: [UInt8], permissions: UInt32) throws(OIDCError) -> ConfigurationFile {
         let path = path ?? ""
-        let file = try ConfigurationFile(parsing: bytes, path: path, option: configOption)
+        let file = try ConfigurationFile(parsing: bytes, path: path)
         guard permissions & 0o077 != 0 else { return file }
         let values = file.profiles.map(\.values)
         let secret =
@@ -151,11 +147,6 @@ struct SettingsLoader: Sendable {
                 hint: "chmod 600 \(ShellWord.quoted(path))")
         }
         return file
-    }
-
-    /// The option that a command in a hint needs to use the same file: empty, or ` --config FILE`.
-    var configOption: String {
-        namedByOption.map { " --config \(ShellWord.quoted($0))" } ?? ""
     }
 
     /// Reads the variables. Those for a server or client belong to the profile in OIDC_PROFILE, even if an option
@@ -187,7 +178,7 @@ struct SettingsLoader: Sendable {
     }
 
     private static func entries(
-        of profile: (name: String, values: JSONObject), in path: String, option: String
+        of profile: (name: String, values: JSONObject), in path: String
     ) throws(OIDCError) -> [SettingLayers.Entry] {
         var entries: [SettingLayers.Entry] = []
         for member in profile.values.members {
@@ -201,7 +192,7 @@ struct SettingsLoader: Sendable {
                     path,
                     "profile \(DisplayText.quoted(profile.name)): \(setting.name): "
                         + mismatch(member.value, of: setting),
-                    hint: correction(of: member.value, setting, profile.name, option))
+                    hint: correction(of: member.value, setting, profile.name))
             }
             let resolved = setting.kind.resolved(value, in: FilePath.split(path).directory)
             entries.append(

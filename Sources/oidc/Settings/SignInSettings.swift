@@ -56,7 +56,7 @@ struct SignInSettings: Sendable {
     func checkedBrowser() throws(OIDCError) -> [String] {
         guard let problem = BrowserCommand.problem(browser) else { return browser }
         return try layers.checking(.browser) { () throws(OIDCError) in
-            throw .usage("browser: \(problem)", hint: #"oidc config set 'browser=["firefox","%s"]'"#)
+            throw .usage("browser: \(problem)", hint: .run(#"config set browser=["firefox","%s"]"#))
         }
     }
 

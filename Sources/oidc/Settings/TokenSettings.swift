@@ -62,7 +62,7 @@ struct ClientSettings: Sendable {
         if let issuer = layers.entry(.issuer), issuer.origin.layer == .options, let url = issuer.value.string,
             layers.choice(.grant).map({ (grant: GrantType) in grant.needsUser }) ?? true
         {
-            error.hint = .text("oidc login \(ShellWord.quoted(url))")
+            error.hint = .run("login", url)
         }
         throw error
     }

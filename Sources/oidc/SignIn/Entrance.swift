@@ -50,18 +50,18 @@ enum Entrance {
         {
             return .usage(
                 "\(problem), did you mean \(DisplayText.clean(nearest))?",
-                hint: .text("oidc login \(ShellWord.quoted(nearest))"))
+                hint: .run("login", nearest))
         }
         // As in `localhost` or `user@sso.example.com`.
         let meant =
             ResourceOperand.meantURL(text)
             ?? (text.contains("@") ? ResourceOperand.meantURL("https://\(text)") : nil)
         if let meant, !meant.host.hasPrefix(".") {
-            return .usage(problem, hint: .text("oidc login \(ShellWord.quoted(meant.text))"))
+            return .usage(problem, hint: .run("login", meant.text))
         }
         return .usage(
-            "\(problem) (oidc help providers lists the names)", hint: "oidc login --issuer URL --client-id ID"
-        )
+            "\(problem) (oidc help providers lists the names)",
+            hint: .run("login --issuer URL --client-id ID"))
     }
 
     /// Returns the error for a parameter without the provider that it belongs to.
@@ -69,8 +69,8 @@ enum Entrance {
         let preset = Preset.all.first { preset in preset.parameters.contains { $0.name == key } }
         return .usage(
             "the provider's name is missing before \(DisplayText.quoted(word, limit: 80))",
-            hint: preset.map { .text("oidc login \($0.name) \(ShellWord.quoted(word)) --client-id ID") }
-                ?? "oidc help providers")
+            hint: preset.map { .run("login", $0.name, word, "--client-id", "ID") }
+                ?? .run("help providers"))
     }
 }
 
@@ -95,11 +95,11 @@ struct PresetProfiles {
         }
         if fitting.count < 2 { return fitting.first }
         if let chosen = try file.profile(named: nil)?.name, fitting.contains(chosen) { return chosen }
-        let lines = fitting.prefix(5).map { "oidc login \(ShellWord.quoted($0))" }
+        let lines = fitting.prefix(5).map { Hint.run("login", $0) }
         throw .usage(
             "several profiles are for \(preset.name): "
                 + DisplayText.clean(fitting.joined(separator: ", "), limit: 200),
-            hint: .text(lines.joined(separator: ", or: ")))
+            hint: .alternatives(lines))
     }
 }
 

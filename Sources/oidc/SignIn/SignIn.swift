@@ -102,7 +102,7 @@ struct SignIn {
             browserSignIn.lingers = true
             reporter.expectsURL = redirect.loopback != nil || browserSignIn.readsInput
             browserSignIn.program = "oidc"
-            browserSignIn.words = { $0.commandLine }
+            browserSignIn.words = \.commandLine
             do throws(OIDCError) {
                 outcome = try engine.signIn(by: browserSignIn, onStoreFailure: onStoreFailure)
             } catch {
@@ -133,7 +133,7 @@ struct SignIn {
         else { return failure }
         var error = failure
         let rest = scope.tokens.filter { $0 != "offline_access" }.joined(separator: " ")
-        error.hint = .text("\(provider.settings.loginLine) --scope \(ShellWord.quoted(rest))")
+        error.hint = provider.settings.loginLine.adding("--scope", rest)
         return error
     }
 
@@ -149,8 +149,9 @@ struct SignIn {
         if opensBrowser, try provider.browserChoice().isAvailable { return }
         throw OIDCError.usage(
             "a sign-in needs a user, and this is a CI job without a terminal and a browser (CI is set)",
-            hint: "use a grant without a user, as in: oidc token --grant client_credentials; or, if somebody "
-                + "reads the log: oidc login --flow device")
+            hint: .words(
+                "use a grant without a user, as in: ", .run("token --grant client_credentials"),
+                "; or, if somebody reads the log: ", .run("login --flow device")))
     }
 
     /// Refuses a sign-in by a URL or a code that nobody can see.
@@ -197,10 +198,9 @@ struct SignIn {
         do throws(OIDCError) { try metadata.checkAnswersAreItsOwn() } catch {
             var error = error
             error.hint = metadata.authorizationEndpoint.map { endpoint in
-                let value = ShellWord.quoted("authorization_endpoint=\(endpoint.text)")
-                return .text(
-                    "if \(DisplayText.clean(endpoint.hostAndPort)) is where you sign in for it: "
-                        + "\(provider.settings.loginLine) --set \(value)")
+                .words(
+                    "if \(DisplayText.clean(endpoint.hostAndPort)) is where you sign in for it: ",
+                    provider.settings.loginLine.adding("--set", "authorization_endpoint=\(endpoint.text)"))
             }
             throw error
         }
@@ -222,9 +222,9 @@ struct SignIn {
         throw .untrusted(
             .discovery, "authorization_response_iss_parameter_supported",
             expected: "true, as a sign-in at \(shown) has the same redirect URL", found: "none",
-            hint: .text(
-                "if you trust it as much as \(shown): \(provider.settings.loginLine) "
-                    + "--issuer \(ShellWord.quoted(DisplayText.clean(issuer)))"))
+            hint: .words(
+                "if you trust it as much as \(shown): ",
+                provider.settings.loginLine.adding("--issuer", DisplayText.clean(issuer))))
     }
 
     /// Starts a sign-in for `authorize-url`, without a listener.
@@ -255,16 +255,15 @@ struct SignIn {
         guard !key.grant.needsUser else { return }
         throw OIDCError.usage(
             "\(command) is for users, and grant is \(key.grant.rawValue)",
-            hint: .text(
-                "oidc token"
-                    + (provider.target.map { " \(ShellWord.quoted($0.operand.url.text))" } ?? "")
-                    + " --grant \(ShellWord.quoted(key.grant.rawValue))"))
+            hint: .run(
+                "token",
+                (provider.target.map { [$0.operand.url.text] } ?? []) + ["--grant", key.grant.rawValue]))
     }
 
     /// Refuses DPoP, whose key would be lost between the two commands.
     private func refuseBinding() throws(OIDCError) {
         guard provider.settings.token.bindsTokens else { return }
-        throw OIDCError.usage("dpop needs a session to keep its key in", hint: "oidc login")
+        throw OIDCError.usage("dpop needs a session to keep its key in", hint: .run("login"))
     }
 
     /// Stores the resource's link, and ends the session that this one replaces.
@@ -290,7 +289,7 @@ struct SignIn {
         guard session.tokens.refreshToken == nil,
             session.requestedScope?.contains("offline_access") == true
         else { return }
-        let line = console.completion.completed("oidc login --prompt consent")
+        let line = console.line.text(.run("login --prompt consent"))
         console.note(
             "note: no refresh token was issued, although offline_access was requested"
                 + (sendsConsent ? "" : "; some providers issue one only with: \(line)"))

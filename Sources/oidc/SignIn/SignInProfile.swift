@@ -86,8 +86,8 @@ struct SignInProfile {
         let chosen = try? context.settingsLoader.file()?.profile(named: nil)?.name
         guard chosen != name else { return saved }
         let word = ShellWord.quoted(name)
-        return "\(saved): use it with -p \(word), or make it the default: oidc switch \(word)"
-            + context.settingsLoader.configOption
+        return "\(saved): use it with -p \(word), or make it the default: "
+            + context.common.completing(.run("switch", name))
     }
 
     /// Returns whether a profile of the file names this provider and client, or this resource.

@@ -237,7 +237,7 @@ final class SignInReporter {
         console.note(
             SignInReporter.silence(
                 .checkRegistration(redirectURL: url, clientID: clientID), page: known?.registrationPage,
-                prompt: defaultPrompt, login: console.completion.completed("oidc login --prompt off")))
+                prompt: defaultPrompt, login: console.line.text(.run("login --prompt off"))))
         if isOpened, Platform.isWSL(environment) { console.note(SignInReporter.windowsNote(redirectURL)) }
     }
 

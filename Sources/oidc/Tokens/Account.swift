@@ -60,7 +60,7 @@ struct Account {
             session.grantedScope?.missing(from: wanted).joined(separator: " ") ?? wanted.text
         throw OIDCError(
             .loginRequired, "the session was not granted the scope \(DisplayText.quoted(missing))",
-            hint: "\(provider.settings.loginLine) --scope \(ShellWord.quoted(scope.text))", stage: .token)
+            hint: provider.settings.loginLine.adding("--scope", scope.text), stage: .token)
     }
 
     /// Throws if a token for the settings needs a sign-in first.
@@ -149,7 +149,7 @@ struct Account {
         }
         guard error.kind != .loginRequired else {
             var error = error
-            error.hint = .text(provider.settings.scopedLoginLine)
+            error.hint = provider.settings.scopedLoginLine
             return error
         }
         let line = provider.settings.scopedLoginLine
@@ -213,17 +213,17 @@ struct Account {
                 + (isKept ? "" : ", and store is none: no session is kept"),
             hint: key.grant.needsUser
                 ? isKept ? settings.scopedLoginLine : loginLineWithoutStore
-                : settings.line("oidc token", and: [("--grant", .grant)]), stage: .token)
+                : settings.line("token", and: [("--grant", .grant)]), stage: .token)
     }
 
     /// The command that signs in itself, because `oidc login` would not keep a session.
-    private var loginLineWithoutStore: String {
+    private var loginLineWithoutStore: Hint {
         switch context.console.command {
-        case "exec": "--login"
+        case "exec": .options(["--login"])
         // `oidc credential` never signs in.
-        case "credential": "oidc config set store=file"
-        case "userinfo": provider.settings.scoped("oidc userinfo --login")
-        default: provider.settings.scoped("oidc token --login")
+        case "credential": .run("config set store=file")
+        case "userinfo": provider.settings.scoped("userinfo", "--login")
+        default: provider.settings.scoped("token", "--login")
         }
     }
 }
@@ -367,7 +367,7 @@ extension Account {
     var leftoverWarning: Warning {
         Warning(
             "a session is still in \(location), from before store was changed",
-            hint: "oidc login replaces it, oidc logout forgets it")
+            hint: .words(.run("login"), " replaces it, ", .run("logout"), " forgets it"))
     }
 
     /// Removes the session of an earlier store after a new sign-in, and reports it.

@@ -45,11 +45,10 @@ struct SessionReport {
     var standing: Standing { isUsable ? .signedIn : session.ended == nil ? .expired : .signedOut }
 
     /// The command that signs in again.
-    var loginLine: String {
-        if let profile { return "oidc login -p \(ShellWord.quoted(profile))" }
-        guard session.key.grant.needsUser else { return "oidc token \(session.key.options)" }
-        let resource = session.key.resources.first.map { "\(ShellWord.quoted($0))" }
-        return "oidc login " + (resource ?? session.key.options)
+    var loginLine: Hint {
+        if let profile { return .run("login", "-p", profile) }
+        guard session.key.grant.needsUser else { return .run("token", session.key.options) }
+        return .run("login", session.key.resources.first.map { [$0] } ?? session.key.options)
     }
 
     var json: JSONValue {
@@ -176,15 +175,15 @@ struct SessionReport {
     }
 
     /// The warning in the last week of a refresh token that lasts longer: one of half an hour is renewed by each
-    /// use. `completion` completes the command in it.
-    func refreshWarning(_ completion: HintCompletion) -> String? {
+    /// use, for a command line.
+    func refreshWarning(_ line: InvokedLine) -> String? {
         guard let end = refreshExpiresAt else { return nil }
         let week: Int64 = 7 * 86_400
         let isShort = end.seconds(since: session.tokens.access.obtainedAt) <= week
         guard !isShort, end > now, end.seconds(since: now) <= week else { return nil }
         let relative = TimeWords.relative(end, to: now)
         return "the refresh token expires \(relative) unless the provider extends it: "
-            + "\(completion.completed(loginLine)) before that"
+            + "\(line.text(loginLine)) before that"
     }
 }
 

@@ -70,7 +70,8 @@ struct SubjectToken {
         let names = SubjectTokenSource.names.joined(separator: ", ")
         return .usage(
             "subject_token_source is not set (one of \(names))",
-            hint: CIIdentity.detected(context.environment)?.hint ?? "oidc config set subject_token_file=FILE")
+            hint: CIIdentity.detected(context.environment)?.hint ?? .run("config set subject_token_file=FILE")
+        )
     }
 
     /// Returns the token, and fetches it if necessary.

@@ -28,7 +28,7 @@ extension TokenOperandCommand {
     }
 
     func validate() throws(UsageError) {
-        try UsageError.refuseToken(source, hint: "oidc \(Self.name) - < FILE")
+        try UsageError.refuseToken(source, hint: .command([Self.name, "-"], after: " < FILE"))
     }
 
     var hint: TokenTypeHint { isRefreshToken ? .refreshToken : .accessToken }
@@ -66,13 +66,15 @@ extension Session {
     /// The error for a session whose access token was revoked and not replaced.
     var noAccessToken: OIDCError {
         endedError
-            ?? .usage("the session has no access token: it was revoked", hint: "get a new one: oidc token")
+            ?? .usage(
+                "the session has no access token: it was revoked",
+                hint: .words("get a new one: ", .run("token")))
     }
 }
 
 extension UsageError {
     /// Refuses an operand other than `-`, which may be a token.
-    static func refuseToken(_ operand: String?, hint: String) throws(UsageError) {
+    static func refuseToken(_ operand: String?, hint: UsageError.Hint) throws(UsageError) {
         guard let operand, operand != "-" else { return }
         throw UsageError(
             "a token is not taken from the command line, where every process can read it", hint: hint)

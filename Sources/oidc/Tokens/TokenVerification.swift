@@ -94,7 +94,7 @@ struct TokenVerification {
         func unusable(_ problem: String) -> OIDCError {
             .usage(
                 "--jwks \(DisplayText.clean(name)) \(problem)",
-                hint: "use the document at the provider's jwks_uri (oidc discover)")
+                hint: .words("use the document at the provider's jwks_uri (", .run("discover"), ")"))
         }
         let json: JSONValue
         do { json = try JSONValue(parsing: file.bytes) } catch {

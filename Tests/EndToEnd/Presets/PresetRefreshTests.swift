@@ -89,7 +89,7 @@ struct PresetRefreshTests {
             return try #require(found.first)
         }
         let okta: (Setting, String) = (.issuer, "https://dev-1.okta.com/oauth2/default")
-        #expect(try finding([okta]).hint?.contains("--port 8484") == true)
+        #expect(try finding([okta]).hint?.commandLine.contains("--port 8484") == true)
         #expect(try finding([okta, (.port, "9000")]).result == .ok)
         #expect(try finding([okta, (.redirectPorts, "[9000,9001]")]).result == .ok)
         let google: (Setting, String) = (.issuer, "https://accounts.google.com")
@@ -118,12 +118,12 @@ struct PresetRefreshTests {
             found.first?.detail
                 == "the issuer of Microsoft Entra ID with tenant=common is https://login.microsoftonline.com/{tenantid}/v2.0"
         )
-        #expect(found.first?.hint == "oidc config init entra tenant=common --client-id 'a b'")
+        #expect(found.first?.hint?.commandLine == "oidc config init entra tenant=common --client-id 'a b'")
         let entry = try SettingsLoader.entry(.issuer, issuer, .profile("work"), named: "issuer")
         let settings = Settings(SettingLayers(profile: "work", entries: [entry]))
         let match = try #require(Preset.matching(settings))
         #expect(
-            PresetChecks(match: match, settings: settings).findings().first?.hint
+            PresetChecks(match: match, settings: settings).findings().first?.hint?.commandLine
                 == "oidc config init -p work --force entra tenant=common --client-id ID")
         let other = "https://login.microsoftonline.com/8eaef023-2b34-4da1-9baa-8bc8c9d6a490/v2.0"
         #expect(try Self.findings([(.issuer, other)]).map(\.result) == [.ok])

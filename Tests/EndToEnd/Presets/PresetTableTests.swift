@@ -16,8 +16,10 @@ struct PresetTableTests {
         let options = try ([(Setting.clientID, "cli-1")] + options).map { setting, value in
             try SettingsLoader.entry(setting, value, .option("--set"), named: setting.name)
         }
-        return try PresetProfile(preset, words: given, options: options, secretFile: "/x", line: { $0 })
-            .entries
+        return try PresetProfile(
+            preset, words: given, options: options, secretFile: "/x", line: { .command($0) }
+        )
+        .entries
     }
 
     static func settings(_ entries: [SettingLayers.Entry]) -> Settings {
@@ -238,8 +240,8 @@ struct PresetTableTests {
             try PresetProfile(
                 duo, words: ["sso=sso-1"],
                 options: [try SettingsLoader.entry(.clientID, "a/b", .option("--set"), named: "client_id")],
-                secretFile: "/x", line: { $0 })
+                secretFile: "/x", line: { .command($0) })
         }
-        #expect(error?.hint?.description == "oidc config init duo sso=sso-1 --client-id ID")
+        #expect(error?.hint?.commandLine == "oidc config init duo sso=sso-1 --client-id ID")
     }
 }

@@ -10,7 +10,8 @@ struct HintTests {
             .signIn, .signInForScope("a b"), .tryAgain(seconds: nil), .tryAgain(seconds: 20),
             .orSignIn(.advice(.checkClient)), .orSignIn(.orSignIn("x")), .useIssuer("https://op.example"),
             .allowAlgorithm("HS256"), .checkPath(of: "x"), .trustAuthority(setting: nil),
-            .trustAuthority(setting: "x"), .text("chmod 600 x"),
+            .trustAuthority(setting: "x"), .text("chmod 600 x"), .command(["run", "a b"]),
+            .options(["--x", "y"]), .joined(["x: ", .command(["run"])]),
             .checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app"),
         ]
 
@@ -23,7 +24,9 @@ struct HintTests {
         "a stored string is a hint as earlier versions wrote it; an unknown form is ignored",
         arguments: [
             ("\"oidc login\"", .text("oidc login")), (#"{"code":"later","value":"x"}"#, nil), ("{}", nil),
-            (#"{"code":"advice","value":"later"}"#, nil), (#"{"code":"or_sign_in"}"#, nil), ("1", nil),
+            (#"{"code":"advice","value":"later"}"#, nil),
+            (#"{"code":"joined","hints":[{"code":"later"}]}"#, nil),
+            ("1", nil),
         ] as [(String, Hint?)])
     func otherVersions(_ json: String, _ hint: Hint?) throws {
         #expect(Hint(stored: try JSONValue(parsing: json)) == hint)
@@ -44,6 +47,12 @@ struct HintTests {
         let error = OIDCError(.refused, "x", hint: .orSignIn(.useIssuer("https://op/very-secret")))
         let shown = error.withholding(WithheldSecrets(["very-secret"]))
         #expect(shown.hint == .orSignIn(.useIssuer("https://op/(secret)")))
+    }
+
+    @Test("a hint with commands is described as it is typed, without the program's name")
+    func commands() {
+        let hint = Hint.joined(["try: ", .command(["run", "a b"]), ", or ", .options(["--fast"])])
+        #expect(hint.description == "try: run 'a b', or --fast")
     }
 
     @Test("a library that lacked memory is not to be installed")
