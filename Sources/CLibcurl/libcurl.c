@@ -51,6 +51,12 @@ const char *oidc_curl_load(
     OIDC_TLS_FIND(SSL_has_pending)
     OIDC_TLS_FIND(SSL_get_rbio)
     OIDC_TLS_FIND(SSL_CTX_set_info_callback)
+    OIDC_TLS_FIND(SSL_CTX_get_ciphers)
+    OIDC_TLS_FIND(SSL_CTX_set_cipher_list)
+    OIDC_TLS_FIND(SSL_CIPHER_get_name)
+    OIDC_TLS_FIND(SSL_CIPHER_get_kx_nid)
+    OIDC_TLS_FIND(OPENSSL_sk_num)
+    OIDC_TLS_FIND(OPENSSL_sk_value)
     OIDC_TLS_FIND(BIO_set_callback_ex)
     OIDC_TLS_FIND(BIO_set_callback)
     OIDC_TLS_FIND(BIO_set_callback_arg)
@@ -270,8 +276,30 @@ int oidc_curl_can_limit_reads(oidc_curl_easy *easy) {
         && (tls->BIO_set_callback_ex != NULL || tls->BIO_set_callback != NULL);
 }
 
+/// Leaves out the ciphers of TLS 1.2 that exchange keys by finite-field Diffie-Hellman (RFC 9325 §4.1). The server
+/// chooses the group there, and one of 10,000 bits takes a second of CPU time.
+static void leave_out_slow_ciphers(void *context) {
+    const oidc_curl_tls *tls = &loaded.tls;
+    if (tls->SSL_CTX_get_ciphers == NULL || tls->SSL_CTX_set_cipher_list == NULL || tls->SSL_CIPHER_get_name == NULL
+        || tls->SSL_CIPHER_get_kx_nid == NULL || tls->OPENSSL_sk_num == NULL || tls->OPENSSL_sk_value == NULL)
+        return;
+    const int kx_dhe = 1039;
+    char names[8192] = "";
+    size_t length = 0;
+    const void *ciphers = tls->SSL_CTX_get_ciphers(context);
+    for (int index = 0; index < tls->OPENSSL_sk_num(ciphers); index++) {
+        const void *cipher = tls->OPENSSL_sk_value(ciphers, index);
+        if (tls->SSL_CIPHER_get_kx_nid(cipher) == kx_dhe) continue;
+        const char *name = tls->SSL_CIPHER_get_name(cipher);
+        if (length + strlen(name) + 2 > sizeof names) return;
+        length += (size_t)snprintf(names + length, sizeof names - length, "%s%s", length == 0 ? "" : ":", name);
+    }
+    if (length > 0) tls->SSL_CTX_set_cipher_list(context, names);
+}
+
 static int on_context(oidc_curl_easy *easy, void *context, void *unused) {
     (void)easy, (void)unused;
+    leave_out_slow_ciphers(context);
     loaded.tls.SSL_CTX_set_info_callback(context, on_info);
     return 0;
 }

@@ -15,6 +15,13 @@ package final class CurlMulti {
     private var transfers: [OpaquePointer: CurlTransfer] = [:]
     private var ended: [(CurlTransfer, CurlCode)] = []
     private let idle = IdleConnections()
+    /// The time at which a transfer that still gives parts of its answer waits for the next round.
+    private var turnEnd = MonotonicTime.now()
+    /// The transfers that wait for the next round.
+    private var waiting: [CurlTransfer] = []
+
+    /// libcurl reads on within one call for as long as bytes come, which in small chunks is forever.
+    private static let millisecondsOfTurn: Int64 = 20
 
     /// libcurl's `CURLPIPE_NOTHING`.
     private static let withoutMultiplexing = 0
@@ -59,6 +66,7 @@ package final class CurlMulti {
         guard idle.observe(transfer.easy), Self.isOK(library.pointee.multi_add_handle(multi, transfer.easy))
         else { return false }
         transfers[transfer.easy] = transfer
+        transfer.loop = self
         actOnTimer(now: .now())
         return true
     }
@@ -76,7 +84,8 @@ package final class CurlMulti {
 
     /// The time of the next call without an event; nil if there is none.
     package var nextMoment: MonotonicTime? {
-        (sockets.values.compactMap(\.restEnd) + [timer].compactMap { $0 }).min()
+        guard waiting.isEmpty else { return .now() }
+        return (sockets.values.compactMap(\.restEnd) + [timer].compactMap { $0 }).min()
     }
 
     /// Lets libcurl handle the sockets that are ready.
@@ -105,8 +114,11 @@ package final class CurlMulti {
         }
     }
 
-    /// Calls libcurl if its timer has expired.
+    /// Calls libcurl if its timer has expired, and for the transfers that wait for this round.
     package func actOnTimer(now: MonotonicTime) {
+        let waited = waiting
+        waiting = []
+        for transfer in waited where transfers[transfer.easy] === transfer { transfer.endWait() }
         guard let moment = timer, moment <= now else { return }
         timer = nil
         act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0)
@@ -114,7 +126,7 @@ package final class CurlMulti {
 
     private func act(on socket: Int32, events: Int32) {
         var (running, left): (Int32, Int32) = (0, 0)
-        oidc_curl_begin_reads()
+        startTurn()
         let code = library.pointee.multi_socket_action(multi, socket, events, &running)
         if !Self.isOK(code) { hasFailed = true }
         while let message = library.pointee.multi_info_read(multi, &left) {
@@ -127,6 +139,19 @@ package final class CurlMulti {
             remove(transfer)
             ended.append((transfer, code))
         }
+    }
+
+    /// Starts a call of libcurl.
+    func startTurn() {
+        oidc_curl_begin_reads()
+        turnEnd = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfTurn)
+    }
+
+    /// Returns whether the transfer has had its turn, and waits for the next round.
+    func endsTurn(_ transfer: CurlTransfer) -> Bool {
+        guard MonotonicTime.now() >= turnEnd else { return false }
+        waiting.append(transfer)
+        return true
     }
 
     /// Returns the next transfer that has ended, with libcurl's code.

@@ -122,6 +122,10 @@ package final class CurlTransfer {
     package internal(set) var isOnlySending = false
     /// The number of times that libcurl has taken a part of the body or given a part of the answer.
     private(set) var calls = 0
+    /// The loop that drives the transfer.
+    weak var loop: CurlMulti?
+    /// Whether the answer is paused only until the loop's next round.
+    private var waitsForTurn = false
     private var isRequested = false
     private var hasAnswerBytes = false
     /// The number of bytes of the body that libcurl has.
@@ -292,9 +296,19 @@ package final class CurlTransfer {
     /// Resumes a paused transfer. libcurl may call back before this returns.
     package func resume(receiving: Bool = false, sending: Bool = false) {
         let before = pauses
-        if receiving { pauses &= ~Int32(OIDC_CURL_PAUSE_RECV) }
+        if receiving {
+            waitsForTurn = false
+            pauses &= ~Int32(OIDC_CURL_PAUSE_RECV)
+        }
         if sending { pauses &= ~Int32(OIDC_CURL_PAUSE_SEND) }
-        if pauses != before { _ = library.pointee.easy_pause(easy, pauses) }
+        guard pauses != before else { return }
+        loop?.startTurn()
+        _ = library.pointee.easy_pause(easy, pauses)
+    }
+
+    /// Goes on with an answer that waited for the loop's next round.
+    func endWait() {
+        if waitsForTurn { resume(receiving: true) }
     }
 
     /// Closes the connection when the transfer ends. After an early end, libcurl would keep an HTTP/2
@@ -378,6 +392,11 @@ package final class CurlTransfer {
     private static let onBody: oidc_curl_data_function = { bytes, size, count, context in
         guard let transfer = find(context), let client = transfer.client else { return 0 }
         guard size * count > 0 else { return 0 }
+        if transfer.loop?.endsTurn(transfer) == true {
+            transfer.waitsForTurn = true
+            transfer.pauses |= Int32(OIDC_CURL_PAUSE_RECV)
+            return Int(OIDC_CURL_WRITEFUNC_PAUSE)
+        }
         transfer.calls += 1
         switch client.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
         case .taken: return size * count

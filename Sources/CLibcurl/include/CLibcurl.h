@@ -74,6 +74,12 @@ typedef struct oidc_curl_tls {
     void *_Nullable (*_Nullable SSL_get_rbio)(const void *ssl);
     void (*_Nullable SSL_CTX_set_info_callback)(
         void *context, void (*function)(const void *ssl, int event, int value));
+    void *_Nullable (*_Nullable SSL_CTX_get_ciphers)(const void *context);
+    int (*_Nullable SSL_CTX_set_cipher_list)(void *context, const char *names);
+    const char *_Nonnull (*_Nullable SSL_CIPHER_get_name)(const void *_Nullable cipher);
+    int (*_Nullable SSL_CIPHER_get_kx_nid)(const void *_Nullable cipher);
+    int (*_Nullable OPENSSL_sk_num)(const void *_Nullable stack);
+    void *_Nullable (*_Nullable OPENSSL_sk_value)(const void *_Nullable stack, int index);
     void (*_Nullable BIO_set_callback_ex)(void *bio, void (*function)(void));
     void (*_Nullable BIO_set_callback)(void *bio, void (*function)(void));
     void (*_Nullable BIO_set_callback_arg)(void *bio, char *argument);
@@ -144,8 +150,8 @@ int oidc_curl_has_unread_bytes(oidc_curl_easy *easy);
 
 /// Returns whether the reads of the handle's TLS connections can be limited.
 int oidc_curl_can_limit_reads(oidc_curl_easy *easy);
-/// Limits the reads of TLS connections that the handle makes, if that is possible. OpenSSL and libcurl read on, within
-/// one call, as long as messages come that are part of neither a handshake nor an answer.
+/// Limits what the servers of TLS connections that the handle makes can cost, if that is possible. OpenSSL and libcurl
+/// read on, within one call, as long as messages come that are part of neither a handshake nor an answer.
 void oidc_curl_limit_reads(oidc_curl_easy *easy);
 /// Starts the limits anew on this thread. To be called before each call of libcurl that reads.
 void oidc_curl_begin_reads(void);

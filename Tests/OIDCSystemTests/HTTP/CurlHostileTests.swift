@@ -144,6 +144,28 @@ struct CurlHostileTests {
         #expect(sent.withLock { $0 } < most)
     }
 
+    @Test("no cipher is offered whose key exchange can be as slow as the server likes (RFC 9325 §4.1)")
+    func slowCiphers() throws {
+        let hello = Mutex<[UInt8]>([])
+        let server = try ScriptedServer { peer in
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(peer.descriptor, &buffer, buffer.count, 0)
+            hello.withLock { $0 = Array(buffer[..<max(count, 0)]) }
+        }
+        let url = try #require(WebURL("https://127.0.0.1:\(server.port)/"))
+        #expect(throws: OIDCError.self) { try CurlTransport().send(.json(url), stage: .discovery) }
+        let bytes = hello.withLock { $0 }
+        // RFC 5246 §7.4.1.2: the record's and the message's header, version, random, session ID, ciphers.
+        try #require(bytes.count > 80 && bytes[0] == 22 && bytes[5] == 1)
+        let start = 44 + Int(bytes[43])
+        let end = start + 2 + Int(bytes[start]) << 8 + Int(bytes[start + 1])
+        let ciphers = stride(from: start + 2, to: end, by: 2).map { Int(bytes[$0]) << 8 + Int(bytes[$0 + 1]) }
+        #expect(ciphers.contains(0x1301) && ciphers.contains(0xC02F), "\(ciphers)")
+        // DHE_RSA with AES, CAMELLIA, ARIA and ChaCha20.
+        let slow = [0x33, 0x39, 0x45, 0x67, 0x6B, 0x88, 0x9E, 0x9F, 0xC052, 0xC053, 0xC09E, 0xC09F, 0xCCAA]
+        #expect(ciphers.allSatisfy { !slow.contains($0) }, "\(ciphers)")
+    }
+
     @Test(
         "an answer that is not HTTP is refused",
         arguments: [

@@ -1,0 +1,55 @@
+@testable import CurlHTTP
+import Foundation
+import OIDCCore
+@testable import Posix
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("transfers that share a thread", .waiting)
+struct CurlMultiTests {
+    /// A client that takes a millisecond for each part of an answer.
+    private final class SlowClient: CurlClient {
+        var parts = 0
+
+        func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool { true }
+
+        func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
+            parts += 1
+            usleep(1_000)
+            return .taken
+        }
+
+        func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision { .end }
+    }
+
+    @Test("an answer in small chunks gives the thread back soon, and is whole in the end")
+    func smallChunks() throws {
+        let count = 30_000
+        let chunks = String(repeating: "1\r\nx\r\n", count: count)
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)0\r\n\r\n")
+        }
+        let client = SlowClient()
+        let multi = try CurlMulti(idleConnections: 1)
+        let order = CurlTransfer.Order(
+            method: .get, url: server.url(), fields: [], body: .bytes([]), usesClientCertificate: false,
+            purpose: .forwarding, stage: .resource)
+        let transfer = try CurlTransfer(order, CurlConfiguration(), client: client)
+        #expect(multi.add(transfer))
+        var most = 0
+        while !multi.isEmpty {
+            let before = client.parts
+            let now = MonotonicTime.now()
+            var interests = multi.interests(now: now)
+            Poll.wait(&interests, until: min(multi.nextMoment ?? now, now).adding(milliseconds: 100))
+            multi.act(on: interests)
+            multi.actOnTimer(now: .now())
+            most = max(most, client.parts - before)
+        }
+        #expect(multi.nextEnded()?.1 == .ok)
+        // A turn of 20 ms for each of the two calls of libcurl, and a part that was under way in each.
+        #expect(most <= 42 && client.parts > most, "\(most) of \(client.parts)")
+    }
+}
