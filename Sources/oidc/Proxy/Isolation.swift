@@ -74,10 +74,19 @@ struct Isolation {
         let hidden =
             directories.flatMap { ["--tmpfs", $0] } + files.flatMap { ["--ro-bind", "/dev/null", $0] }
         let reset = [(SIGINT, "INT"), (SIGQUIT, "QUIT")].filter { !Interruption.isIgnored($0.0) }.map(\.1)
-        return ["--dev-bind", "/", "/"] + hidden
-            + ["--proc", "/proc", "--unshare-pid", "--die-with-parent", "--"]
+        let (start, end) =
+            Isolation.isRoot
+            ? (
+                ["--cap-drop", "ALL", "--bind", "/", "/"],
+                ["--remount-ro", "/proc", "--dev", "/dev", "--ro-bind-try", "/sys", "/sys"]
+            ) : (["--dev-bind", "/", "/"], [])
+        return start + hidden + ["--proc", "/proc"] + end + ["--unshare-pid", "--die-with-parent", "--"]
             + (reset.isEmpty ? [] : ["env", "--default-signal=\(reset.joined(separator: ","))"])
     }
+
+    /// Whether the command would be root's. With root's capabilities, it could mount the hidden directories elsewhere;
+    /// without them, devices and the kernel's settings are still files of its own.
+    private static let isRoot = FileStatus.currentUser == 0
 
     /// The words to run before the command's own. The terminal's signals reach bubblewrap too, which would end the
     /// command with itself.
