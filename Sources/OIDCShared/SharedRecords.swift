@@ -210,17 +210,18 @@ extension SharedRecords {
         }
     }
 
-    /// Notes the removal first, so a server that refuses to delete something cannot bring the session back either.
+    /// Notes the removal, so the server cannot bring the session back. If it refuses, the session stays usable: then its
+    /// tokens were not revoked either.
     func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool {
         guard name.kind == .session else {
             try engine.remove(name.description)
             return true
         }
         memory.withLock { $0.forget(name.stem) }
-        let removal = seal.versions.noteRemoval(name.stem).flatMap {
-            seal.removal(of: name.stem, version: $0, over: current)
-        }
+        let version = seal.versions.removal(name.stem)
+        let removal = version.flatMap { seal.removal(of: name.stem, version: $0, over: current) }
         guard try remove(name, current?.sharedValue, leaving: removal) else { return false }
+        if let version { seal.versions.note(version, name.stem) }
         forgetLeftover(name)
         return true
     }

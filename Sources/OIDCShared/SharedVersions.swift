@@ -91,13 +91,11 @@ final class RecordVersions: Sendable {
         }
     }
 
-    /// Notes that a session was removed, as the next version after the last one, so the server cannot bring the
-    /// old record back. Returns this version; nil if this machine has seen none.
-    func noteRemoval(_ stem: String) -> Int64? {
+    /// Returns the version of a session's removal: the next one after the last, so the server cannot bring the old
+    /// record back. Nil if this machine has seen none.
+    func removal(_ stem: String) -> Int64? {
         let newest = newest(stem)
-        guard newest > 0 else { return nil }
-        note(newest + 1, stem)
-        return newest + 1
+        return newest > 0 ? newest + 1 : nil
     }
 
     /// Returns the name of a session's local files. It includes a hash of the server's description.
