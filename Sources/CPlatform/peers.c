@@ -5,6 +5,7 @@
 #include "addresses.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,7 +54,7 @@ int oidc_find_line(const char *path, const char *text, char *line, size_t size) 
 
 // The netlink socket that answers this exists on Linux only; see `oidc_peer_user`.
 #ifdef __linux__
-static int find_user(int kernel, const tcp_address *peer, const tcp_address *own, uint32_t *user) {
+static oidc_peer find_user(int kernel, const tcp_address *peer, const tcp_address *own, uint32_t *user) {
     struct {
         struct nlmsghdr header;
         struct inet_diag_req_v2 request;
@@ -71,39 +72,45 @@ static int find_user(int kernel, const tcp_address *peer, const tcp_address *own
     question.request.id.idiag_dst[0] = own->v4.sin_addr.s_addr;
     question.request.id.idiag_cookie[0] = INET_DIAG_NOCOOKIE;
     question.request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-    if (send(kernel, &question, sizeof question, 0) != (ssize_t)sizeof question) return 0;
+    if (send(kernel, &question, sizeof question, 0) != (ssize_t)sizeof question) return oidc_peer_unknown;
 
     union {
         struct nlmsghdr header;
         char bytes[4096];
     } answer;
     ssize_t count = recv(kernel, &answer, sizeof answer, MSG_DONTWAIT);
-    if (count < (ssize_t)NLMSG_LENGTH(sizeof(struct inet_diag_msg))) return 0;
-    if (answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return 0;
+    if (count < (ssize_t)NLMSG_LENGTH(sizeof(struct inet_diag_msg))) return oidc_peer_unknown;
+    if (answer.header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return oidc_peer_unknown;
     const struct inet_diag_msg *found = NLMSG_DATA(&answer.header);
-    // A socket that listens on the peer's port may be found instead; one without an inode is closed.
-    if (found->id.idiag_dport != own->v4.sin_port || found->id.idiag_sport != peer->v4.sin_port) return 0;
-    if (found->id.idiag_dst[0] != own->v4.sin_addr.s_addr || found->idiag_inode == 0) return 0;
+    // A socket that listens on the peer's port may be found instead.
+    if (found->id.idiag_dport != own->v4.sin_port || found->id.idiag_sport != peer->v4.sin_port)
+        return oidc_peer_unknown;
+    // An IPv6 socket that carries IPv4 has the address in its last word.
+    const bool is_mapped = found->idiag_family == AF_INET6 && found->id.idiag_dst[2] == htonl(0xffff);
+    if (found->id.idiag_dst[is_mapped ? 3 : 0] != own->v4.sin_addr.s_addr) return oidc_peer_unknown;
+    // A socket that its process has closed is root's, without an inode.
+    if (found->idiag_inode == 0) return oidc_peer_gone;
     *user = found->idiag_uid;
-    return 1;
+    return oidc_peer_found;
 }
 #endif
 
-int oidc_peer_user(int descriptor, uint32_t *user) {
+oidc_peer oidc_peer_user(int descriptor, uint32_t *user) {
 #ifdef __linux__
     tcp_address peer, own;
     socklen_t length = sizeof peer;
-    if (getpeername(descriptor, &peer.any, &length) != 0 || peer.any.sa_family != AF_INET) return 0;
+    if (getpeername(descriptor, &peer.any, &length) != 0 || peer.any.sa_family != AF_INET)
+        return oidc_peer_unknown;
     length = sizeof own;
-    if (getsockname(descriptor, &own.any, &length) != 0) return 0;
+    if (getsockname(descriptor, &own.any, &length) != 0) return oidc_peer_unknown;
     int kernel = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-    if (kernel < 0) return 0;
-    int is_found = find_user(kernel, &peer, &own, user);
+    if (kernel < 0) return oidc_peer_unknown;
+    oidc_peer result = find_user(kernel, &peer, &own, user);
     close(kernel);
-    return is_found;
+    return result;
 #else
     (void)descriptor;
     (void)user;
-    return 0;
+    return oidc_peer_unknown;
 #endif
 }

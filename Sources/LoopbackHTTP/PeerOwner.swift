@@ -16,9 +16,17 @@ package enum PeerOwner: Hashable, Sendable {
 
     /// Asks the kernel for the owner, or else searches its tables of all sockets, which is slow on a busy machine.
     package static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
+        identified(descriptor, or: SocketTable.all)
+    }
+
+    static func identified(_ descriptor: FileDescriptor, or tables: [SocketTable]) -> PeerOwner {
         var user: UInt32 = 0
-        guard oidc_peer_user(descriptor.rawValue, &user) == 1 else { return PeerOwner(of: descriptor) }
-        return user == FileStatus.currentUser ? .thisUser : user == 0 ? .unknown : .anotherUser
+        switch oidc_peer_user(descriptor.rawValue, &user) {
+        case oidc_peer_found:
+            return user == FileStatus.currentUser ? .thisUser : user == 0 ? .unknown : .anotherUser
+        case oidc_peer_gone: return .gone
+        default: return PeerOwner(of: descriptor, in: tables)
+        }
     }
 
     init(

@@ -59,9 +59,17 @@ int oidc_is_listener(int descriptor);
 /// and port, a space, and our address and port. Returns 0, or errno.
 int oidc_peer_route(int descriptor, char *text, size_t size);
 
-/// Gets the user of the socket at the other end of a TCP connection on this machine from the kernel. Returns 1
-/// and sets `user` if the kernel returns one, else 0.
-int oidc_peer_user(int descriptor, uint32_t *user);
+/// What the kernel says of the socket at the other end of a TCP connection on this machine.
+typedef enum oidc_peer {
+    oidc_peer_unknown,
+    oidc_peer_found,
+    /// Its process has closed it.
+    oidc_peer_gone,
+} oidc_peer;
+
+/// Asks the kernel for the user of the socket at the other end of a TCP connection on this machine. Sets `user` if it
+/// is found.
+oidc_peer oidc_peer_user(int descriptor, uint32_t *user);
 
 /// Finds the first line of a file that contains the text, without reading the whole file into memory. Returns
 /// 1 if found, 0 if not, or errno as a negative number.

@@ -48,8 +48,8 @@ struct PeerOwnerTests {
         #expect(table.owner(of: Self.route, for: 1000) == .found(.thisUser))
     }
 
-    @Test("a connection that was reset has no owner")
-    func reset() throws {
+    /// Connects to a listener, and returns the accepted connection after `act` on the client's socket.
+    private func accepted(after act: (_ client: Int32) -> Void) throws -> FileDescriptor {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(listener) }
         var address = sockaddr_in()
@@ -64,17 +64,43 @@ struct PeerOwnerTests {
                 let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
                 guard connect(client, generic, length) == 0 else { return -1 }
                 let accepted = accept(listener, nil, nil)
-                var abort = linger(l_onoff: 1, l_linger: 0)
-                setsockopt(
-                    client, SOL_SOCKET, SO_LINGER, &abort, socklen_t(MemoryLayout<linger>.size))
-                close(client)
+                act(client)
                 return accepted
             }
         }
         try #require(accepted >= 0)
-        defer { close(accepted) }
-        #expect(PeerOwner(of: FileDescriptor(rawValue: accepted)) == .gone)
+        return FileDescriptor(rawValue: accepted)
+    }
+
+    @Test("a connection that was reset has no owner")
+    func reset() throws {
+        let connection = try accepted { client in
+            var abort = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(client, SOL_SOCKET, SO_LINGER, &abort, socklen_t(MemoryLayout<linger>.size))
+            close(client)
+        }
+        defer { connection.close() }
+        #expect(PeerOwner(of: connection) == .gone)
         #expect(PeerOwner.gone.isStranger)
+    }
+
+    @Test("the kernel says whether a peer has closed its socket, or only half of it, so no table is searched")
+    func closed() throws {
+        var client: Int32 = -1
+        let half = try accepted {
+            client = $0
+            shutdown($0, Int32(SHUT_WR))
+        }
+        defer {
+            half.close()
+            close(client)
+        }
+        // Some systems, such as gVisor, do not say.
+        guard PeerOwner.identified(half, or: []) != .unknown else { return }
+        #expect(PeerOwner.identified(half, or: []) == .thisUser)
+        let whole = try accepted { close($0) }
+        defer { whole.close() }
+        #expect(PeerOwner.identified(whole, or: []) == .gone)
     }
 
     @Test("our own connection is ours", arguments: [LoopbackSocket.Family.ipv4, .ipv6])
