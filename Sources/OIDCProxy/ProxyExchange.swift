@@ -41,6 +41,10 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     private var grant: ProxyTokens.Grant?
     /// The nonce of this request's last answer. Another request's may be single-use (RFC 9449 §8, §9).
     private var nonce: String?
+    /// How often a proof may be repeated since another request got a newer nonce while this one was out.
+    private var overtakings = ProxyExchange.overtakingLimit
+    private static let overtakingLimit = 3
+    private var sentNonce: String?
     private var problem: ProxyProblem?
     private var retry = RetryRule(refreshes: true, stepsUp: true)
     /// Whether a token that another process obtained may be refused once, and then refreshed.
@@ -215,8 +219,9 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         var fields = ProxyHeaders.request(request.headers) { server.acceptsCookie($0, on: admission.route) }
             .compactMap(own.forServer)
         do throws(OIDCError) {
+            sentNonce = nonce ?? server.states[admission.route].nonce
             fields += try grant.authorization(
-                request.method, admission.target, nonce: nonce ?? server.states[admission.route].nonce,
+                request.method, admission.target, nonce: sentNonce,
                 server.tokens(of: admission.route).environment)
             let multi = try server.multi()
             let length: Int64? = if case .length(let length) = framing { Int64(length) } else { nil }
@@ -402,15 +407,21 @@ extension ProxyExchange {
 
     private func receiveHead() -> Bool {
         let state = server.states[admission.route]
+        let wasOvertaken = sentNonce != state.nonce
         if grant?.key != nil, let nonce = DPoP.nonce(in: head.response) {
             self.nonce = nonce
             state.nonce = nonce
+        }
+        if wasOvertaken, overtakings > 0, let demand, case .proof = demand, !retry.allows(demand) {
+            overtakings -= 1
+            retry.allowProof()
         }
         if let next = nextAttempt(state) {
             phase = .discarding(next, bytes: 0)
             // The end of this answer may not be noticed.
             return !hasUnsentStream
         }
+        if head.status != 401, head.status != 403 { state.noteUsable(admission.target) }
         if head.status != 401 {
             state.accept(grant?.token, at: admission.target)
         } else if !retry.allows(.anotherToken) {
@@ -442,14 +453,22 @@ extension ProxyExchange {
     /// be sent again.
     private func nextAttempt(_ state: ProxyServer.RouteState) -> RetryRule.Demand? {
         guard body.canRepeat, let demand else { return nil }
-        if demand == .stepUp { return stepUp(state) }
-        guard retry.allows(demand) else { return nil }
-        guard demand == .anotherToken else { return demand }
-        guard let token = grant?.token,
-            server.tokens(of: admission.route).hasOther(than: token)
-                || state.replaces(token, at: admission.target)
+        switch demand {
+        case .proof: return retry.allows(demand) ? demand : nil
+        case .anotherToken: return refresh(state)
+        case .stepUp: return stepUp(state)
+        }
+    }
+
+    private func refresh(_ state: ProxyServer.RouteState) -> RetryRule.Demand? {
+        let tokens = server.tokens(of: admission.route)
+        guard retry.allows(.anotherToken), let token = grant?.token else { return nil }
+        if tokens.hasOther(than: token) { return .anotherToken }
+        // Without a refresh token, the user signs in.
+        guard !tokens.canStepUp || state.mayAsk(insteadOf: token, for: admission.target),
+            state.replaces(token, at: admission.target)
         else { return nil }
-        return demand
+        return .anotherToken
     }
 
     /// Returns a step-up sign-in, once for each token. If the sign-in does not help, the caller gets the
@@ -460,6 +479,9 @@ extension ProxyExchange {
         }
         guard retry.allows(.stepUp) else {
             state.withoutStepUp = grant?.token
+            return nil
+        }
+        guard let token = grant?.token, state.mayAsk(insteadOf: token, for: admission.target) else {
             return nil
         }
         return .stepUp

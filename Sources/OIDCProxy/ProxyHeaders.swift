@@ -19,7 +19,7 @@ enum ProxyHeaders {
     /// Returns the fields of a request that the server gets, with only the cookies that `acceptsCookie`
     /// accepts.
     static func request(
-        _ headers: HTTPHeaders, acceptsCookie: (String) -> Bool
+        _ headers: HTTPHeaders, acceptsCookie: (Cookie) -> Bool
     ) -> [HTTPHeaders.Field] {
         let named = connectionOptions(headers.values("Connection"))
         return headers.fields.compactMap { field in
@@ -30,24 +30,35 @@ enum ProxyHeaders {
                 !variable.hasPrefix("proxy-"), !variable.hasPrefix("x-forwarded")
             else { return nil }
             guard name == "cookie" else { return field }
-            let pairs = field.value.split(separator: ";").filter { acceptsCookie(cookieName($0)) }
+            let pairs = field.value.split(separator: ";").filter { acceptsCookie(Cookie($0)) }
             guard !pairs.isEmpty else { return nil }
             return HTTPHeaders.Field(
                 name: field.name, value: ASCII.trimmed(pairs.joined(separator: ";")))
         }
     }
 
-    /// Returns the name of a cookie. Clients send it without the white space around it, and a cookie without a name as
-    /// its value alone (RFC 6265 §5.2, draft-ietf-httpbis-rfc6265bis §5.7).
-    static func cookieName(_ pair: Substring) -> String {
-        func isBlank(_ scalar: Unicode.Scalar) -> Bool {
-            scalar.value <= 0x20 || scalar.properties.isWhitespace
+    /// A cookie as clients send it back: without the white space around name and value, and one without a name as its
+    /// value alone (RFC 6265 §5.2, draft-ietf-httpbis-rfc6265bis §5.7).
+    struct Cookie: Hashable {
+        let name: String
+        let value: String
+
+        init(_ pair: Substring) {
+            var pair = Self.trimmed(pair.unicodeScalars)
+            if pair.first == "=" { pair = Self.trimmed(pair.dropFirst()) }
+            let name = pair.prefix { $0 != "=" }
+            self.name = String(String.UnicodeScalarView(Self.trimmed(name)))
+            value = String(String.UnicodeScalarView(Self.trimmed(pair.dropFirst(name.count + 1))))
         }
-        var rest = pair.unicodeScalars.drop(while: isBlank)
-        if rest.first == "=" { rest = rest.dropFirst().drop(while: isBlank) }
-        var name = rest.prefix { $0 != "=" }
-        while let last = name.last, isBlank(last) { name.removeLast() }
-        return String(String.UnicodeScalarView(name))
+
+        private static func trimmed(_ text: Substring.UnicodeScalarView) -> Substring.UnicodeScalarView {
+            func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+                scalar.value <= 0x20 || scalar.properties.isWhitespace
+            }
+            var rest = text.drop(while: isBlank)
+            while let last = rest.last, isBlank(last) { rest.removeLast() }
+            return rest
+        }
     }
 
     /// Fields of the server that are about its own connection, other origins or web pages.

@@ -76,13 +76,43 @@ package final class ProxyServer {
         /// A token for which a step-up sign-in failed or did not help, so the user is not prompted for it
         /// again.
         var withoutStepUp: Redacted<String>?
-        /// The names of the cookies that the server set.
-        var cookies: Set<String> = []
+        /// The names of the cookies that the server set, with the hashes of the last ones.
+        private var cookies: [String: [Int]] = [:]
         private static let cookieLimit = 256
-        /// Whether the server has set so many cookies that any other may be one of its own.
-        var setsAnyCookie: Bool { cookies.count >= Self.cookieLimit }
+        private static let valueLimit = 8
 
-        func maySet(_ name: String) -> Bool { setsAnyCookie || cookies.contains(name) }
+        func note(_ cookie: ProxyHeaders.Cookie) {
+            guard cookies[cookie.name] != nil || cookies.count < Self.cookieLimit else { return }
+            let others = cookies[cookie.name, default: []].filter { $0 != cookie.hashValue }
+            cookies[cookie.name] = others.suffix(Self.valueLimit - 1) + [cookie.hashValue]
+        }
+
+        /// Returns whether the server set this cookie.
+        func hasSet(_ cookie: ProxyHeaders.Cookie) -> Bool {
+            cookies[cookie.name]?.contains(cookie.hashValue) ?? false
+        }
+
+        /// Returns whether the server may have set a cookie with this name: it has set so many that not all are known.
+        func maySet(_ name: String) -> Bool { cookies[name] != nil || cookies.count >= Self.cookieLimit }
+
+        /// The tokens that a path has refused since it last took one, for each of which the user may have signed in.
+        private var refused: [String: Set<Redacted<String>>] = [:]
+        private static let roundLimit = 3
+
+        /// Returns whether the user may be asked to sign in, as a path refuses a token: at most three times until the
+        /// path takes one. Notes that it does.
+        func mayAsk(insteadOf token: Redacted<String>, for url: WebURL) -> Bool {
+            let tokens = refused[url.path] ?? []
+            if tokens.contains(token) { return true }
+            guard tokens.count < Self.roundLimit, !tokens.isEmpty || refused.count < Self.pathLimit else {
+                return false
+            }
+            refused[url.path] = tokens.union([token])
+            return true
+        }
+
+        /// Notes that a path has taken a token.
+        func noteUsable(_ url: WebURL) { refused[url.path] = nil }
 
         static let pathLimit = 1_024
         /// The length of the pause, in seconds.
@@ -213,16 +243,15 @@ package final class ProxyServer {
     /// Returns the proxy's origin under the name that the caller used, which the gate has checked.
     func origin(named host: String?) -> String { host.map { "http://\($0)" } ?? address.origin }
 
-    /// Returns whether a cookie may be sent to a route. A cookie that only another route's server set may
-    /// not.
-    func acceptsCookie(_ name: String, on route: Int) -> Bool {
-        states[route].cookies.contains(name)
-            || !states.enumerated().contains { $0 != route && $1.maySet(name) }
+    /// Returns whether a cookie may be sent to a route. A cookie that another route's server may have set may not: the
+    /// same name proves nothing, but the value does.
+    func acceptsCookie(_ cookie: ProxyHeaders.Cookie, on route: Int) -> Bool {
+        states[route].hasSet(cookie)
+            || !states.enumerated().contains { $0 != route && $1.maySet(cookie.name) }
     }
 
     func noteCookie(_ value: String, on route: Int) {
-        guard !states[route].setsAnyCookie else { return }
-        states[route].cookies.insert(ProxyHeaders.cookieName(value.prefix { $0 != ";" }))
+        states[route].note(ProxyHeaders.Cookie(value.prefix { $0 != ";" }))
     }
 }
 

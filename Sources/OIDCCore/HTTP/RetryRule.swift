@@ -69,6 +69,9 @@ package struct RetryRule: Hashable, Sendable {
         }
     }
 
+    /// Allows another proof, as another request used up the nonce of the last one.
+    package mutating func allowProof() { mayProve = true }
+
     /// Allows another refresh, as the token of the last one was not obtained by it.
     package mutating func allowRefresh() { mayRefresh = true }
 

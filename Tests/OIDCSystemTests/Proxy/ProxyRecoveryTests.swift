@@ -150,6 +150,42 @@ struct ProxyRecoveryTests {
         #expect(world.tokens.requests == 3 && server.requests.count == 3)
     }
 
+    @Test("a proof is repeated once more if another request got a newer nonce meanwhile (RFC 9449 §8)")
+    func overtakenNonce() throws {
+        let (isOut, mayGoOn) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let count = Mutex(0)
+        let server = try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                guard request.contains(" /own ") else {
+                    peer.write(answer("200 OK", "DPoP-Nonce: other"))
+                    continue
+                }
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                if number == 2 {
+                    isOut.signal()
+                    mayGoOn.wait()
+                }
+                peer.write(
+                    number == 3
+                        ? answer("200 OK", body: "hello")
+                        : answer(
+                            "401 Unauthorized", "DPoP-Nonce: own-\(number)",
+                            "WWW-Authenticate: DPoP error=\"use_dpop_nonce\""))
+            }
+        }
+        let world = try ProxyWorld(server, tokens: ProxyWorld.Tokens(key: try DPoPKey.generate().pem))
+        let own = try world.connect()
+        own.send(world.head("GET", "own", "Connection: close"))
+        isOut.wait()
+        #expect(try world.exchange("GET", "other").hasPrefix("HTTP/1.1 200 OK"))
+        mayGoOn.signal()
+        #expect(RawConnection.status(own.received(within: 60)) == 200)
+        #expect(world.tokens.requests == 1)
+    }
+
     @Test("a request is repeated with the nonce of its own answer, not of another's (RFC 9449 §8, §9)")
     func ownNonce() throws {
         let isOtherAnswered = DispatchSemaphore(value: 0)

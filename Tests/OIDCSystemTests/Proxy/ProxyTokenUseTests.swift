@@ -112,6 +112,33 @@ struct ProxyTokenUseTests {
     }
 
     @Test(
+        "a path that asks for more and then refuses the new token, in turn, leads to three sign-ins at most")
+    func alternating() throws {
+        let count = Mutex(0)
+        let server = try ScriptedServer { peer in
+            while peer.readRequest() != nil {
+                let number = count.withLock { count in
+                    count += 1
+                    return count
+                }
+                peer.write(
+                    number % 2 == 1
+                        ? answer(
+                            "403 Forbidden",
+                            #"WWW-Authenticate: Bearer error="insufficient_scope", scope="more""#)
+                        : answer("401 Unauthorized", #"WWW-Authenticate: Bearer error="invalid_token""#))
+            }
+        }
+        let tokens = ProxyWorld.Tokens()
+        tokens.stepUps.withLock { $0 = [] }
+        let world = try ProxyWorld(server, tokens: tokens)
+        for _ in 0..<10 {
+            #expect([401, 403].contains(RawConnection.status(try world.exchange("GET", "x"))))
+        }
+        #expect(tokens.requests == 4)
+    }
+
+    @Test(
         "a body over 64 KiB is not sent again: the caller gets the server's 401, and the next one a new token"
     )
     func largeBody() throws {
@@ -293,6 +320,20 @@ struct ProxyTokenUseTests {
         #expect(other.requests.last?.contains("Cookie: mine=1\r\n") == true)
         _ = try world.exchange("GET", "", ["Cookie: \(sent); mine=1"], route: 0)
         #expect(setting.requests.last?.contains("Cookie: \(sent); mine=1\r\n") == true)
+    }
+
+    @Test("a server that sets a cookie of the same name does not get that of another route")
+    func sameName() throws {
+        let servers = try ["one", "two"].map {
+            try ScriptedServer.answering(answer("200 OK", "Set-Cookie: session=\($0)"))
+        }
+        let world = try ProxyWorld(servers.map { $0.url() })
+        for route in 0..<2 { _ = try world.exchange("GET", "", [], route: route) }
+        for route in 0..<2 {
+            _ = try world.exchange("GET", "", ["Cookie: session=one; session=two; session=x"], route: route)
+        }
+        #expect(servers[0].requests.last?.contains("Cookie: session=one\r\n") == true)
+        #expect(servers[1].requests.last?.contains("Cookie: session=two\r\n") == true)
     }
 
     @Test("a server that sets more cookies than are remembered sends none to other routes")
