@@ -29,6 +29,7 @@ struct ProgramTableTests {
         // Options of bubblewrap, env and wslinfo.
         known.formUnion([
             "--tmpfs", "--ro-bind", "--dev-bind", "--proc", "--unshare-pid", "--die-with-parent",
+            "--cap-drop", "--bind", "--dev", "--remount-ro", "--ro-bind-try",
             "--default-signal", "--networking-mode",
         ])
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
