@@ -34,9 +34,9 @@ package struct ForegroundChild {
     }
 
     /// Passes signals on to the program's only grandchild, as bubblewrap's own child only waits for the command. If
-    /// there is none within a second, the program itself gets them.
+    /// there is none within ten seconds, the program itself gets them.
     func signalGrandchild() {
-        let deadline = MonotonicTime.now().adding(seconds: 1)
+        let deadline = MonotonicTime.now().adding(seconds: 10)
         while MonotonicTime.now() < deadline {
             if let grandchild = ProcessFamily.onlyGrandchild(of: child.processID) {
                 return oidc_pass_signals_on(grandchild)

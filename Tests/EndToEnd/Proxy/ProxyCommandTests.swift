@@ -367,7 +367,8 @@ struct ProxyExecTests {
                 "trap 'echo caught; exit 9' INT TERM HUP USR1; echo ready; while :; do sleep 0.05; done",
             ], world.machine)
         _ = run.output { $0.contains("ready") ? true : nil }
-        Thread.sleep(forTimeInterval: 0.2)
+        // On a busy machine, the command is found some time after it has started.
+        Thread.sleep(forTimeInterval: 1)
         run.signal(number)
         let outcome = run.finish()
         #expect(outcome.status == 9 && outcome.output == "ready\ncaught\n", "\(outcome)")
