@@ -14,6 +14,12 @@ extension DemoProvider {
         metadata["grant_types_supported"] = strings(grantHandlers.map(\.name))
         metadata["subject_types_supported"] = ["public"]
         metadata["id_token_signing_alg_values_supported"] = strings(idTokenAlgorithms)
+        for prefix in ["id_token", "userinfo"] {
+            metadata["\(prefix)_encryption_alg_values_supported"] = strings(
+                TokenEncryption.algorithms.map(\.rawValue))
+            metadata["\(prefix)_encryption_enc_values_supported"] = strings(
+                ContentEncryption.allCases.map(\.rawValue))
+        }
         metadata["token_endpoint_auth_methods_supported"] = strings(authenticationMethods)
         metadata["token_endpoint_auth_signing_alg_values_supported"] = strings(
             DemoProvider.assertionAlgorithms)

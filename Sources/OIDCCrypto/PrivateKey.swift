@@ -9,7 +9,7 @@ public struct PrivateKey: Sendable {
     public let publicKey: PublicKey
     /// The algorithms that the key can sign with, the usual one first.
     public let supportedAlgorithms: [SignatureAlgorithm]
-    private let handle: PrivateKeyHandle
+    let handle: PrivateKeyHandle
 
     /// Parses PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never prompts for the
     /// passphrase.

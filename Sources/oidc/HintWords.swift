@@ -183,6 +183,17 @@ extension Hint.Advice {
                 "set client_auth_signing_alg to the algorithm that the client is registered for, with a "
                     + "private_key_file for it")
         case .allowGrant, .askForAudienceScope, .signWithPublishedKey: .text(description)
+        case .giveDecryptionKey:
+            .text(
+                "set decryption_key_file, or let the provider send this client tokens that are not encrypted "
+                    + "(id_token_encrypted_response_alg; Keycloak: ID token encryption)")
+        case .checkDecryptionKey:
+            "check decryption_key_file: the provider must have its public key"
+        case .checkTokenEncryption: .text(description)
+        case .allowDirectEncryption:
+            .words(
+                "if the client is registered for it and has a secret: ",
+                .run("config set id_token_encrypted_response_alg=dir"))
         case .signInWithoutResource:
             "the token is for the profile's resource; use a profile without it for userinfo"
         case .signInWithDPoP: .run("login --set dpop=true")

@@ -28,10 +28,12 @@ typedef struct ossl_param_bld_st OSSL_PARAM_BLD;
 typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
 
 #define LIBCRYPTO_PUBLIC_KEY 0x86             // EVP_PKEY_PUBLIC_KEY
+#define LIBCRYPTO_OAEP_PADDING 4              // RSA_PKCS1_OAEP_PADDING
 #define LIBCRYPTO_PSS_PADDING 6               // RSA_PKCS1_PSS_PADDING
 #define LIBCRYPTO_SALT_AS_DIGEST -1           // RSA_PSS_SALTLEN_DIGEST
 #define LIBCRYPTO_GET_TAG 0x10                // EVP_CTRL_AEAD_GET_TAG
 #define LIBCRYPTO_SET_TAG 0x11                // EVP_CTRL_AEAD_SET_TAG
+#define LIBCRYPTO_WRAP_ALLOW 0x1              // EVP_CIPHER_CTX_FLAG_WRAP_ALLOW
 #define LIBCRYPTO_VERSION_STRING 6            // OPENSSL_VERSION_STRING
 #define LIBCRYPTO_EVP_UNSUPPORTED 0x308010CUL // ERR_R_UNSUPPORTED of ERR_LIB_EVP
 
@@ -39,6 +41,7 @@ typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
 #define LIBCRYPTO_SYMBOLS(X) \
     X(void, ERR_clear_error, (void)) \
     X(unsigned long, ERR_get_error, (void)) \
+    X(const EVP_MD *, EVP_sha1, (void)) \
     X(const EVP_MD *, EVP_sha256, (void)) \
     X(const EVP_MD *, EVP_sha384, (void)) \
     X(const EVP_MD *, EVP_sha512, (void)) \
@@ -54,6 +57,13 @@ typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
     X(int, EVP_PKEY_CTX_set_rsa_padding, (EVP_PKEY_CTX *, int)) \
     X(int, EVP_PKEY_CTX_set_rsa_pss_saltlen, (EVP_PKEY_CTX *, int)) \
     X(int, EVP_PKEY_CTX_set_rsa_mgf1_md, (EVP_PKEY_CTX *, const EVP_MD *)) \
+    X(int, EVP_PKEY_CTX_set_rsa_oaep_md, (EVP_PKEY_CTX *, const EVP_MD *)) \
+    X(EVP_PKEY_CTX *, EVP_PKEY_CTX_new_from_pkey, (OSSL_LIB_CTX *, EVP_PKEY *, const char *)) \
+    X(int, EVP_PKEY_decrypt_init, (EVP_PKEY_CTX *)) \
+    X(int, EVP_PKEY_decrypt, (EVP_PKEY_CTX *, unsigned char *, size_t *, const unsigned char *, size_t)) \
+    X(int, EVP_PKEY_derive_init, (EVP_PKEY_CTX *)) \
+    X(int, EVP_PKEY_derive_set_peer, (EVP_PKEY_CTX *, EVP_PKEY *)) \
+    X(int, EVP_PKEY_derive, (EVP_PKEY_CTX *, unsigned char *, size_t *)) \
     X(EVP_PKEY_CTX *, EVP_PKEY_CTX_new_from_name, (OSSL_LIB_CTX *, const char *, const char *)) \
     X(void, EVP_PKEY_CTX_free, (EVP_PKEY_CTX *)) \
     X(int, EVP_PKEY_fromdata_init, (EVP_PKEY_CTX *)) \
@@ -100,10 +110,16 @@ typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
     X(EVP_PKEY *, PEM_read_bio_PrivateKey, (BIO *, EVP_PKEY **, pem_password_cb *, void *)) \
     X(int, PEM_write_bio_PKCS8PrivateKey, (BIO *, const EVP_PKEY *, const EVP_CIPHER *, const char *, int, \
                                            pem_password_cb *, void *)) \
+    X(const EVP_CIPHER *, EVP_aes_128_gcm, (void)) \
     X(const EVP_CIPHER *, EVP_aes_256_gcm, (void)) \
+    X(const EVP_CIPHER *, EVP_aes_128_cbc, (void)) \
+    X(const EVP_CIPHER *, EVP_aes_256_cbc, (void)) \
+    X(const EVP_CIPHER *, EVP_aes_128_wrap, (void)) \
+    X(const EVP_CIPHER *, EVP_aes_256_wrap, (void)) \
     X(EVP_CIPHER_CTX *, EVP_CIPHER_CTX_new, (void)) \
     X(void, EVP_CIPHER_CTX_free, (EVP_CIPHER_CTX *)) \
     X(int, EVP_CIPHER_CTX_ctrl, (EVP_CIPHER_CTX *, int, int, void *)) \
+    X(void, EVP_CIPHER_CTX_set_flags, (EVP_CIPHER_CTX *, int)) \
     X(int, EVP_CipherInit_ex, (EVP_CIPHER_CTX *, const EVP_CIPHER *, ENGINE *, const unsigned char *, \
                                const unsigned char *, int)) \
     X(int, EVP_CipherUpdate, (EVP_CIPHER_CTX *, unsigned char *, int *, const unsigned char *, int)) \

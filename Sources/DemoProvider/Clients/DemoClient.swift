@@ -26,6 +26,10 @@ package struct DemoClient: Sendable {
     package var certificateSubject: String?
     /// The algorithm of ID tokens; nil means the provider's first one.
     package var idTokenAlgorithm: SignatureAlgorithm?
+    /// The encryption of ID tokens; nil for none.
+    package var idTokenEncryption: TokenEncryption?
+    /// The encryption of UserInfo answers; nil for none.
+    package var userInfoEncryption: TokenEncryption?
 
     package init(
         id: String, secret: String? = nil, authenticationMethods: Set<String>? = nil,

@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCCrypto
 
 extension DemoProvider {
     /// Registers a client (RFC 7591 §3).
@@ -20,6 +21,7 @@ extension DemoProvider {
             postLogoutRedirectURIs: try texts(wanted, "post_logout_redirect_uris") ?? [],
             grantTypes: Set(grants))
         try addCredentials(&client, method, wanted)
+        try addEncryption(&client, wanted)
         state.register(client)
         return .json(.object(answer(client, wanted, method, grants, call.now)), status: 201)
     }
@@ -38,6 +40,31 @@ extension DemoProvider {
             client.keys = keys
         default: throw invalidMetadata("token_endpoint_auth_method is not supported")
         }
+    }
+
+    /// Registers the encryption of ID tokens and UserInfo (OpenID Connect Registration §2).
+    private func addEncryption(_ client: inout DemoClient, _ wanted: JSONObject) throws(Refusal) {
+        client.idTokenEncryption = try encryption(wanted, "id_token_encrypted_response")
+        client.userInfoEncryption = try encryption(wanted, "userinfo_encrypted_response")
+        let algorithms = [client.idTokenEncryption, client.userInfoEncryption].compactMap { $0?.algorithm }
+        if let json = wanted["jwks"], client.keys.keys.isEmpty, let keys = try? JWKSet(json) {
+            client.keys = keys
+        }
+        for algorithm in algorithms {
+            guard algorithm == .direct ? client.secret != nil : client.encryptionKey != nil else {
+                throw invalidMetadata(
+                    "\(algorithm.rawValue) needs \(algorithm == .direct ? "a secret" : "an EC key in jwks")")
+            }
+        }
+    }
+
+    private func encryption(_ wanted: JSONObject, _ prefix: String) throws(Refusal) -> TokenEncryption? {
+        guard let name = try text(wanted, "\(prefix)_alg") else { return nil }
+        let content = try text(wanted, "\(prefix)_enc") ?? ContentEncryption.a128CBC.rawValue
+        guard let algorithm = TokenEncryption.algorithms.first(where: { $0.rawValue == name }),
+            let content = ContentEncryption(rawValue: content)
+        else { throw invalidMetadata("\(prefix)_alg or \(prefix)_enc is not supported") }
+        return TokenEncryption(algorithm, content)
     }
 
     /// Returns the redirect URIs. Each must be https, loopback http, or of the application's own scheme (RFC
@@ -85,7 +112,8 @@ extension DemoProvider {
         answer["redirect_uris"] = .array(client.redirectURIs.map { .string($0) })
         answer["grant_types"] = .array(grants.map { .string($0) })
         answer["response_types"] = ["code"]
-        for name in ["client_name", "application_type", "post_logout_redirect_uris", "scope", "jwks"] {
+        let kept = ["client_name", "application_type", "post_logout_redirect_uris", "scope", "jwks"]
+        for name in kept + wanted.members.map(\.name).filter({ $0.contains("_encrypted_response_") }) {
             if let value = wanted[name] { answer[name] = value }
         }
         return answer

@@ -2,7 +2,7 @@ package import OIDCCore
 package import OIDCCrypto
 
 extension DemoProvider {
-    /// Returns a signed ID token (OIDC Core §2).
+    /// Returns a signed ID token (OIDC Core §2), encrypted if the client is registered for that.
     func idToken(
         _ grant: Grant, _ client: DemoClient, accessToken: String?, isRefresh: Bool, _ now: Instant
     ) throws(Refusal) -> String {
@@ -22,7 +22,7 @@ extension DemoProvider {
                 try crypto { () throws(CryptoError) in try halfHash(accessToken, algorithm) })
         }
         for member in profile(grant, grant.scope).members { claims[member.name] = member.value }
-        return try signed(claims, for: client)
+        return try client.encrypted(signed(claims, for: client), client.idTokenEncryption)
     }
 
     /// Returns a JWT, signed with the algorithm of the client's ID tokens.
@@ -91,20 +91,26 @@ extension DemoProvider {
         return Base64URL.encode(Array(digest.prefix(digest.count / 2)))
     }
 
-    /// Returns the claims that the token's scope permits, as JSON or signed (OIDC Core §5.3).
+    /// Returns the claims that the token's scope permits, as JSON, signed, encrypted, or both (OIDC Core §5.3).
     mutating func userInfo(_ call: Call) throws(Refusal) -> HTTPResponse {
         let (record, grant) = try presented(call)
         guard record.scope.contains("openid") else { throw insufficientScope("openid", call) }
         var claims = JSONObject()
         claims["sub"] = .string(grant.subject)
         for member in profile(grant, record.scope).members { claims[member.name] = member.value }
-        guard configuration.signsUserInfo, let client = state.clients[grant.client] else {
-            return .json(.object(claims))
+        guard let client = state.clients[grant.client],
+            configuration.signsUserInfo || client.userInfoEncryption != nil
+        else { return .json(.object(claims)) }
+        let token: String
+        if configuration.signsUserInfo {
+            claims["iss"] = .string(issuer.text)
+            claims["aud"] = .string(grant.client)
+            claims["iat"] = JSONValue(call.now.secondsSinceEpoch)
+            token = try client.encrypted(signed(claims, for: client), client.userInfoEncryption)
+        } else {
+            let text = String(decoding: JSONValue.object(claims).bytes, as: UTF8.self)
+            token = try client.encrypted(text, client.userInfoEncryption, header: JSONObject())
         }
-        claims["iss"] = .string(issuer.text)
-        claims["aud"] = .string(grant.client)
-        claims["iat"] = JSONValue(call.now.secondsSinceEpoch)
-        let token = try signed(claims, for: client)
         return HTTPResponse(
             status: 200,
             headers: HTTPHeaders([("Content-Type", "application/jwt"), ("Cache-Control", "no-store")]),

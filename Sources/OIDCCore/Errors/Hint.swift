@@ -69,6 +69,10 @@ public enum Hint: Hashable, Sendable {
         case askForAudienceScope
         case signInWithoutResource
         case signWithPublishedKey
+        case giveDecryptionKey
+        case checkDecryptionKey
+        case checkTokenEncryption
+        case allowDirectEncryption
         case signInWithDPoP
         case allowDeviceGrant
         case checkClientOrDeviceGrant

@@ -77,6 +77,15 @@ extension Hint.Advice: CustomStringConvertible {
         case .signWithPublishedKey:
             "check the client's secret; Keycloak signs so with a key of its own, so let the provider sign with a "
                 + "published key, such as RS256"
+        case .giveDecryptionKey:
+            "give the private key that the provider encrypts to, or let the provider send this client tokens that are "
+                + "not encrypted (id_token_encrypted_response_alg; Keycloak: ID token encryption)"
+        case .checkDecryptionKey:
+            "check the private key for encrypted tokens: the provider must have its public key"
+        case .checkTokenEncryption:
+            "check id_token_encrypted_response_alg and id_token_encrypted_response_enc of the client at the provider"
+        case .allowDirectEncryption:
+            "if the client is registered for encryption with its secret, allow dir"
         case .signInWithoutResource:
             "the token is for the resource; for UserInfo, sign in without one, as another account or client"
         case .signInWithDPoP: "sign in again, with DPoP"

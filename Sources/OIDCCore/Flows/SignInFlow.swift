@@ -163,7 +163,7 @@ package struct SignInFlow: Sendable {
         let idToken =
             requiresIDToken
             ? try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings) : nil
-        if idToken == nil { tokens.idToken = nil }
+        tokens.idToken = idToken.map { Redacted($0.compact) }
         let now = environment.now()
         var endpoints = endpoints
         endpoints.issuer = try issuer(of: idToken)
@@ -247,11 +247,12 @@ package struct SignInFlow: Sendable {
                 .token, "id_token", expected: "an ID token, as openid was requested", found: "none",
                 hint: "leave openid out of the scope for plain OAuth 2.0")
         }
-        let rules = IDTokenRules(
+        var rules = IDTokenRules(
             issuer: issuer, clientID: tokenEndpoint.client.id, nonce: nonce,
             accessToken: tokens.access.token.revealed, maxAge: maxAge, leeway: leeway,
             allowedAlgorithms: metadata.idTokenSigningAlgValuesSupported,
             clientSecret: metadata.sharedSecret(of: tokenEndpoint.client))
+        rules.decryption = tokenEndpoint.client.decryption
         let documents = ProviderDocuments(
             environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
         return try IDToken.validate(compact, rules, keys: documents.keys(keys), now: environment.now())

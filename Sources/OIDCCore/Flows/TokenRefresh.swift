@@ -162,14 +162,15 @@ package struct TokenRefresh: Sendable {
             ?? session.subject.map { IDTokenRules.Previous(issuer: issuer, subject: $0) }
         // An ID token in between may have had none.
         if let nonce = session.nonce { previous?.nonce = nonce }
-        let rules = IDTokenRules(
+        var rules = IDTokenRules(
             issuer: issuer, clientID: tokenEndpoint.client.id, accessToken: tokens.access.token.revealed,
             leeway: leeway, allowedAlgorithms: allowedAlgorithms,
             clientSecret: sharedSecret(session.tokens.idToken), previous: previous)
+        rules.decryption = tokenEndpoint.client.decryption
         let published = ProviderDocuments(environment: environment).keys(keys)
         do throws(OIDCError) {
             let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
-            session.tokens.idToken = Redacted(compact)
+            session.tokens.idToken = Redacted(idToken.compact)
             session.endpoints.issuer = idToken.issuer
             session.subject = idToken.subject
             session.displayName = idToken.displayName ?? session.displayName

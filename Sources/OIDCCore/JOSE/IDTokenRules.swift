@@ -49,6 +49,8 @@ public struct IDTokenRules: Sendable {
     public var clientSecret: Redacted<String>?
     /// The values of the sign-in's ID token, on a refresh.
     public var previous: Previous?
+    /// The client's means to decrypt an encrypted token; nil refuses it.
+    package var decryption: TokenDecryption?
 
     /// Creates rules; nil values are not checked.
     public init(

@@ -2,12 +2,14 @@ import OIDCCrypto
 
 extension IDToken {
     /// Validates a token in the order of OIDC Core §3.1.3.7, cheap checks before expensive ones: the form,
-    /// `alg`, the claims, the keys, the signature.
+    /// `alg`, the claims, the keys, the signature. An encrypted token is decrypted first, and `compact` of the result
+    /// is the signed token in it, which `id_token_hint` needs too (OIDC Core §3.1.2.1).
     public static func validate(
         _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: Instant
     ) throws(OIDCError) -> IDToken {
         do throws(OIDCError) {
-            return try validated(compact, rules, keys: keys, now: now)
+            let signed = try TokenDecryption.idToken(compact, rules.decryption)
+            return try validated(signed, rules, keys: keys, now: now)
         } catch {
             throw error.withholding(
                 WithheldSecrets([compact, rules.nonce, rules.accessToken].compactMap { $0 }))

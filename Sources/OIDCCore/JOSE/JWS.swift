@@ -47,14 +47,14 @@ package struct JWS: Sendable {
         if case .failure(let problem) = claims { claimsProblem = problem.reason } else { claimsProblem = nil }
     }
 
-    private static func decoded(_ part: ArraySlice<UInt8>, _ name: String) throws(Malformed) -> [UInt8] {
+    static func decoded(_ part: ArraySlice<UInt8>, _ name: String) throws(Malformed) -> [UInt8] {
         guard let bytes = Base64URL.decode(bytes: part) else {
             throw Malformed("the \(name) is not base64url")
         }
         return bytes
     }
 
-    private static func header(_ bytes: [UInt8]) throws(Malformed) -> JSONObject {
+    static func header(_ bytes: [UInt8]) throws(Malformed) -> JSONObject {
         let json: JSONValue
         do { json = try JSONValue(parsing: bytes) } catch {
             throw Malformed("the header is not valid JSON: \(error)")

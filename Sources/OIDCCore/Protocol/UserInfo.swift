@@ -14,23 +14,27 @@ package enum UserInfo {
     package static let nonceNotTaken = OIDCError(
         .refused, "userinfo: DPoP-Nonce: the nonce that was demanded was not taken", stage: .userInfo)
 
-    /// The rules for the signature of a signed answer.
+    /// The rules for the signature of a signed answer, and for the encryption of an encrypted one.
     package struct Signing {
         /// `userinfo_signing_alg_values_supported`; nil allows every known algorithm.
         package var allowedAlgorithms: [String]?
         package var clientSecret: Redacted<String>?
+        /// The means to decrypt an encrypted answer, called for such an answer only.
+        package var decryption: () throws(OIDCError) -> TokenDecryption? = { () throws(OIDCError) in nil }
 
         package init(allowedAlgorithms: [String]? = nil, clientSecret: Redacted<String>? = nil) {
             self.allowedAlgorithms = allowedAlgorithms
             self.clientSecret = clientSecret
         }
 
-        /// Creates rules from the metadata. `client` is called only if signatures use the client's secret.
+        /// Creates rules from the metadata. `client` is called only if signatures use the client's secret, or
+        /// the answer is encrypted.
         package init(
-            _ metadata: ProviderMetadata, _ client: () throws(OIDCError) -> Client
+            _ metadata: ProviderMetadata, _ client: @escaping () throws(OIDCError) -> Client
         ) throws(OIDCError) {
             allowedAlgorithms = metadata.userInfoSigningAlgValuesSupported
             clientSecret = metadata.signsWithSharedSecret ? try client().authentication.secret : nil
+            decryption = { () throws(OIDCError) in try client().decryption }
         }
     }
 
@@ -133,14 +137,18 @@ package enum UserInfo {
     }
 
     /// Verifies a signed answer like an ID token: issuer, audience, times and signature (OpenID Connect Core
-    /// §5.3.2). Only the times may be missing.
+    /// §5.3.2). Only the times may be missing. An encrypted answer is decrypted first; the claims in it need no
+    /// signature, as those in a plain answer.
     private static func signedClaims(
         _ body: [UInt8], _ rules: Rules, _ source: (any KeySource)?, now: Instant
     ) throws(OIDCError) -> JSONObject {
+        var compact = ASCII.trimmed(String(decoding: body, as: UTF8.self))
+        if JWE.isEncrypted(compact) {
+            compact = try TokenDecryption.decrypted(compact, rules.signing().decryption(), stage: .userInfo)
+            if let claims = (try? JSONValue(parsing: Array(compact.utf8)))?.object { return claims }
+        }
         let token: JWS
-        do throws(JWS.Malformed) {
-            token = try JWS(compact: ASCII.trimmed(String(decoding: body, as: UTF8.self)))
-        } catch {
+        do throws(JWS.Malformed) { token = try JWS(compact: compact) } catch {
             throw .untrusted(.userInfo, error.reason)
         }
         guard let issuer = rules.issuer, let source else {

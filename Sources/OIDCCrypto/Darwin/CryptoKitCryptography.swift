@@ -1,5 +1,6 @@
 // The other side is Libcrypto/SystemCryptography.swift.
 #if canImport(Darwin)
+    import CommonCrypto
     import CryptoKit
     import Foundation
     import Security
@@ -80,7 +81,7 @@
                     authenticating: context)
                 return Array(box.ciphertext) + Array(box.tag)
             } catch {
-                throw .failed("AES-256-GCM failed")
+                throw .failed("AES failed")
             }
         }
 
@@ -95,6 +96,32 @@
                 throw .failed("the sealed data was changed, or the key is a different one")
             }
         }
+
+        /// Encrypts or decrypts with AES-CBC and the padding of PKCS #7. Returns nil if decryption finds another
+        /// padding.
+        static func cbc(
+            _ input: [UInt8], key: [UInt8], nonce: [UInt8], encrypting: Bool
+        ) throws(CryptoError) -> [UInt8]? {
+            var output = [UInt8](repeating: 0, count: input.count + 16)
+            var count = 0
+            let status = CCCrypt(
+                CCOperation(encrypting ? kCCEncrypt : kCCDecrypt), CCAlgorithm(kCCAlgorithmAES),
+                CCOptions(kCCOptionPKCS7Padding), key, key.count, nonce, input, input.count, &output,
+                output.count, &count)
+            guard status == CCCryptorStatus(kCCSuccess) else { return nil }
+            output.removeLast(output.count - count)
+            return output
+        }
+
+        /// Wraps or unwraps a key with another one (RFC 3394). Returns nil if what is unwrapped was wrapped with a
+        /// different key, or changed.
+        static func wrap(_ input: [UInt8], key: [UInt8], wrapping: Bool) throws(CryptoError) -> [UInt8]? {
+            let key = SymmetricKey(data: key)
+            guard wrapping else {
+                return (try? AES.KeyWrap.unwrap(input, using: key))?.withUnsafeBytes { Array($0) }
+            }
+            return (try? AES.KeyWrap.wrap(SymmetricKey(data: input), using: key)).map { Array($0) }
+        }
     }
 
     extension SystemCryptography {
@@ -103,7 +130,7 @@
             exponent: [UInt8]
         ) throws(CryptoError) -> Bool {
             let attributes = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPublic]
-            let encoded = element(0x30, element(0x02, [0] + modulus) + element(0x02, [0] + exponent))
+            let encoded = DER.sequence(DER.integer(modulus) + DER.integer(exponent))
             guard let key = SecKeyCreateWithData(Data(encoded) as CFData, attributes as CFDictionary, nil)
             else {
                 throw .invalidKey("Security rejects the key")
@@ -124,16 +151,6 @@
             case .ps512: .rsaSignatureMessagePSSSHA512
             default: throw .unsupported("\(algorithm.rawValue) is not an RSA algorithm")
             }
-        }
-
-        /// Returns a DER element. A leading zero that a positive integer does not need is dropped.
-        private static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
-            var content = content
-            if tag == 0x02, content.count > 1, content[0] == 0, content[1] < 0x80 { content.removeFirst() }
-            let size = content.count
-            if size < 0x80 { return [tag, UInt8(size)] + content }
-            if size < 0x100 { return [tag, 0x81, UInt8(size)] + content }
-            return [tag, 0x82, UInt8(size >> 8 & 0xff), UInt8(size & 0xff)] + content
         }
     }
 #endif

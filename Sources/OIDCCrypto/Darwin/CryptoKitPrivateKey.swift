@@ -83,6 +83,38 @@
             }
         }
 
+        /// Refuses, as RSA keys are not read on this system.
+        func decryptOAEP(_ encrypted: [UInt8], _ hash: OAEPHash) throws(CryptoError) -> [UInt8]? {
+            throw .unsupported("an RSA key, on this system")
+        }
+
+        /// Returns the x coordinate of the shared point (NIST SP 800-56A §5.7.1.2).
+        func sharedSecret(with peer: PublicKey.Parameters) throws(CryptoError) -> [UInt8] {
+            do {
+                switch (key, peer) {
+                case (.p256(let key), .elliptic(.p256, let x, let y)):
+                    return try P256.KeyAgreement.PrivateKey(rawRepresentation: key.rawRepresentation)
+                        .sharedSecretFromKeyAgreement(
+                            with: P256.KeyAgreement.PublicKey(rawRepresentation: x + y)
+                        ).withUnsafeBytes { Array($0) }
+                case (.p384(let key), .elliptic(.p384, let x, let y)):
+                    return try P384.KeyAgreement.PrivateKey(rawRepresentation: key.rawRepresentation)
+                        .sharedSecretFromKeyAgreement(
+                            with: P384.KeyAgreement.PublicKey(rawRepresentation: x + y)
+                        ).withUnsafeBytes { Array($0) }
+                case (.p521(let key), .elliptic(.p521, let x, let y)):
+                    return try P521.KeyAgreement.PrivateKey(rawRepresentation: key.rawRepresentation)
+                        .sharedSecretFromKeyAgreement(
+                            with: P521.KeyAgreement.PublicKey(rawRepresentation: x + y)
+                        ).withUnsafeBytes { Array($0) }
+                default: break
+                }
+            } catch {
+                throw .failed("key agreement failed")
+            }
+            throw .unsupported("key agreement with this key")
+        }
+
         private static func point(_ curve: EllipticCurve, _ bytes: [UInt8]) -> PublicKey.Parameters {
             let size = curve.coordinateByteCount
             return .elliptic(curve, x: Array(bytes.prefix(size)), y: Array(bytes.suffix(size)))

@@ -72,6 +72,48 @@
             guard let curve = algorithm.curve else { return signature }
             return try library.decodedECDSA(signature, curve)
         }
+
+        /// Decrypts with RSAES-OAEP (RFC 8017 §7.1.2); returns nil if the padding is not valid.
+        func decryptOAEP(_ encrypted: [UInt8], _ hash: OAEPHash) throws(CryptoError) -> [UInt8]? {
+            guard let context = library.EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else {
+                throw library.failure("decryption")
+            }
+            defer { library.EVP_PKEY_CTX_free(context) }
+            let digest = hash == .sha1 ? library.EVP_sha1() : library.EVP_sha256()
+            guard library.EVP_PKEY_decrypt_init(context) == 1,
+                library.EVP_PKEY_CTX_set_rsa_padding(context, LIBCRYPTO_OAEP_PADDING) == 1,
+                library.EVP_PKEY_CTX_set_rsa_oaep_md(context, digest) == 1,
+                library.EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest) == 1
+            else { throw library.failure("decryption") }
+            defer { library.ERR_clear_error() }
+            var count = max(0, Int(library.EVP_PKEY_get_size(key)))
+            var output = [UInt8](repeating: 0, count: count)
+            guard library.EVP_PKEY_decrypt(context, &output, &count, encrypted, encrypted.count) == 1,
+                count <= output.count
+            else { return nil }
+            output.removeLast(output.count - count)
+            return output
+        }
+
+        /// Returns the x coordinate of the shared point (NIST SP 800-56A §5.7.1.2).
+        func sharedSecret(with peer: PublicKey.Parameters) throws(CryptoError) -> [UInt8] {
+            guard let peer = try library.publicKey(peer) else {
+                throw .invalidKey("libcrypto rejects the key")
+            }
+            defer { library.EVP_PKEY_free(peer) }
+            guard let context = library.EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else {
+                throw library.failure("key agreement")
+            }
+            defer { library.EVP_PKEY_CTX_free(context) }
+            var count = 66
+            var secret = [UInt8](repeating: 0, count: count)
+            guard library.EVP_PKEY_derive_init(context) == 1,
+                library.EVP_PKEY_derive_set_peer(context, peer) == 1,
+                library.EVP_PKEY_derive(context, &secret, &count) == 1, count <= secret.count
+            else { throw library.failure("key agreement") }
+            secret.removeLast(secret.count - count)
+            return secret
+        }
     }
 
     extension Libcrypto {

@@ -36,6 +36,8 @@ struct ClientRegistration {
 
     /// The client's public keys, for the method in the settings that needs them.
     var keys: RegisteredKeys?
+    /// The encryption of ID tokens; nil for none.
+    var encryption: RegisteredEncryption?
     /// Whether the provider may register other redirect URLs than the requested ones, with a warning.
     var acceptsOtherRedirects = true
     private let settings: Settings
@@ -120,6 +122,7 @@ struct ClientRegistration {
             registration.keys = keys?.set
             registration.tokenEndpointAuthSigningAlg = settings.client.signingAlgorithm
         }
+        encryption?.add(to: &registration)
         registration.addGrants(of: settings, withDeviceGrant: withDeviceGrant)
         return registration
     }

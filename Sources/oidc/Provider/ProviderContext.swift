@@ -350,9 +350,11 @@ extension ProviderContext {
         let audience: String? =
             settings.client.assertionAudience == .tokenEndpoint || isTemplate
             ? metadata?.tokenEndpoint?.text : issuer
-        return Client(
+        var client = Client(
             id: try settings.client.requiredID(), authentication: authentication, assertionAudience: audience,
             presentsCertificate: credentials.hasCertificate)
+        client.decryption = try decryption(secret: credentials.secret)
+        return client
     }
 
     /// Refuses to send a secret, or a token of the machine's identity, to a server that only a resource names:

@@ -50,7 +50,8 @@ struct SecretReader {
     }
 
     private static let secretFiles: [Setting] = [
-        .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey, .storeKeyFile,
+        .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .decryptionKeyFile, .tlsClientKey,
+        .storeKeyFile,
     ]
 
     /// Runs a program and returns its output without the line end.

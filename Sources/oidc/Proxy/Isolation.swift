@@ -62,8 +62,8 @@ struct Isolation {
             for profile in file.profiles { all.append(try file.settings(of: profile.name, home: home)) }
         }
         let settings: [Setting] = [
-            .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .tlsClientKey, .storeKeyFile,
-            .subjectTokenFile, .actorTokenFile,
+            .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .decryptionKeyFile,
+            .tlsClientKey, .storeKeyFile, .subjectTokenFile, .actorTokenFile,
         ]
         return all.flatMap { one in settings.compactMap { one.layers.file($0)?.path } }
     }

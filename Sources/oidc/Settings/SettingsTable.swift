@@ -70,6 +70,15 @@ extension Setting {
         "id_token_signed_response_alg", .choice(Setting.signatureAlgorithms),
         "the only algorithm accepted for ID tokens; HMAC (HS256 and so on) needs it", reach: .client)
 
+    static let decryptionKeyFile = Setting(
+        "decryption_key_file", .path,
+        "RSA or EC key, PEM or JWK, for ID tokens and userinfo that the provider encrypts to it",
+        reach: .client)
+    static let idTokenEncryptedResponseAlg = Setting(
+        "id_token_encrypted_response_alg", .choice(KeyManagement.allCases.map(\.rawValue)),
+        "the only encryption accepted, and required for ID tokens; dir: with the client secret",
+        reach: .client)
+
     static let scope = Setting("scope", .scope, "scopes to request")
     static let audience = Setting("audience", .text, "the API that the token is for")
     static let resource = Setting("resource", .uris, "resource indicators (RFC 8707)")
@@ -202,7 +211,7 @@ extension Setting {
         registrationEndpoint, clientID, clientSecretFile, clientSecretCommand, clientSecret, clientAuth,
         clientAuthSigningAlg, clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
         privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, tlsClientCertificateFor,
-        idTokenSignedResponseAlg, scope, audience,
+        idTokenSignedResponseAlg, decryptionKeyFile, idTokenEncryptedResponseAlg, scope, audience,
         resource,
         resourceParameter,
         clientMetadataURL, userProfile,

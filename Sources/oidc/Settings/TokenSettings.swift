@@ -34,6 +34,10 @@ struct ClientSettings: Sendable {
     /// The only algorithm accepted for ID tokens, if one is set (OpenID Connect Registration §2).
     var idTokenAlgorithms: [String]? { layers.text(.idTokenSignedResponseAlg).map { [$0] } }
 
+    var decryptionKey: SettingFile? { layers.file(.decryptionKeyFile) }
+    /// The encryption that the client is registered for (OpenID Connect Registration §2); nil allows any.
+    var encryptionAlgorithm: KeyManagement? { layers.choice(.idTokenEncryptedResponseAlg) }
+
     var secret: Secret? {
         let command = layers.texts(.clientSecretCommand)
         return layers.text(.clientSecret).map { .text(Redacted($0)) }
@@ -43,7 +47,7 @@ struct ClientSettings: Sendable {
 
     /// The files that other users must not be able to read.
     var secretFiles: [SettingFile] {
-        var files: [SettingFile?] = [privateKey, certificateKey]
+        var files: [SettingFile?] = [privateKey, decryptionKey, certificateKey]
         if case .file(let file)? = secret { files.insert(file, at: 0) }
         return files.compactMap { $0 }
     }

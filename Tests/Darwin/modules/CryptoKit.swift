@@ -1,5 +1,5 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
-// developer.apple.com/documentation/cryptokit: hashing, HMAC, AES.GCM, P256, P384, P521, Curve25519.
+// developer.apple.com/documentation/cryptokit: hashing, HMAC, AES.GCM, AES.KeyWrap, P256, P384, P521, Curve25519.
 public import Foundation
 
 public protocol Digest: Hashable, ContiguousBytes, Sendable, Sequence where Element == UInt8 {
@@ -85,9 +85,34 @@ public enum AES {
             authenticating authenticatedData: AuthenticatedData
         ) throws -> Data { fatalError() }
     }
+    public enum KeyWrap {
+        public static func wrap(_ keyToWrap: SymmetricKey, using kek: SymmetricKey) throws -> Data {
+            fatalError()
+        }
+        public static func unwrap<WrappedKey: DataProtocol>(
+            _ wrappedKey: WrappedKey, using kek: SymmetricKey
+        ) throws -> SymmetricKey { fatalError() }
+    }
+}
+
+public struct SharedSecret: ContiguousBytes, Sendable {
+    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        fatalError()
+    }
 }
 
 public enum P256 {
+    public enum KeyAgreement {
+        public struct PublicKey: Sendable {
+            public init<D: ContiguousBytes>(rawRepresentation: D) throws {}
+        }
+        public struct PrivateKey: Sendable {
+            public init<Bytes: ContiguousBytes>(rawRepresentation: Bytes) throws {}
+            public func sharedSecretFromKeyAgreement(with publicKeyShare: PublicKey) throws -> SharedSecret {
+                fatalError()
+            }
+        }
+    }
     public enum Signing {
         public struct ECDSASignature: Sendable {
             public let rawRepresentation: Data
@@ -104,6 +129,7 @@ public enum P256 {
             public init(compactRepresentable: Bool = true) {}
             public init(pemRepresentation: String) throws {}
             public var pemRepresentation: String { fatalError() }
+            public var rawRepresentation: Data { fatalError() }
             public var publicKey: PublicKey { fatalError() }
             public func signature<D: DataProtocol>(for data: D) throws -> ECDSASignature { fatalError() }
         }
@@ -111,6 +137,17 @@ public enum P256 {
 }
 
 public enum P384 {
+    public enum KeyAgreement {
+        public struct PublicKey: Sendable {
+            public init<D: ContiguousBytes>(rawRepresentation: D) throws {}
+        }
+        public struct PrivateKey: Sendable {
+            public init<Bytes: ContiguousBytes>(rawRepresentation: Bytes) throws {}
+            public func sharedSecretFromKeyAgreement(with publicKeyShare: PublicKey) throws -> SharedSecret {
+                fatalError()
+            }
+        }
+    }
     public enum Signing {
         public struct ECDSASignature: Sendable {
             public let rawRepresentation: Data
@@ -127,6 +164,7 @@ public enum P384 {
             public init(compactRepresentable: Bool = true) {}
             public init(pemRepresentation: String) throws {}
             public var pemRepresentation: String { fatalError() }
+            public var rawRepresentation: Data { fatalError() }
             public var publicKey: PublicKey { fatalError() }
             public func signature<D: DataProtocol>(for data: D) throws -> ECDSASignature { fatalError() }
         }
@@ -134,6 +172,17 @@ public enum P384 {
 }
 
 public enum P521 {
+    public enum KeyAgreement {
+        public struct PublicKey: Sendable {
+            public init<D: ContiguousBytes>(rawRepresentation: D) throws {}
+        }
+        public struct PrivateKey: Sendable {
+            public init<Bytes: ContiguousBytes>(rawRepresentation: Bytes) throws {}
+            public func sharedSecretFromKeyAgreement(with publicKeyShare: PublicKey) throws -> SharedSecret {
+                fatalError()
+            }
+        }
+    }
     public enum Signing {
         public struct ECDSASignature: Sendable {
             public let rawRepresentation: Data
@@ -150,6 +199,7 @@ public enum P521 {
             public init(compactRepresentable: Bool = true) {}
             public init(pemRepresentation: String) throws {}
             public var pemRepresentation: String { fatalError() }
+            public var rawRepresentation: Data { fatalError() }
             public var publicKey: PublicKey { fatalError() }
             public func signature<D: DataProtocol>(for data: D) throws -> ECDSASignature { fatalError() }
         }

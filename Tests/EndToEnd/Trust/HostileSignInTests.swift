@@ -155,7 +155,9 @@ struct HostileSignInTests {
         #expect(try program.run("token", "--refresh").status == 0)
     }
 
-    @Test("an encrypted ID token or UserInfo answer is reported as not supported", arguments: [true, false])
+    @Test(
+        "an encrypted ID token or UserInfo answer without a key for it is refused, and the error names the setting",
+        arguments: [true, false])
     func encrypted(isIDToken: Bool) throws {
         let provider = try TrustWorld.server(isIDToken ? [.idToken(.encrypted)] : [])
         let program = try Program(provider)
@@ -173,7 +175,8 @@ struct HostileSignInTests {
             outcome = try program.run("userinfo")
         }
         #expect(outcome.status == 7 && outcome.isClean && outcome.output == "", "\(outcome.errorOutput)")
-        #expect(outcome.error?.contains("(JWE) is not supported") == true, "\(outcome.errorOutput)")
+        #expect(outcome.error?.contains("the token is encrypted") == true, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains("set decryption_key_file"), "\(outcome.errorOutput)")
     }
 
     @Test("a full or closed stdout is an error, reported on stderr", arguments: [">/dev/full", ">&-"])

@@ -10,6 +10,8 @@ public struct Client: Sendable {
     /// Whether a client certificate is configured. If so, the provider's mTLS endpoints are used with any
     /// method (RFC 8705 §3, §5).
     public var presentsCertificate: Bool
+    /// The means to decrypt what the provider encrypts to the client; nil refuses it.
+    package var decryption: TokenDecryption?
 
     /// Creates a client from its ID and its authentication method.
     public init(
