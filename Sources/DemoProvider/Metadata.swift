@@ -10,11 +10,13 @@ extension DemoProvider {
         metadata["require_pushed_authorization_requests"] = .bool(configuration.requiresPushedAuthorization)
         metadata["scopes_supported"] = strings(configuration.scopes)
         metadata["response_types_supported"] = ["code"]
-        metadata["response_modes_supported"] = ["query", "form_post"]
+        metadata["response_modes_supported"] = strings(
+            AuthorizationRequest.ResponseMode.allCases.map(\.rawValue))
+        metadata["authorization_signing_alg_values_supported"] = strings(idTokenAlgorithms)
         metadata["grant_types_supported"] = strings(grantHandlers.map(\.name))
         metadata["subject_types_supported"] = ["public"]
         metadata["id_token_signing_alg_values_supported"] = strings(idTokenAlgorithms)
-        for prefix in ["id_token", "userinfo"] {
+        for prefix in ["id_token", "userinfo", "authorization"] {
             metadata["\(prefix)_encryption_alg_values_supported"] = strings(
                 TokenEncryption.algorithms.map(\.rawValue))
             metadata["\(prefix)_encryption_enc_values_supported"] = strings(

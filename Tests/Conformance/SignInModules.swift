@@ -4,10 +4,13 @@ import OIDCCrypto
 import TestSupport
 
 extension Module {
-    static let all = core + keys + fapi
+    static let all = core + keys + fapi + messageSigning
 
     /// Every module with the callback in the query; those about the callback by form_post too.
     static let runs = all.flatMap { module in
+        if messageSigning.contains(where: { $0.name == module.name }) {
+            return ["jwt", "query.jwt", "form_post.jwt"].map { (module, $0) }
+        }
         let isAboutCallback =
             module.name == "oidcc-client-test"
             || module.faults.contains { if case .authorization = $0 { true } else { false } }
@@ -22,6 +25,30 @@ extension Module {
     private static let confidential = DemoClient(
         id: "demo-rsa", secret: "0123456789abcdef0123456789abcdef")
     private static let signedWithHMAC = ["--set", "id_token_signed_response_alg=HS256"]
+
+    /// FAPI 2.0 Message Signing §5.4: the answer is a signed JWT, checked as JARM §2.4 says.
+    private static let messageSigning: [Module] =
+        [
+            Module("FAPI 2.0 Message Signing: happy path, with a signed answer", .signsIn),
+            refusing("ensure-jarm-signature-is-not-none", "alg", .unsigned),
+            refusing("ensure-jarm-with-expired-exp-fails", "exp", .expired),
+            refusing("ensure-jarm-with-invalid-aud-fails", "aud", .audienceInvalid),
+            refusing("ensure-jarm-with-invalid-iss-fails", "iss", .issuerInvalid),
+            refusing("ensure-jarm-with-invalid-sig-fails", "signature", .signatureInvalid),
+            refusing("ensure-jarm-without-aud-fails", "aud", .audienceMissing),
+            refusing("ensure-jarm-without-exp-fails", "exp", .expiryMissing),
+            refusing("ensure-jarm-without-iss-fails", "iss", .issuerMissing),
+            Module("FAPI 2.0 Message Signing: a signed error", .refuses(4, "access_denied")) {
+                $0.user = .denies
+            },
+            Module(
+                "FAPI 2.0 Message Signing: a signed answer of another sign-in", .refuses(6, "sign"),
+                .signedAnswer(.stateInvalid), options: ["--timeout", "1"]),
+        ]
+
+    private static func refusing(_ name: String, _ found: String, _ fault: SignedAnswerFault) -> Module {
+        Module("FAPI 2.0 Message Signing: \(name)", .refuses(7, found), .signedAnswer(fault))
+    }
 
     private static let core: [Module] = [
         Module("oidcc-client-test", .signsIn),

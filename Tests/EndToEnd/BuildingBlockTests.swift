@@ -8,11 +8,11 @@ import Testing
 struct BuildingBlockTests {
     /// Starts a sign-in and writes its output to a file of that mode; returns the file and the redirected URL.
     private func begin(
-        _ mode: Int = 0o600
+        _ mode: Int = 0o600, _ options: [String] = []
     ) throws -> (provider: ProviderServer, program: Program, pending: String, address: String) {
         let provider = try ProviderServer()
         let program = try Program(provider)
-        let begun = try program.run("authorize-url", "--set", "port=8484")
+        let begun = try program.run(["authorize-url", "--set", "port=8484"] + options)
         #expect(begun.status == 0, "\(begun.errorOutput)")
         let file = program.home.appendingPathComponent("pending.json")
         try Data(begun.output.utf8).write(to: file)
@@ -31,6 +31,17 @@ struct BuildingBlockTests {
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(try JSONValue(parsing: outcome.output)["access_token"]?.string?.isEmpty == false)
         #expect(program.sessionFiles.isEmpty)
+    }
+
+    @Test("a signed answer is verified before its code is exchanged", arguments: [false, true])
+    func signedAnswer(isForged: Bool) throws {
+        let (provider, program, pending, address) = try begin(0o600, ["--set", "response_mode=jwt"])
+        defer { program.remove() }
+        #expect(address.contains("?response=") && !address.contains("code="))
+        if isForged { try provider.with { for _ in 0..<2 { try $0.rotateKeys() } } }
+        let outcome = try program.run("exchange", "--pending", pending, input: address)
+        #expect(outcome.status == (isForged ? 7 : 0), "\(outcome)")
+        #expect(provider.requestCount(.token) == (isForged ? 0 : 1))
     }
 
     @Test(

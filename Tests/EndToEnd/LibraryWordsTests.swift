@@ -8,7 +8,8 @@ import Testing
 struct LibraryWordsTests {
     /// Settings that are also names of the protocol.
     private static let wireNames: Set = [
-        "acr_values", "authorization_details", "client_id", "client_secret", "id_token_encrypted_response_alg",
+        "acr_values", "authorization_details", "client_id", "client_secret",
+        "id_token_encrypted_response_alg",
         "jwks_uri", "max_age", "response_mode", "userinfo_endpoint",
     ]
 

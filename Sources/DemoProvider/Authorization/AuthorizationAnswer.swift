@@ -19,7 +19,7 @@ extension DemoProvider {
         let code = secret()
         state.codes[code] = CodeRecord(
             request: request, grant: grant, expiresAt: now.adding(configuration.codeLifetime))
-        return authorizationAnswer(request.redirect, [FormEncoding.Pair("code", code)])
+        return try authorizationAnswer(request.redirect, [FormEncoding.Pair("code", code)], now)
     }
 
     func errorPairs(_ refusal: Refusal) -> [FormEncoding.Pair] {
@@ -31,12 +31,30 @@ extension DemoProvider {
 
     /// Returns the authorization response (RFC 6749 §4.1.2) with `iss` (RFC 9207 §2), in the requested
     /// response mode.
-    func authorizationAnswer(_ target: RedirectTarget, _ pairs: [FormEncoding.Pair]) -> HTTPResponse {
+    func authorizationAnswer(
+        _ target: RedirectTarget, _ pairs: [FormEncoding.Pair], _ now: Instant
+    ) throws(Refusal) -> HTTPResponse {
         var pairs = pairs
         if let state = target.state { pairs.append(FormEncoding.Pair("state", state)) }
         pairs.append(FormEncoding.Pair("iss", issuer.text))
-        if target.mode == .formPost { return formPostPage(target.address, pairs) }
+        if target.mode.isSigned {
+            pairs = [FormEncoding.Pair("response", try signedResponse(pairs, for: target.client, now))]
+        }
+        if target.mode.isPosted { return formPostPage(target.address, pairs) }
         let separator = target.address.contains("?") ? "&" : "?"
         return .redirect(to: "\(target.address)\(separator)\(FormEncoding.encode(pairs))")
+    }
+
+    /// Returns the answer as a signed token for the client (JARM §2.1), encrypted if the client is registered for that
+    /// (§2.2).
+    private func signedResponse(
+        _ pairs: [FormEncoding.Pair], for id: String, _ now: Instant
+    ) throws(Refusal) -> String {
+        let client = try knownClient(id)
+        var claims = JSONObject()
+        for pair in pairs { claims[pair.name] = .string(pair.value) }
+        claims["aud"] = .string(id)
+        claims["exp"] = JSONValue(now.adding(600).secondsSinceEpoch)
+        return try client.encrypted(signed(claims, for: client), client.authorizationEncryption)
     }
 }

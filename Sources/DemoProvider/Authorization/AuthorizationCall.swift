@@ -20,13 +20,9 @@ struct AuthorizationCall: Sendable {
 
 /// The redirect URI and response mode of the answer to an authorization request.
 struct RedirectTarget: Sendable {
-    enum Mode: String, Sendable {
-        case query
-        case formPost = "form_post"
-    }
-
+    let client: String
     let address: String
-    let mode: Mode
+    let mode: AuthorizationRequest.ResponseMode
     let state: String?
 }
 
@@ -43,8 +39,10 @@ extension DemoProvider {
             throw .invalidRequest(
                 "redirect_uri \(DisplayText.quoted(address, limit: 200)) is not registered for this client")
         }
-        let mode = parameters["response_mode"].flatMap { RedirectTarget.Mode(rawValue: $0) } ?? .query
-        return (client, RedirectTarget(address: address, mode: mode, state: parameters["state"]))
+        let mode = parameters["response_mode"].flatMap { AuthorizationRequest.ResponseMode(rawValue: $0) }
+        let target = RedirectTarget(
+            client: id, address: address, mode: mode ?? .query, state: parameters["state"])
+        return (client, target)
     }
 
     /// Returns the checked request; errors here are sent to the redirect URI.
@@ -57,8 +55,9 @@ extension DemoProvider {
         guard client.allows(grant: "authorization_code") else {
             throw .unauthorizedClient("this client may not use the authorization code flow")
         }
-        guard [nil, "query", "form_post"].contains(parameters["response_mode"]) else {
-            throw .invalidRequest("response_mode must be query or form_post")
+        let modes = AuthorizationRequest.ResponseMode.allCases.map(\.rawValue)
+        guard parameters["response_mode"].map(modes.contains) ?? true else {
+            throw .invalidRequest("response_mode must be one of \(modes.joined(separator: ", "))")
         }
         guard parameters["request"] == nil else {
             throw Refusal("request_not_supported", "request objects are not supported")

@@ -22,7 +22,7 @@ extension DemoProvider {
             let request = try requested(parameters, by: client, answering: redirect)
             return try begin(request, call)
         } catch {
-            return authorizationAnswer(redirect, errorPairs(error))
+            return try authorizationAnswer(redirect, errorPairs(error), call.now)
         }
     }
 

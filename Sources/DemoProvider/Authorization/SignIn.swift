@@ -6,7 +6,7 @@ extension DemoProvider {
         let form = try call.body()
         if form["user_code"] != nil { return try signInForDevice(form, call) }
         var (interaction, browser) = try interaction(try form.required("interaction"), call)
-        if form["decision"] == "deny" { return deny(interaction) }
+        if form["decision"] == "deny" { return try deny(interaction, call.now) }
         let account = Account(form["username"] ?? "")
         browser = signedIn(browser, as: account, for: interaction.request, at: call.now)
         interaction = Interaction(
@@ -22,7 +22,7 @@ extension DemoProvider {
         let form = try call.body()
         let (interaction, browser) = try interaction(try form.required("interaction"), call)
         guard browser.account != nil else { throw .invalidRequest("nobody is signed in") }
-        guard form["decision"] == "approve" else { return deny(interaction) }
+        guard form["decision"] == "approve" else { return try deny(interaction, call.now) }
         let request = interaction.request
         let given = state.consents[consentKey(request, browser)] ?? Scope("")
         state.consent(consentKey(request, browser), to: given.union(request.scope))
@@ -30,9 +30,9 @@ extension DemoProvider {
         return try finish(request, browser, call.now)
     }
 
-    private mutating func deny(_ interaction: Interaction) -> HTTPResponse {
+    private mutating func deny(_ interaction: Interaction, _ now: Instant) throws(Refusal) -> HTTPResponse {
         state.interactions[interaction.id] = nil
         let refusal = Refusal("access_denied", "the user said no")
-        return authorizationAnswer(interaction.request.redirect, errorPairs(refusal))
+        return try authorizationAnswer(interaction.request.redirect, errorPairs(refusal), now)
     }
 }

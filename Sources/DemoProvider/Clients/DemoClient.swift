@@ -30,6 +30,8 @@ package struct DemoClient: Sendable {
     package var idTokenEncryption: TokenEncryption?
     /// The encryption of UserInfo answers; nil for none.
     package var userInfoEncryption: TokenEncryption?
+    /// The encryption of signed authorization responses; nil for none.
+    package var authorizationEncryption: TokenEncryption?
 
     package init(
         id: String, secret: String? = nil, authenticationMethods: Set<String>? = nil,

@@ -42,11 +42,14 @@ extension DemoProvider {
         }
     }
 
-    /// Registers the encryption of ID tokens and UserInfo (OpenID Connect Registration §2).
+    /// Registers the encryption of ID tokens, UserInfo and authorization responses (OpenID Connect Registration §2, JARM §3).
     private func addEncryption(_ client: inout DemoClient, _ wanted: JSONObject) throws(Refusal) {
         client.idTokenEncryption = try encryption(wanted, "id_token_encrypted_response")
         client.userInfoEncryption = try encryption(wanted, "userinfo_encrypted_response")
-        let algorithms = [client.idTokenEncryption, client.userInfoEncryption].compactMap { $0?.algorithm }
+        client.authorizationEncryption = try encryption(wanted, "authorization_encrypted_response")
+        let algorithms = [
+            client.idTokenEncryption, client.userInfoEncryption, client.authorizationEncryption,
+        ].compactMap { $0?.algorithm }
         if let json = wanted["jwks"], client.keys.keys.isEmpty, let keys = try? JWKSet(json) {
             client.keys = keys
         }

@@ -72,7 +72,8 @@ package struct SignInFlow: Sendable {
         var request = request
         request.redirectURI = redirectURI
         if !tokenEndpoint.sendsResources { request.resources = [] }
-        let pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
+        var pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
+        try addResponseRules(to: &pending)
         return (pending, isPushed ? try push(pending) : nil)
     }
 

@@ -48,10 +48,15 @@ public struct AuthorizationRequest: Sendable {
         self.scope = scope
     }
 
-    /// The way the answer is sent (OAuth 2.0 Multiple Response Types §2.1, Form Post §2).
+    /// The way the answer is sent (OAuth 2.0 Multiple Response Types §2.1, Form Post §2), and whether it is signed
+    /// (JARM §2.3).
     public enum ResponseMode: String, Sendable, CaseIterable {
         case query
         case formPost = "form_post"
+        /// A signed answer, sent in the default way: in the query.
+        case jwt
+        case queryJWT = "query.jwt"
+        case formPostJWT = "form_post.jwt"
     }
 
     /// Generates `state`, `nonce` and verifier, and returns the sign-in with the URL to open. Sends nothing.

@@ -58,15 +58,22 @@ extension PendingAuthorization {
     }
 
     /// Returns the mismatch of `state`; nil if there is exactly one and it is ours.
-    private func stateMismatch(_ pairs: [FormEncoding.Pair]) -> CallbackMismatch? {
+    func stateMismatch(_ pairs: [FormEncoding.Pair]) -> CallbackMismatch? {
         let states = pairs.filter { $0.name == "state" }.map(\.value)
-        if states.count == 1, equalInConstantTime(Array(states[0].utf8), Array(state.revealed.utf8)) {
-            return nil
-        }
+        if states.count == 1, isOurs(states[0]) { return nil }
         return states.isEmpty ? .noState : states.count > 1 ? .repeated("state") : .otherState
     }
 
+    /// Returns whether this is our `state`, in constant time.
+    func isOurs(_ state: String) -> Bool {
+        equalInConstantTime(Array(state.utf8), Array(self.state.revealed.utf8))
+    }
+
     private func judge(_ pairs: [FormEncoding.Pair]) -> CallbackJudgement {
+        responseMode.isSigned ? judgeSigned(pairs) : judgeParameters(pairs)
+    }
+
+    func judgeParameters(_ pairs: [FormEncoding.Pair]) -> CallbackJudgement {
         func values(_ name: String) -> [String] { pairs.filter { $0.name == name }.map(\.value) }
         if let mismatch = stateMismatch(pairs) { return .stray(mismatch) }
         for name in ["code", "iss", "error"] where values(name).count > 1 {

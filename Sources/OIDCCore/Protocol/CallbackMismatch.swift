@@ -17,6 +17,8 @@ package enum CallbackMismatch: Hashable, Sendable {
     case otherIssuer(expected: String, found: String)
     /// The query or form is not percent-encoded UTF-8.
     case unreadable
+    /// A signed answer is expected, and this is not one.
+    case unsigned
 
     /// The error for a pasted answer, after which no other answer can arrive.
     var error: OIDCError {
@@ -31,6 +33,8 @@ package enum CallbackMismatch: Hashable, Sendable {
         case .unreadable:
             .protocolViolation(
                 .authorization, "callback", expected: "percent-encoded UTF-8", found: "something else")
+        case .unsigned:
+            .untrusted(.authorization, "response", expected: "a signed answer", found: "something else")
         }
     }
 

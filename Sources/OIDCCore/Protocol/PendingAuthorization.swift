@@ -33,6 +33,8 @@ public struct PendingAuthorization: Hashable, Sendable {
     /// Whether an error without the promised `iss` is rejected unread, as RFC 9207 §2.4 demands. Otherwise it
     /// is reported, as some providers send `iss` with codes only.
     package var rejectsErrorsWithoutIssuer = false
+    /// The rules for a signed answer; nil if they are not known yet.
+    package var responseRules: SignedResponseRules?
     /// The configured token endpoint; nil if it is discovered again from the issuer.
     public let tokenEndpoint: WebURL?
     /// The URL of the issuer's keys.

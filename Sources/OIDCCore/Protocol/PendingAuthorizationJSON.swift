@@ -41,7 +41,7 @@ extension PendingAuthorization {
             scope: Scope(try file.string("scope") ?? ""), resources: try file.strings("resource") ?? [],
             maxAge: try file.value("max_age", "seconds") { $0.integer.flatMap { $0 < 0 ? nil : $0 } },
             prompt: try file.string("prompt"),
-            responseMode: try file.text("response_mode", "query or form_post") {
+            responseMode: try file.text("response_mode", "a known response mode") {
                 AuthorizationRequest.ResponseMode(rawValue: $0)
             } ?? .query,
             issuer: try file.string("issuer"),

@@ -30,6 +30,8 @@ public struct ProviderMetadata: Equatable, Sendable {
     public var idTokenSigningAlgValuesSupported: [String]?
     /// `userinfo_signing_alg_values_supported`.
     public var userInfoSigningAlgValuesSupported: [String]?
+    /// `authorization_signing_alg_values_supported` (JARM §3).
+    public var authorizationSigningAlgValuesSupported: [String]?
     /// `dpop_signing_alg_values_supported`.
     public var dpopSigningAlgValuesSupported: [String]?
 

@@ -86,6 +86,8 @@ extension ProviderMetadata {
             try answer.strings("revocation_endpoint_auth_methods_supported")
         idTokenSigningAlgValuesSupported = try answer.strings("id_token_signing_alg_values_supported")
         userInfoSigningAlgValuesSupported = try answer.strings("userinfo_signing_alg_values_supported")
+        authorizationSigningAlgValuesSupported =
+            try answer.strings("authorization_signing_alg_values_supported")
         dpopSigningAlgValuesSupported = try answer.strings("dpop_signing_alg_values_supported")
     }
 

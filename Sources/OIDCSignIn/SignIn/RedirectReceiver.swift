@@ -187,9 +187,9 @@ struct RedirectReceiver {
         guard !request.peer.isStranger else {
             return .stray(request.peer == .gone ? .goneSender : .anotherUser, status: 404)
         }
-        let isPost = request.method == .post && pending.responseMode == .formPost
+        let isPost = request.method == .post && pending.responseMode.isPosted
         guard request.method == .get || isPost else {
-            let expected = pending.responseMode == .formPost ? "POST" : "GET"
+            let expected = pending.responseMode.isPosted ? "POST" : "GET"
             return .stray(.method(found: request.method.name, expected: expected), status: 405)
         }
         guard server.isOurHost(request.host) else {

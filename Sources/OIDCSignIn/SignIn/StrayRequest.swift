@@ -46,6 +46,7 @@ public struct StrayRequest: Hashable, Sendable {
         case .mismatch(.repeated(let name)): "more than one \(name)"
         case .mismatch(.otherIssuer): "wrong iss"
         case .mismatch(.unreadable): "not percent-encoded UTF-8"
+        case .mismatch(.unsigned): "not a signed answer"
         case .notServed(let reason): reason
         }
     }
@@ -69,6 +70,7 @@ public struct StrayRequest: Hashable, Sendable {
         case .mismatch(.noState): "a callback without state arrived"
         case .mismatch(.repeated(let name)): "a callback with more than one \(name) arrived"
         case .mismatch(.unreadable): "a callback that is not percent-encoded UTF-8 arrived"
+        case .mismatch(.unsigned): "a callback that is not a signed answer arrived"
         case .anotherUser:
             "a callback from another user of this machine arrived; "
                 + "open the URL in a browser of the user who runs this command"
@@ -114,7 +116,7 @@ public struct StrayRequest: Hashable, Sendable {
             )
         case .mismatch(.otherIssuer):
             return ("This answer names another provider than the one of this sign-in.", restart)
-        case .mismatch(.repeated), .mismatch(.unreadable):
+        case .mismatch(.repeated), .mismatch(.unreadable), .mismatch(.unsigned):
             return ("This answer could not be read: its parameters are repeated or damaged.", restart)
         case .method(_, let expected):
             return (

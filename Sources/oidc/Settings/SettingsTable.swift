@@ -97,7 +97,8 @@ extension Setting {
     static let port = Setting("port", .integer(1...65_535), "a fixed port for the redirect")
     static let redirectPorts = Setting("redirect_ports", .ports, "ports for the redirect, tried in order")
     static let responseMode = Setting(
-        "response_mode", .choice(["query", "form_post"]), "how the response is returned")
+        "response_mode", .choice(AuthorizationRequest.ResponseMode.allCases.map(\.rawValue)),
+        "how the response is returned; with jwt, as a signed token (JARM)")
     static let nonce = Setting(
         "nonce", .choice(["on", "off"]),
         "off: accept ID tokens without a nonce, with a warning (default: on)",

@@ -243,6 +243,12 @@ struct SignIn {
         _ pending: PendingAuthorization, answer: () throws(OIDCError) -> String
     ) throws(OIDCError) -> SignInFlow.Outcome {
         try refuseBinding()
+        var pending = pending
+        if pending.responseMode.isSigned {
+            let environment = try provider.environment()
+            let metadata = try provider.metadata(environment, for: [.token, .keys])
+            try login(metadata, environment).addResponseRules(to: &pending)
+        }
         let code = try pending.acceptPasted(try answer())
         let environment = try provider.environment()
         let metadata = try provider.metadata(

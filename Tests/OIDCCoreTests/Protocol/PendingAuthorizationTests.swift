@@ -70,7 +70,7 @@ struct PendingAuthorizationTests {
             ("token_endpoint", "x", "pending: token_endpoint: expected an http(s) URL, found x"),
             (
                 "response_mode", "fragment",
-                "pending: response_mode: expected query or form_post, found fragment"
+                "pending: response_mode: expected a known response mode, found fragment"
             ),
             (
                 "authorization_response_iss_parameter_supported", 1,

@@ -49,8 +49,11 @@ extension FaultyProvider {
 
     func changedAuthorization(_ response: HTTPResponse) -> HTTPResponse {
         let isFaulty = faults.contains { if case .authorization = $0 { true } else { false } }
-        guard isFaulty, var answer = AuthorizationAnswer(response, from: demo) else { return response }
+        guard isFaulty || hasSignedAnswerFault, var answer = AuthorizationAnswer(response, from: demo) else {
+            return response
+        }
         for case .authorization(let fault) in faults { apply(fault, to: &answer) }
+        for case .signedAnswer(let fault) in faults { apply(fault, to: &answer) }
         return answer.response(like: response)
     }
 

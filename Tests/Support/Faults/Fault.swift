@@ -5,6 +5,8 @@ package enum Fault: Hashable, Sendable {
     case metadata(MetadataFault)
     case keys(KeySetFault)
     case authorization(AuthorizationFault)
+    /// In every signed authorization response; not among `all`, as the others are not signed.
+    case signedAnswer(SignedAnswerFault)
     /// In every ID token.
     case idToken(IDTokenFault)
     /// Only in ID tokens of refresh responses.
