@@ -41,6 +41,8 @@ package struct DemoConfiguration: Sendable {
     package var offlineAccessNeedsConsentPrompt = false
     package var refreshReturnsIDToken = true
     package var requiresPushedAuthorization = false
+    /// Whether authorization requests must be signed (RFC 9101 §10.5).
+    package var requiresSignedRequests = false
     package var requiresJSONTokenRequests = false
     package var signsUserInfo = false
 

@@ -8,6 +8,10 @@ extension DemoProvider {
         metadata["issuer"] = .string(issuer.text)
         for (name, endpoint) in DemoProvider.endpoints { metadata[name] = .string(address(endpoint)) }
         metadata["require_pushed_authorization_requests"] = .bool(configuration.requiresPushedAuthorization)
+        metadata["request_parameter_supported"] = true
+        metadata["request_uri_parameter_supported"] = false
+        metadata["request_object_signing_alg_values_supported"] = strings(DemoProvider.assertionAlgorithms)
+        if configuration.requiresSignedRequests { metadata["require_signed_request_object"] = true }
         metadata["scopes_supported"] = strings(configuration.scopes)
         metadata["response_types_supported"] = ["code"]
         metadata["response_modes_supported"] = strings(

@@ -183,6 +183,7 @@ extension Hint.Advice {
                 "set client_auth_signing_alg to the algorithm that the client is registered for, with a "
                     + "private_key_file for it")
         case .allowGrant, .askForAudienceScope, .signWithPublishedKey: .text(description)
+        case .signRequests: "set private_key_file to the key whose public key the provider has"
         case .giveDecryptionKey:
             .text(
                 "set decryption_key_file, or let the provider send this client tokens that are not encrypted "

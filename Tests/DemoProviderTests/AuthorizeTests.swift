@@ -15,7 +15,7 @@ struct AuthorizeTests {
             ("code_challenge_method", nil, "invalid_request"),
             ("scope", "openid unheard-of", "invalid_scope"), ("prompt", "none login", "invalid_request"),
             ("prompt", "sometimes", "invalid_request"), ("max_age", "-1", "invalid_request"),
-            ("response_mode", "fragment", "invalid_request"), ("request", "a.b.c", "request_not_supported"),
+            ("response_mode", "fragment", "invalid_request"),
             ("resource", "https://api.example/#x", "invalid_target"),
         ] as [(String, String?, String)])
     func refusedByRedirect(name: String, value: String?, error: String) throws {

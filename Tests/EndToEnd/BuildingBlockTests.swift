@@ -12,7 +12,7 @@ struct BuildingBlockTests {
     ) throws -> (provider: ProviderServer, program: Program, pending: String, address: String) {
         let provider = try ProviderServer()
         let program = try Program(provider)
-        let begun = try program.run(["authorize-url", "--set", "port=8484"] + options)
+        let begun = try program.start(["authorize-url", "--set", "port=8484"] + options).finish()
         #expect(begun.status == 0, "\(begun.errorOutput)")
         let file = program.home.appendingPathComponent("pending.json")
         try Data(begun.output.utf8).write(to: file)

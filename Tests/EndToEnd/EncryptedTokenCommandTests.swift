@@ -74,13 +74,13 @@ struct EncryptedTokenCommandTests {
             ),
         ] {
             _ = try Self.write(text, program)
-            let outcome = try program.run(["login", "--no-browser"] + options)
+            let outcome = try program.start(["login", "--no-browser"] + options).finish()
             #expect(outcome.status == 2 && outcome.error?.contains(words) == true, "\(outcome)")
             #expect(!outcome.errorOutput.contains("http://"), "\(outcome)")
         }
         program.environment["OIDC_DECRYPTION_KEY_FILE"] = nil
         let outcome = try program.run(
-            ["login", "--no-browser", "--set", "id_token_encrypted_response_alg=ECDH-ES"])
+            "login", "--no-browser", "--set", "id_token_encrypted_response_alg=ECDH-ES")
         #expect(
             outcome.status == 2 && outcome.errorOutput.contains("set decryption_key_file"), "\(outcome)")
     }
@@ -94,7 +94,7 @@ struct EncryptedTokenCommandTests {
         let options = [
             "--set", "decryption_key_file=\(file)", "--set", "id_token_encrypted_response_alg=ECDH-ES+A128KW",
         ]
-        let registered = try program.run(["register", "--issuer", provider.origin] + options)
+        let registered = try program.start(["register", "--issuer", provider.origin] + options).finish()
         #expect(registered.status == 0, "\(registered)")
         // The profile accepts encrypted ID tokens only.
         let outcome = try program.signIn(at: provider)

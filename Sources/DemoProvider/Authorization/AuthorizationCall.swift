@@ -59,9 +59,6 @@ extension DemoProvider {
         guard parameters["response_mode"].map(modes.contains) ?? true else {
             throw .invalidRequest("response_mode must be one of \(modes.joined(separator: ", "))")
         }
-        guard parameters["request"] == nil else {
-            throw Refusal("request_not_supported", "request objects are not supported")
-        }
         let prompt = Set((parameters["prompt"] ?? "").split(separator: " ").map(String.init))
         guard prompt.isSubset(of: ["none", "login", "consent", "select_account"]) else {
             throw .invalidRequest("prompt has an unknown value")

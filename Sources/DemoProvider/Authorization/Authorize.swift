@@ -13,7 +13,9 @@ extension DemoProvider {
         var parameters = try call.parameters()
         if let id = parameters["interaction"] { return try resume(id, call) }
         let wasPushed = parameters["request_uri"] != nil
-        if wasPushed { parameters = try pushedParameters(parameters, call) }
+        parameters =
+            wasPushed
+            ? try pushedParameters(parameters, call) : try requestParameters(parameters, call.now)
         let (client, redirect) = try redirectTarget(parameters)
         do throws(Refusal) {
             guard wasPushed || !configuration.requiresPushedAuthorization else {

@@ -19,6 +19,7 @@ extension DemoProvider {
             throw .invalidRequest("request_uri has no place in a pushed request")
         }
         parameters["client_id"] = client.id
+        parameters = try requestParameters(parameters, call.now)
         if call.request.headers[DPoP.header] != nil {
             // A proof in this request binds the code to its key (RFC 9449 §10.1).
             let thumbprint = try checkedProof(call, accessToken: nil, .authorizationServer)

@@ -69,6 +69,7 @@ public enum Hint: Hashable, Sendable {
         case askForAudienceScope
         case signInWithoutResource
         case signWithPublishedKey
+        case signRequests
         case giveDecryptionKey
         case checkDecryptionKey
         case checkTokenEncryption

@@ -77,6 +77,7 @@ extension Hint.Advice: CustomStringConvertible {
         case .signWithPublishedKey:
             "check the client's secret; Keycloak signs so with a key of its own, so let the provider sign with a "
                 + "published key, such as RS256"
+        case .signRequests: "give the private key whose public key the provider has, to sign requests with"
         case .giveDecryptionKey:
             "give the private key that the provider encrypts to, or let the provider send this client tokens that are "
                 + "not encrypted (id_token_encrypted_response_alg; Keycloak: ID token encryption)"

@@ -73,6 +73,10 @@ package struct SignInFlow: Sendable {
         request.redirectURI = redirectURI
         if !tokenEndpoint.sendsResources { request.resources = [] }
         var pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
+        if let signing = request.signing {
+            pending = try pending.signed(
+                by: signing, now: environment.now(), random: environment.random, isPushed: isPushed)
+        }
         try addResponseRules(to: &pending)
         return (pending, isPushed ? try push(pending) : nil)
     }

@@ -38,6 +38,8 @@ public struct AuthorizationRequest: Sendable {
     /// Whether an error answer without the `iss` that the metadata promises is rejected unread (RFC 9207
     /// §2.4). A sign-in to a resource requires this (MCP authorization, 2026-07-28).
     package var rejectsErrorsWithoutIssuer = false
+    /// The signing of the request (RFC 9101); nil for a plain one.
+    package var signing: RequestObjectSigning?
     /// Parameters that only this provider defines; none can replace one of the protocol.
     public var extraParameters: [FormEncoding.Pair] = []
 
@@ -70,7 +72,7 @@ public struct AuthorizationRequest: Sendable {
                 .authorization, "authorization_endpoint", expected: "an https URL", found: endpoint.text)
         }
         try metadata.requireS256()
-        try metadata.requirePlainRequests()
+        if signing == nil { try metadata.requirePlainRequests() }
         let state = Redacted(Base64URL.encode(random(16)))
         let sendsNonce = sendsNonce && scope.contains("openid")
         let nonce = sendsNonce ? Redacted(Base64URL.encode(random(16))) : nil

@@ -45,7 +45,9 @@ extension ProviderMetadata {
 
     /// Returns the reasons why a sign-in with these endpoints and this scope would fail; or why a token
     /// request would, if the token endpoint is the only one.
-    package func obstacles(to endpoints: [ProviderEndpoint], scope: Scope) -> [Obstacle] {
+    package func obstacles(
+        to endpoints: [ProviderEndpoint], scope: Scope, signsRequests: Bool = false
+    ) -> [Obstacle] {
         var obstacles: [Obstacle] = []
         func check(_ member: String, _ body: () throws(OIDCError) -> Void) {
             do throws(OIDCError) { try body() } catch {
@@ -58,7 +60,9 @@ extension ProviderMetadata {
         }
         if endpoints.contains(.authorization) {
             check(Self.challengeMethods) { () throws(OIDCError) in try requireS256() }
-            check(Self.signedRequests) { () throws(OIDCError) in try requirePlainRequests() }
+            if !signsRequests {
+                check(Self.signedRequests) { () throws(OIDCError) in try requirePlainRequests() }
+            }
         }
         if needsKeys {
             check(Self.algorithms) { () throws(OIDCError) in try requireKnownAlgorithm() }
@@ -77,13 +81,18 @@ extension ProviderMetadata {
 
     /// Checks that the provider takes requests that are not signed (RFC 9101 §10.5).
     func requirePlainRequests() throws(OIDCError) {
-        guard raw[Self.signedRequests] == true else { return }
+        guard requiresSignedRequests else { return }
         throw OIDCError(
-            .refused,
-            "authorize: \(Self.signedRequests): the provider takes only signed requests (RFC 9101), which are not "
-                + "supported",
-            hint: "ask the provider's operator to allow requests that are not signed",
-            stage: .authorization)
+            .refused, "authorize: \(Self.signedRequests): the provider takes only signed requests (RFC 9101)",
+            hint: .advice(.signRequests), stage: .authorization)
+    }
+
+    /// Whether the provider takes only signed requests (RFC 9101 §10.5).
+    package var requiresSignedRequests: Bool { raw[Self.signedRequests] == true }
+
+    /// `request_object_signing_alg_values_supported` (OpenID Connect Discovery §3); nil if it is not a list.
+    package var requestObjectSigningAlgorithms: [String]? {
+        raw["request_object_signing_alg_values_supported"]?.strings
     }
 
     private func requireKnownAlgorithm() throws(OIDCError) {

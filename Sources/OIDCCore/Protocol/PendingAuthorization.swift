@@ -2,9 +2,9 @@
 /// `accept` methods create an `AuthorizationCode`.
 public struct PendingAuthorization: Hashable, Sendable {
     /// The URL to open, unless the request is pushed (RFC 9126).
-    public let url: WebURL
+    public internal(set) var url: WebURL
     package let endpoint: WebURL
-    let parameters: [FormEncoding.Pair]
+    var parameters: [FormEncoding.Pair]
 
     /// `state`, which the answer must repeat.
     public let state: Redacted<String>

@@ -90,7 +90,9 @@ final class ProviderContext: Sendable {
         }
         let first: ProviderEndpoint =
             settings.signIn.flow == .device ? .deviceAuthorization : .authorization
-        return metadata.obstacles(to: [first, .token], scope: settings.token.scope ?? Scope("openid"))
+        return metadata.obstacles(
+            to: [first, .token], scope: settings.token.scope ?? Scope("openid"),
+            signsRequests: settings.signIn.requestObject != .off && settings.client.privateKey != nil)
     }
 
     /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.

@@ -124,6 +124,13 @@ extension Setting {
     static let tokenRequestFormat = Setting(
         "token_request_format", .choice(["form", "json"]), "the encoding of token requests (default: form)")
     static let par = Setting("par", .choice(["auto", "require", "off"]), "pushed requests (default: auto)")
+    static let requestObject = Setting(
+        "request_object", .choice(["auto", "signed", "off"]),
+        "signed requests (RFC 9101), with `private_key_file` (default: auto, where the provider demands it)",
+        reach: .server)
+    static let requestObjectSigningAlg = Setting(
+        "request_object_signing_alg", .choice(Setting.signatureAlgorithms + ["none"]),
+        "the algorithm that the client's requests are registered with, and are then signed", reach: .client)
     static let dpop = Setting("dpop", .flag, "bind tokens to a key (RFC 9449; default: false)")
     static let postLogoutRedirectURI = Setting(
         "post_logout_redirect_uri", .text, "where the provider redirects the browser after sign-out")
@@ -222,7 +229,7 @@ extension Setting {
         uiLocales,
         authorizationDetails, extraAuthorizeParams, extraTokenParams,
         tokenType,
-        tokenRequestFormat, par, dpop,
+        tokenRequestFormat, par, requestObject, requestObjectSigningAlg, dpop,
         postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
         account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, storeKeyFile,

@@ -10,8 +10,18 @@ struct SignInSettings: Sendable {
         case paste
     }
 
+    /// When a request is signed (RFC 9101).
+    enum RequestObject: String, Sendable {
+        case auto
+        case signed
+        case off
+    }
+
     let layers: SettingLayers
 
+    var requestObject: RequestObject { layers.choice(.requestObject) ?? .auto }
+    /// The algorithm that the client is registered for; nil if the key decides.
+    var requestObjectAlgorithm: String? { layers.text(.requestObjectSigningAlg) }
     var flow: Flow { layers.choice(.flow) ?? .auto }
     /// Whether an option, a variable or the profile sets the flow.
     var isFlowChosen: Bool { layers[.flow] != nil }

@@ -384,6 +384,7 @@ extension SignIn {
             try provider.settings.authorizationRequest(client, scope, dpop)
         }
         login.request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
+        login.request.signing = try provider.requestSigning(metadata)
         // A session remembers that the provider refused the parameter.
         if provider.settings.layers[.resourceParameter] == nil, let earlier = try? store.load(key) {
             login.tokenEndpoint.sendsResources = earlier.sendsResources != false

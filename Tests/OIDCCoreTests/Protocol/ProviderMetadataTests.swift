@@ -149,8 +149,7 @@ struct ProviderMetadataTests {
             ), ("id_token_signing_alg_values_supported", ["none", "ES256"], nil, ""),
             (
                 "require_signed_request_object", true, false,
-                "authorize: require_signed_request_object: the provider takes only signed requests (RFC 9101), which "
-                    + "are not supported"
+                "authorize: require_signed_request_object: the provider takes only signed requests (RFC 9101)"
             ), ("require_signed_request_object", false, nil, ""),
         ] as [(String, JSONValue?, Bool?, String)])
     func obstacles(member: String, value: JSONValue?, machinesToo: Bool?, message: String) throws {

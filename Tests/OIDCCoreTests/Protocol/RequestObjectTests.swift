@@ -1,0 +1,149 @@
+import DemoProvider
+import OIDCCrypto
+import TestSupport
+import Testing
+
+@testable import OIDCCore
+
+@Suite("Signed authorization requests (JAR, RFC 9101)")
+struct RequestObjectTests {
+    private static func signing(
+        _ kind: PrivateKey.Kind = .p256, _ algorithm: SignatureAlgorithm? = nil
+    ) throws -> RequestObjectSigning {
+        RequestObjectSigning(try JWTSigner(SampleKeys.key(kind), algorithm: algorithm, keyID: "k"))
+    }
+
+    private static func object(_ pending: PendingAuthorization) throws -> JWS {
+        let pairs = FormEncoding.decode(pending.url.query ?? "") ?? []
+        return try JWS(compact: try #require(pairs.first { $0.name == "request" }?.value))
+    }
+
+    private static func signed(
+        isPushed: Bool, _ change: (inout AuthorizationRequest) -> Void = { _ in }
+    ) throws -> PendingAuthorization {
+        var request = Fixture.request()
+        change(&request)
+        let pending = try request.begin(Fixture.metadata(), random: Fixture.random(), isPushed: isPushed)
+        return try pending.signed(
+            by: signing(), now: Fixture.now, random: Fixture.random(), isPushed: isPushed)
+    }
+
+    @Test("the object has all parameters as claims, and iss, aud, nbf, exp and typ")
+    func claims() throws {
+        let pending = try Self.signed(isPushed: false) {
+            $0.maxAge = 300
+            $0.resources = ["https://a.example", "https://b.example"]
+            $0.authorizationDetails = [["type": "payment"]]
+            $0.responseMode = .jwt
+        }
+        let object = try Self.object(pending)
+        let claims = try #require(object.claims)
+        let now = Fixture.now.secondsSinceEpoch
+        #expect(object.header["typ"] == "oauth-authz-req+jwt" && object.keyID == "k")
+        #expect(
+            claims["iss"] == "cli" && claims["aud"] == .string(Fixture.issuer) && claims["client_id"] == "cli"
+        )
+        #expect(claims["nbf"] == JSONValue(now))
+        let expiry = try #require(claims["exp"]?.integer)
+        #expect(expiry > now && expiry <= now + 3_600)
+        #expect(
+            claims["state"]?.string == pending.state.revealed
+                && claims["nonce"]?.string == pending.nonce?.revealed)
+        #expect(claims["code_challenge_method"] == "S256" && claims["response_type"] == "code")
+        #expect(claims["max_age"] == 300 && claims["response_mode"] == "jwt")
+        #expect(claims["resource"] == ["https://a.example", "https://b.example"])
+        #expect(claims["authorization_details"] == [["type": "payment"]])
+        #expect(claims["code_verifier"] == nil)
+        #expect(try object.verify(keys: SampleProvider.publicKeys(.p256, keyID: "k")) == .valid)
+    }
+
+    @Test(
+        "in a URL, client_id, response_type and scope stand beside it, with the same values; pushed, client_id alone"
+    )
+    func outside() throws {
+        func names(_ pending: PendingAuthorization) -> [String] {
+            (FormEncoding.decode(pending.url.query ?? "") ?? []).map(\.name)
+        }
+        let value = try Self.signed(isPushed: false)
+        #expect(names(value) == ["response_type", "client_id", "scope", "request"])
+        #expect(value.url.value("scope") == "openid profile" && value.url.value("response_type") == "code")
+        #expect(
+            names(try Self.signed(isPushed: false) { $0.scope = Scope("read") }) == [
+                "response_type", "client_id", "request",
+            ])
+        #expect(try Self.signed(isPushed: true).parameters.map(\.name) == ["client_id", "request"])
+    }
+
+    @Test("without a known issuer, no request is signed, as it would be good anywhere")
+    func withoutIssuer() throws {
+        var metadata = try Fixture.metadata()
+        metadata.issuer = nil
+        let pending = try Fixture.request().begin(metadata, random: Fixture.random())
+        #expect(throws: OIDCError.self) {
+            try pending.signed(
+                by: Self.signing(), now: Fixture.now, random: Fixture.random(), isPushed: false)
+        }
+    }
+
+    @Test("a provider that takes only signed requests gets no plain one")
+    func required() throws {
+        let metadata = try Fixture.metadata(["require_signed_request_object": true])
+        var request = Fixture.request()
+        let error = Fixture.error { try request.begin(metadata, random: Fixture.random()) }
+        #expect(error?.kind == .refused && error?.hint == .advice(.signRequests))
+        request.signing = try Self.signing()
+        #expect(throws: Never.self) { try request.begin(metadata, random: Fixture.random()) }
+    }
+
+    static let ways = [false, true].flatMap { isPushed in
+        [PrivateKey.Kind.p256, .rsa2048, .ed25519].map { ($0, isPushed) }
+    }
+
+    @Test("a provider that demands signed requests takes it, by value and pushed", arguments: ways)
+    func signIn(kind: PrivateKey.Kind, isPushed: Bool) throws {
+        let keys = try JWKSet(keys: [JSONWebKey(publicKey: SampleKeys.key(kind).publicKey, keyID: "k")])
+        let provider = try InMemoryProvider {
+            $0.clients[0].keys = keys
+            $0.requiresSignedRequests = true
+            $0.requiresPushedAuthorization = isPushed
+        }
+        #expect(throws: OIDCError.self) { try provider.signIn() }
+        let session = try provider.signIn {
+            $0.request.signing = try Self.signing(kind, kind == .rsa2048 ? .ps256 : nil)
+            $0.request.responseMode = .jwt
+        }
+        #expect(session.subject == "alice")
+        if isPushed {
+            let sent = try #require(provider.with { $0.requests(to: .pushedAuthorization).last })
+            #expect(Set(sent.form.map(\.name)) == ["client_id", "request"])
+        }
+    }
+
+    @Test("HS256 and none are taken only from a client that is registered so")
+    func otherAlgorithms() throws {
+        let provider = try InMemoryProvider { $0.clients[0].allowsUnsignedRequests = true }
+        #expect(try provider.signIn { $0.request.signing = .unsigned }.subject == "alice")
+        let strict = try InMemoryProvider()
+        #expect(throws: (any Error).self) { try strict.signIn { $0.request.signing = .unsigned } }
+        let secret = Redacted("a client secret of thirty-two by")
+        let confidential = try InMemoryProvider { $0.clients[1].secret = secret }
+        let client = Client(id: "demo-confidential", authentication: .clientSecretBasic(secret))
+        let session = try confidential.signIn(client: client) {
+            $0.request.signing = RequestObjectSigning(try JWTSigner(secret: secret))
+        }
+        #expect(session.subject == "alice")
+    }
+
+    @Test("the demo provider refuses an object of another key")
+    func refused() throws {
+        let keys = try JWKSet(keys: [JSONWebKey(publicKey: SampleKeys.otherKey(.p256).publicKey, keyID: "k")])
+        let provider = try InMemoryProvider {
+            $0.clients[0].keys = keys
+            $0.requiresPushedAuthorization = true
+        }
+        let error = #expect(throws: OIDCError.self) {
+            try provider.signIn { $0.request.signing = try Self.signing() }
+        }
+        #expect(error?.oauthError == "invalid_request_object")
+    }
+}
