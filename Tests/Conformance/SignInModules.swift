@@ -30,14 +30,30 @@ extension Module {
     private static let messageSigning: [Module] =
         [
             Module("FAPI 2.0 Message Signing: happy path, with a signed answer", .signsIn),
-            refusing("ensure-jarm-signature-is-not-none", "alg", .unsigned),
-            refusing("ensure-jarm-with-expired-exp-fails", "exp", .expired),
-            refusing("ensure-jarm-with-invalid-aud-fails", "aud", .audienceInvalid),
-            refusing("ensure-jarm-with-invalid-iss-fails", "iss", .issuerInvalid),
-            refusing("ensure-jarm-with-invalid-sig-fails", "signature", .signatureInvalid),
-            refusing("ensure-jarm-without-aud-fails", "aud", .audienceMissing),
-            refusing("ensure-jarm-without-exp-fails", "exp", .expiryMissing),
-            refusing("ensure-jarm-without-iss-fails", "iss", .issuerMissing),
+            Module(
+                "FAPI 2.0 Message Signing: ensure-jarm-signature-is-not-none", .refuses(7, "alg"),
+                .signedAnswer(.unsigned)),
+            Module(
+                "FAPI 2.0 Message Signing: ensure-jarm-with-expired-exp-fails", .refuses(7, "exp"),
+                .signedAnswer(.expired)),
+            Module(
+                "FAPI 2.0 Message Signing: ensure-jarm-with-invalid-aud-fails", .refuses(7, "aud"),
+                .signedAnswer(.audienceInvalid)),
+            Module(
+                "FAPI 2.0 Message Signing: ensure-jarm-with-invalid-iss-fails", .refuses(7, "iss"),
+                .signedAnswer(.issuerInvalid)),
+            Module(
+                "FAPI 2.0 Message Signing: ensure-jarm-with-invalid-sig-fails", .refuses(7, "signature"),
+                .signedAnswer(.signatureInvalid)),
+            Module(
+                "FAPI 2.0 Message Signing: ensure-jarm-without-aud-fails", .refuses(7, "aud"),
+                .signedAnswer(.audienceMissing)),
+            Module(
+                "FAPI 2.0 Message Signing: ensure-jarm-without-exp-fails", .refuses(7, "exp"),
+                .signedAnswer(.expiryMissing)),
+            Module(
+                "FAPI 2.0 Message Signing: ensure-jarm-without-iss-fails", .refuses(7, "iss"),
+                .signedAnswer(.issuerMissing)),
             Module("FAPI 2.0 Message Signing: a signed error", .refuses(4, "access_denied")) {
                 $0.user = .denies
             },
@@ -45,10 +61,6 @@ extension Module {
                 "FAPI 2.0 Message Signing: a signed answer of another sign-in", .refuses(6, "sign"),
                 .signedAnswer(.stateInvalid), options: ["--timeout", "1"]),
         ]
-
-    private static func refusing(_ name: String, _ found: String, _ fault: SignedAnswerFault) -> Module {
-        Module("FAPI 2.0 Message Signing: \(name)", .refuses(7, found), .signedAnswer(fault))
-    }
 
     private static let core: [Module] = [
         Module("oidcc-client-test", .signsIn),

@@ -97,7 +97,9 @@ package final class Run: @unchecked Sendable {
     package var address: String? {
         errorOutput { text in
             text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
-                .first { $0.contains("code_challenge=") || $0.contains("request_uri=") }
+                .first { line in
+                    ["code_challenge=", "request_uri=", "request="].contains(where: line.contains)
+                }
         }
     }
 
