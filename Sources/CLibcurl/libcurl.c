@@ -201,6 +201,12 @@ static _Thread_local struct {
 
 void oidc_curl_begin_reads(void) { reading.connection = NULL; }
 
+int64_t oidc_curl_cpu_time(void) {
+    struct timespec time;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
 static void note_connection(const void *bio) {
     if (reading.connection == bio) return;
     reading.connection = bio;
@@ -220,9 +226,7 @@ static bool may_read(void *bio) {
     }
     if (reading.reads++ % 16 != 0) return true;
     // CPU time, as a process that was stopped or had to wait must not lose a connection.
-    struct timespec time;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return true;
-    int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    int64_t now = oidc_curl_cpu_time();
     if (reading.reads == 1) reading.began = now;
     // A hundred times what libcurl needs for the largest part of an answer that it reads at once.
     return now - reading.began < 250000000;

@@ -49,6 +49,8 @@ package struct CurlFailure {
             error(.refused, "the header of the answer is too large")
         case .outOfMemory: error(.failed, "libcurl has no memory for a request")
         case _ where code.isTLSFailure: CurlTLSFailure(failure: self, code: code).error
+        case .abortedByCallback where result.hasAnswerBytes:
+            error(.refused, "the answer of \(host) has no end, and nothing in it")
         // libcurl tries to repeat an unanswered request, which we refuse or the body does not allow.
         case .http2, .noAnswer, .bodyNotRewound,
             .abortedByCallback where result.isSent:

@@ -23,11 +23,17 @@ package final class CurlMulti {
     /// libcurl reads on within one call for as long as bytes come, which in small chunks is forever.
     private static let millisecondsOfTurn: Int64 = 20
 
+    /// The transfer that libcurl works on, if that is known, and the thread's CPU time when it came to it.
+    private var work: (easy: OpaquePointer?, began: Int64) = (nil, 0)
+    /// The CPU time in milliseconds that libcurl may take for an answer without giving a part of it.
+    let millisecondsInVain: Int64
+
     /// libcurl's `CURLPIPE_NOTHING`.
     private static let withoutMultiplexing = 0
 
     /// Keeps at most `limit` connections for later transfers.
-    package init(idleConnections limit: Int) throws(OIDCError) {
+    package init(idleConnections limit: Int, millisecondsInVain: Int64 = 20) throws(OIDCError) {
+        self.millisecondsInVain = millisecondsInVain
         library = try CurlLibrary.load()
         guard let multi = library.pointee.multi_init() else { throw CurlLibrary.outOfMemory }
         self.multi = multi
@@ -126,7 +132,7 @@ package final class CurlMulti {
 
     private func act(on socket: Int32, events: Int32) {
         var (running, left): (Int32, Int32) = (0, 0)
-        startTurn()
+        startTurn(on: sockets[socket]?.easy)
         let code = library.pointee.multi_socket_action(multi, socket, events, &running)
         if !Self.isOK(code) { hasFailed = true }
         while let message = library.pointee.multi_info_read(multi, &left) {
@@ -141,10 +147,18 @@ package final class CurlMulti {
         }
     }
 
-    /// Starts a call of libcurl.
-    func startTurn() {
+    /// Starts a call of libcurl, which first works on the transfer `easy` if one is named.
+    func startTurn(on easy: OpaquePointer? = nil) {
         oidc_curl_begin_reads()
+        work = (easy, oidc_curl_cpu_time())
         turnEnd = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfTurn)
+    }
+
+    /// Returns the CPU time in nanoseconds that libcurl has worked on a transfer since it came to it, or back to it.
+    func endWork(on easy: OpaquePointer) -> Int64 {
+        let before = work
+        work = (easy, oidc_curl_cpu_time())
+        return before.easy == easy ? work.began - before.began : 0
     }
 
     /// Returns whether the transfer has had its turn, and waits for the next round.

@@ -120,12 +120,15 @@ package final class CurlTransfer {
     private var pauses: Int32 = 0
     /// Whether libcurl has the whole answer, and waits only until it can send more of the body.
     package internal(set) var isOnlySending = false
-    /// The number of times that libcurl has taken a part of the body or given a part of the answer.
+    /// The number of times that libcurl has come to the request, taken a part of its body or given a part of the answer.
     private(set) var calls = 0
     /// The loop that drives the transfer.
     weak var loop: CurlMulti?
     /// Whether the answer is paused only until the loop's next round.
     private var waitsForTurn = false
+    /// The CPU time in nanoseconds that libcurl has taken since it gave the last part of the answer, and the number of
+    /// its calls until then.
+    private var vain: (time: Int64, since: Int) = (0, 0)
     private var isRequested = false
     private var hasAnswerBytes = false
     /// The number of bytes of the body that libcurl has.
@@ -253,6 +256,20 @@ package final class CurlTransfer {
         } else {
             obstacles.remove(.unreadBytes)
         }
+    }
+
+    /// Returns whether libcurl reads on and on, and gives nothing of the answer: the extension of a chunk has no end
+    /// (RFC 9112 §7.1.1 leaves the limit to the recipient), or all frames are of unknown types (RFC 9113 §5.5).
+    private func readsInVain() -> Bool {
+        guard isRequested || hasAnswerBytes, let loop else { return false }
+        let time = loop.endWork(on: easy)
+        guard calls == vain.since else {
+            vain = (0, calls)
+            return false
+        }
+        // A stream that rests costs next to nothing, however often libcurl looks at it.
+        if time >= 1_000_000 { vain.time += time }
+        return vain.time >= loop.millisecondsInVain * 1_000_000
     }
 
     private func setMethod(_ options: inout CurlOptions) {
@@ -439,12 +456,15 @@ package final class CurlTransfer {
             return Int32(OIDC_CURL_PREREQFUNC_ABORT)
         }
         transfer.isRequested = true
+        // What came before was the connection's.
+        transfer.calls += 1
         return 0
     }
 
     private static let onProgress: oidc_curl_progress_function = { context, _, _, _, _ in
-        find(context)?.noteUnreadBytes()
-        return 0
+        guard let transfer = find(context) else { return 0 }
+        transfer.noteUnreadBytes()
+        return transfer.readsInVain() ? 1 : 0
     }
 }
 

@@ -155,6 +155,8 @@ int oidc_curl_can_limit_reads(oidc_curl_easy *easy);
 void oidc_curl_limit_reads(oidc_curl_easy *easy);
 /// Starts the limits anew on this thread. To be called before each call of libcurl that reads.
 void oidc_curl_begin_reads(void);
+/// The CPU time of this thread in nanoseconds; 0 if it cannot be read.
+int64_t oidc_curl_cpu_time(void);
 
 /// CURLOPT_…: the thousands encode the type of the value.
 enum {

@@ -33,23 +33,53 @@ struct CurlMultiTests {
         }
         let client = SlowClient()
         let multi = try CurlMulti(idleConnections: 1)
-        let order = CurlTransfer.Order(
-            method: .get, url: server.url(), fields: [], body: .bytes([]), usesClientCertificate: false,
-            purpose: .forwarding, stage: .resource)
-        let transfer = try CurlTransfer(order, CurlConfiguration(), client: client)
-        #expect(multi.add(transfer))
+        #expect(multi.add(try transfer(from: server, for: client)))
         var most = 0
         while !multi.isEmpty {
             let before = client.parts
-            let now = MonotonicTime.now()
-            var interests = multi.interests(now: now)
-            Poll.wait(&interests, until: min(multi.nextMoment ?? now, now).adding(milliseconds: 100))
-            multi.act(on: interests)
-            multi.actOnTimer(now: .now())
+            act(multi)
             most = max(most, client.parts - before)
         }
         #expect(multi.nextEnded()?.1 == .ok)
         // A turn of 20 ms for each of the two calls of libcurl, and a part that was under way in each.
         #expect(most <= 42 && client.parts > most, "\(most) of \(client.parts)")
+    }
+
+    @Test("an answer ends if it goes on without giving anything: the extension of a chunk (RFC 9112 §7.1.1)")
+    func endlessExtension() throws {
+        let part = String(repeating: "x", count: 1_000_000)
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n5;\(part)")
+            for _ in 0..<1_000 {
+                guard peer.write(part) else { return }
+            }
+            peer.write("\r\nhello\r\n0\r\n\r\n")
+        }
+        let client = SlowClient()
+        // Without time for it, the first vain call ends the transfer, however fast the server is.
+        let multi = try CurlMulti(idleConnections: 1, millisecondsInVain: 0)
+        let transfer = try transfer(from: server, for: client)
+        #expect(multi.add(transfer))
+        while !multi.isEmpty { act(multi) }
+        #expect(multi.nextEnded()?.1 == .abortedByCallback)
+        let error = transfer.failure(CurlConfiguration()).error
+        #expect(error.kind == .refused && error.message.includes("has no end"), "\(error)")
+        #expect(client.parts == 1)
+    }
+
+    private func transfer(from server: ScriptedServer, for client: SlowClient) throws -> CurlTransfer {
+        let order = CurlTransfer.Order(
+            method: .get, url: server.url(), fields: [], body: .bytes([]), usesClientCertificate: false,
+            purpose: .forwarding, stage: .resource)
+        return try CurlTransfer(order, CurlConfiguration(), client: client)
+    }
+
+    private func act(_ multi: CurlMulti) {
+        let now = MonotonicTime.now()
+        var interests = multi.interests(now: now)
+        Poll.wait(&interests, until: min(multi.nextMoment ?? now, now).adding(milliseconds: 100))
+        multi.act(on: interests)
+        multi.actOnTimer(now: .now())
     }
 }
