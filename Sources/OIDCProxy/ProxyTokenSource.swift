@@ -8,11 +8,11 @@ package struct ProxyTokenSource: Sendable {
     /// The function that returns a fresh token, or one other than a refused one.
     package var token:
         @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
-    /// The function that performs the step-up sign-in that an answer requires, and returns a token of the new
-    /// session; nil if the user must not be prompted.
+    /// The function that signs in, and returns a token of the new session: a step-up that an answer requires, or without
+    /// an answer, because nothing else can replace a refused token. Nil if the user must not be prompted.
     package var stepUp:
         (
-            @Sendable (_ refused: SessionTokens.Delivery, _ answer: HTTPResponse) throws(OIDCError) ->
+            @Sendable (_ refused: SessionTokens.Delivery, _ answer: HTTPResponse?) throws(OIDCError) ->
                 SessionTokens.Delivery
         )?
     /// The function that returns why no token is available without signing in; nil if one is.

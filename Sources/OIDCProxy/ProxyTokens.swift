@@ -17,17 +17,35 @@ package final class ProxyTokens {
 
     typealias Completion = (_ result: Result<Grant, OIDCError>, _ refreshes: Int) -> Void
 
+    /// What a request waits for.
+    private enum Need {
+        case token
+        /// A sign-in, which the answer requires; nil if only no other token is to be had without one.
+        case signIn(after: HTTPResponse?)
+    }
+
     private struct Waiter {
         let refused: Redacted<String>?
-        /// The answer that requires a step-up sign-in; nil if a new token is enough.
-        let answer: HTTPResponse?
+        var need: Need
         let began: MonotonicTime
         var refreshes: Int
         let completion: Completion
+
+        var needsSignIn: Bool {
+            if case .signIn = need { true } else { false }
+        }
+    }
+
+    private struct Failure {
+        let error: OIDCError
+        let until: MonotonicTime
+        /// Whether requests go on with the token in memory, if it was not refused to them.
+        let sparesToken: Bool
     }
 
     private enum JobResult: Sendable {
-        case token(Result<SessionTokens.Delivery, OIDCError>)
+        /// `refused` is the token that was to be replaced.
+        case token(Result<SessionTokens.Delivery, OIDCError>, refused: Redacted<String>?)
         case ending(OIDCError?)
     }
 
@@ -44,7 +62,7 @@ package final class ProxyTokens {
     private var current: Grant?
     /// The time until which the token is used without checking the session.
     private var trustedUntil = MonotonicTime(nanoseconds: .min)
-    private var failure: (error: OIDCError, until: MonotonicTime)?
+    private var failure: Failure?
     private var waiters: [Waiter] = []
     private var isEnded = false
     private var nextLook: MonotonicTime
@@ -92,7 +110,7 @@ package final class ProxyTokens {
 
     /// Whether a request waits for another token because a server refused this one.
     private var isBeingReplaced: Bool {
-        waiters.contains { $0.answer == nil && $0.refused != nil && $0.refused == current?.token }
+        waiters.contains { !$0.needsSignIn && $0.refused != nil && $0.refused == current?.token }
     }
 
     /// Returns whether another token than a refused one is in memory, so that no refresh is needed.
@@ -112,10 +130,11 @@ package final class ProxyTokens {
     ) {
         if let grant = ready(insteadOf: refused, now: now) { return completion(.success(grant), 0) }
         if answer == nil, let failure, now < failure.until {
-            return completion(settled(failure.error, refused), 0)
+            return completion(settled(failure, refused), 0)
         }
+        let need: Need = answer.map { .signIn(after: $0) } ?? .token
         waiters.append(
-            Waiter(refused: refused, answer: answer, began: now, refreshes: 0, completion: completion))
+            Waiter(refused: refused, need: need, began: now, refreshes: 0, completion: completion))
         startNext(now: now)
     }
 
@@ -124,15 +143,16 @@ package final class ProxyTokens {
         current.flatMap { $0.token == waiter.refused ? $0.delivery : nil }
     }
 
-    /// Whether a request waits for a sign-in: one that is running, or that its answer requires.
+    /// Whether a request waits for a sign-in: one that is running, or that it needs.
     private func awaitsSignIn(_ waiter: Waiter) -> Bool {
-        guard waiter.answer != nil, source.stepUp != nil else { return false }
+        guard waiter.needsSignIn, source.stepUp != nil else { return false }
         return signIn.isRunning || delivery(refusedTo: waiter) != nil
     }
 
     private func startNext(now: MonotonicTime) {
-        if !signIn.isRunning, let waiter = waiters.first(where: awaitsSignIn), let answer = waiter.answer,
-            let refused = delivery(refusedTo: waiter), let stepUp = source.stepUp
+        if !signIn.isRunning, let waiter = waiters.first(where: awaitsSignIn),
+            case .signIn(let answer) = waiter.need, let refused = delivery(refusedTo: waiter),
+            let stepUp = source.stepUp
         {
             start(signIn) {
                 SignInResult(
@@ -143,7 +163,10 @@ package final class ProxyTokens {
         guard !job.isRunning, let first = waiters.first(where: { !awaitsSignIn($0) }) else { return }
         let refused = delivery(refusedTo: first)
         jobBegan = now
-        start(job) { [source] in .token(Result { () throws(OIDCError) in try source.token(refused) }) }
+        start(job) { [source] in
+            .token(
+                Result { () throws(OIDCError) in try source.token(refused) }, refused: refused?.access.token)
+        }
     }
 
     private func start<Value>(_ job: ProxyJob<Value>, _ work: @escaping @Sendable () -> Value) {
@@ -167,7 +190,7 @@ package final class ProxyTokens {
         if let result = job.take() {
             nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
             switch result {
-            case .token(let result): complete(result, now: now)
+            case .token(let result, let refused): complete(result, insteadOf: refused, now: now)
             case .ending(let error?): end(error)
             case .ending(nil): isEnded = false
             }
@@ -198,7 +221,7 @@ package final class ProxyTokens {
     private var mayGoOn: Bool { source.stepUp == nil }
 
     private func isImpatient(_ waiter: Waiter) -> Bool {
-        mayGoOn && waiter.answer == nil && usable(insteadOf: waiter.refused) != nil
+        mayGoOn && !waiter.needsSignIn && usable(insteadOf: waiter.refused) != nil
     }
 
     private func impatience(of waiter: Waiter) -> MonotonicTime {
@@ -216,55 +239,89 @@ package final class ProxyTokens {
         signIn.finish()
     }
 
-    private func complete(_ result: Result<SessionTokens.Delivery, OIDCError>, now: MonotonicTime) {
+    private func complete(
+        _ result: Result<SessionTokens.Delivery, OIDCError>, insteadOf replaced: Redacted<String>? = nil,
+        now: MonotonicTime
+    ) {
         let outcome = result.flatMap { delivery in
             Result { () throws(OIDCError) in try Grant(delivery, after: current) }
         }
-        var refreshed = 0
         switch outcome {
         case .success(let grant):
-            refreshed = current.map { $0.token != grant.token ? 1 : 0 } ?? 0
+            let refreshed = current.map { $0.token != grant.token ? 1 : 0 } ?? 0
             current = grant
             trustedUntil = now.adding(milliseconds: ProxyTokens.trust)
             failure = nil
             isEnded = false
+            serve(grant, refreshed: refreshed)
         case .failure(let error):
-            let trust = error.kind == .loginRequired ? ProxyTokens.signedOutTrust : ProxyTokens.trust
-            failure = (error, now.adding(milliseconds: trust))
-            if error.kind == .loginRequired {
-                current = nil
-                end(error)
-            }
+            fail(error, of: replaced, now: now)
         }
-        // A sign-in that is still running is not for a token as it was.
-        let served = waiters.filter { !(signIn.isRunning && $0.answer != nil) }
-        waiters.removeAll { !(signIn.isRunning && $0.answer != nil) }
+    }
+
+    /// The requests that an outcome is for, which wait no longer: a sign-in that is still running is not for a token as
+    /// it was.
+    private func takeServed() -> [Waiter] {
+        let isServed = { [signIn] (waiter: Waiter) in !(signIn.isRunning && waiter.needsSignIn) }
+        defer { waiters.removeAll(where: isServed) }
+        return waiters.filter(isServed)
+    }
+
+    private func serve(_ grant: Grant, refreshed: Int) {
+        let served = takeServed()
         for var waiter in served {
             waiter.refreshes += refreshed
             // A job for another request may have returned the token that was refused here.
-            if case .success(let grant) = outcome, let refused = waiter.refused, grant.token == refused,
-                waiter.refreshes < 2, served.first?.refused != refused
+            if let refused = waiter.refused, grant.token == refused, waiter.refreshes < 2,
+                served.first?.refused != refused
             {
                 waiters.append(waiter)
             } else {
-                waiter.completion(
-                    outcome.flatMapError { settled($0, waiter.refused) }, waiter.refreshes)
+                waiter.completion(.success(grant), waiter.refreshes)
             }
         }
     }
 
-    /// Returns the token in memory if only the network failed and the token was not refused, else the error.
-    private func settled(_ error: OIDCError, _ refused: Redacted<String>?) -> Result<Grant, OIDCError> {
-        guard [.unreachable, .timedOut].contains(error.kind), let grant = usable(insteadOf: refused) else {
-            return .failure(error)
+    /// Reports a failure to those that wait. One server alone may have refused a token that the others accept; only the
+    /// end of the session takes it from them, too.
+    private func fail(_ error: OIDCError, of replaced: Redacted<String>?, now: MonotonicTime) {
+        let isReplacement = replaced != nil && replaced == current?.token
+        let isIrreplaceable = isReplacement && error.code == .noRefreshToken
+        if isIrreplaceable, source.stepUp != nil {
+            // Others are served beside the sign-in, which may take as long as the user likes.
+            for index in waiters.indices {
+                guard waiters[index].refused == replaced, !waiters[index].needsSignIn else { continue }
+                waiters[index].need = .signIn(after: nil)
+            }
+            return
+        }
+        let isSignedOut = error.kind == .loginRequired && !isIrreplaceable
+        let failure = Failure(
+            error: error,
+            until: now.adding(milliseconds: isSignedOut ? ProxyTokens.signedOutTrust : ProxyTokens.trust),
+            sparesToken: [.unreachable, .timedOut].contains(error.kind) || isReplacement && !isSignedOut)
+        self.failure = failure
+        if isSignedOut {
+            current = nil
+            end(error)
+        }
+        for waiter in takeServed() {
+            waiter.completion(settled(failure, waiter.refused), waiter.refreshes)
+        }
+    }
+
+    /// Returns the token in memory if the failure spares it and it was not refused, else the error.
+    private func settled(_ failure: Failure, _ refused: Redacted<String>?) -> Result<Grant, OIDCError> {
+        guard failure.sparesToken, let grant = usable(insteadOf: refused) else {
+            return .failure(failure.error)
         }
         return .success(grant)
     }
 
     /// Reports a failed step-up sign-in to the requests that wait for it; the session does not change.
     private func failStepUp(_ error: OIDCError, of refused: Redacted<String>) {
-        let served = waiters.filter { $0.answer != nil && $0.refused == refused }
-        waiters.removeAll { $0.answer != nil && $0.refused == refused }
+        let served = waiters.filter { $0.needsSignIn && $0.refused == refused }
+        waiters.removeAll { $0.needsSignIn && $0.refused == refused }
         for waiter in served { waiter.completion(.failure(error), waiter.refreshes) }
     }
 

@@ -13,6 +13,8 @@ extension OIDCError {
         public static let sessionEnded = Code(rawValue: "session_ended")
         /// The user must sign in again. The session is kept, as the answer does not say that it has ended.
         public static let signInAgain = Code(rawValue: "sign_in_again")
+        /// The session has a token, and no refresh token to replace it with.
+        public static let noRefreshToken = Code(rawValue: "no_refresh_token")
         /// The client was not accepted, and the answer does not say why.
         public static let clientNotAccepted = Code(rawValue: "client_not_accepted")
         /// The client was not accepted, and it sent no secret.

@@ -108,8 +108,8 @@ package struct TokenRefresh: Sendable {
 
     /// The error of a session without a refresh token.
     package static let impossible = OIDCError(
-        .loginRequired, "the session has no refresh token", hint: .signIn,
-        stage: .token)
+        .loginRequired, "the session has no refresh token", hint: .signIn, stage: .token,
+        code: .noRefreshToken)
 
     /// Checks the answer. After an error, only its refresh token may be used.
     package func check(_ answer: Answer) throws(OIDCError) -> Outcome {

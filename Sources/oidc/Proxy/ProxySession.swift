@@ -69,11 +69,18 @@ struct ProxySession {
         return memory.store.withLock({ $0 }).map { account.kept(in: $0) } ?? account
     }
 
+    /// Returns a token. If `replacesBySignIn` is false, no sign-in replaces a refused token whose session goes on: other
+    /// requests would wait for it.
     private func token(
-        insteadOf refused: SessionTokens.Delivery?, _ context: CommandContext
+        insteadOf refused: SessionTokens.Delivery?, _ context: CommandContext, replacesBySignIn: Bool = false
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let maySignIn = mayLogIn && memory.silence.withLock { $0.map { $0 <= .now() } ?? true }
         var isSignedOut = false
+        if maySignIn, let refused, !replacesBySignIn {
+            do throws(OIDCError) { return try token(of: try account(context), insteadOf: refused) } catch {
+                guard error.kind == .loginRequired, error.code != .noRefreshToken else { throw error }
+            }
+        }
         do throws(OIDCError) {
             return try account(context).signingIn(maySignIn) { account throws(OIDCError) in
                 do throws(OIDCError) { return try token(of: account, insteadOf: refused) } catch {
@@ -110,16 +117,17 @@ struct ProxySession {
         return demand
     }
 
-    /// Signs in as a response requires, and returns a token of the new session.
+    /// Signs in, as a response requires if there is one, and returns a token of the new session.
     private func steppedUp(
-        _ refused: SessionTokens.Delivery, _ head: HTTPResponse, _ context: CommandContext
+        _ refused: SessionTokens.Delivery, _ head: HTTPResponse?, _ context: CommandContext
     ) throws(OIDCError) -> SessionTokens.Delivery {
+        guard let head else { return try token(insteadOf: refused, context, replacesBySignIn: true) }
         let account = try account(context)
         let url = account.provider.target?.operand.url ?? refused.session.endpoints.token
         let answer = ResourceCall.Answer(head: head, delivery: refused, url: url)
         guard account.key.grant.needsUser,
             let demand = ResourceDemand(answer, of: account, nil)
-        else { return try token(insteadOf: refused, context) }
+        else { return try token(insteadOf: refused, context, replacesBySignIn: true) }
         let signedIn = try demand.nextAccount(after: account, account.provider.target?.operand)
         if signedIn.store.reach == .process { memory.store.withLock { $0 = signedIn.store } }
         memory.usesOwnToken.withLock { $0 = true }

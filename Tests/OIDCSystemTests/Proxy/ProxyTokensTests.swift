@@ -133,16 +133,19 @@ struct ProxyTokensTests {
     }
 
     @Test(
-        "a token that is being replaced is handed to nobody; if only the network fails, others go on with it",
-        arguments: [(nil, "token-2"), (.unreachable, "token-1"), (.refused, "none")]
-            as [(OIDCError.Kind?, String)])
-    func replacing(_ failure: OIDCError.Kind?, _ expected: String) throws {
+        "a token that is being replaced is handed to nobody; unless the session has ended, others then go on with it",
+        arguments: [
+            (nil, nil, "token-2"), (.unreachable, nil, "token-1"), (.refused, nil, "token-1"),
+            (.loginRequired, .noRefreshToken, "token-1"), (.loginRequired, .sessionEnded, "none"),
+            (.loginRequired, nil, "none"),
+        ] as [(OIDCError.Kind?, OIDCError.Code?, String)])
+    func replacing(_ failure: OIDCError.Kind?, _ code: OIDCError.Code?, _ expected: String) throws {
         let world = try World()
         let tokens = world.tokens()
         tokens.obtain(now: moment(0)) { _, _ in }
         world.wait()
         tokens.advance(now: moment(0))
-        world.failure.withLock { $0 = failure.map { OIDCError($0, "no") } }
+        world.failure.withLock { $0 = failure.map { OIDCError($0, "no", code: code) } }
         var refusedOne = ""
         var others: [String] = []
         tokens.obtain(insteadOf: Redacted("token-1"), now: moment(0)) { result, _ in
@@ -156,6 +159,12 @@ struct ProxyTokensTests {
         tokens.advance(now: moment(0))
         #expect(refusedOne == (failure == nil ? "token-2" : "none"))
         #expect(others == [expected] && world.callCount == 2)
+        #expect(world.ended.withLock { $0 } == (expected == "none" ? 1 : 0))
+        // It is not handed out in place of itself either, and its server is not asked about again at once.
+        tokens.obtain(insteadOf: Redacted("token-1"), now: moment(40)) { result, _ in
+            #expect((try? result.get()) == nil || failure == nil)
+        }
+        #expect(world.callCount == 2)
     }
 
     @Test("after a second the session is looked at again, so a replaced one is noticed")
@@ -234,6 +243,42 @@ struct ProxyTokensTests {
         world.wait()
         tokens.advance(now: moment(3_100))
         #expect(steppedUp == [.timedOut])
+    }
+
+    @Test("a sign-in in place of a token that one server refused holds no request to another")
+    func unansweredReplacement() throws {
+        let world = try World()
+        let tokens = world.tokens(signingIn: true)
+        tokens.obtain(now: moment(0)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(0))
+        world.failure.withLock { $0 = OIDCError(.loginRequired, "refused", code: .noRefreshToken) }
+        var replaced: [OIDCError.Kind?] = []
+        tokens.obtain(insteadOf: Redacted("token-1"), now: moment(0)) { result, _ in
+            if case .failure(let error) = result {
+                replaced.append(error.kind)
+            } else {
+                replaced.append(nil)
+            }
+        }
+        world.wait()
+        tokens.advance(now: moment(0))
+        world.failure.withLock { $0 = nil }
+        var results: [String] = []
+        for milliseconds in [100, 60_000] as [Int64] {
+            tokens.obtain(now: moment(milliseconds)) { result, _ in
+                results.append((try? result.get())?.token.revealed ?? "none")
+            }
+            if milliseconds > 1_000 {
+                world.wait()
+                tokens.advance(now: moment(milliseconds))
+            }
+        }
+        #expect(results == ["token-1", "token-3"] && replaced.isEmpty)
+        world.gate.signal()
+        world.wait()
+        tokens.advance(now: moment(60_100))
+        #expect(replaced == [.timedOut] && world.ended.withLock { $0 } == 0)
     }
 
     @Test("where a request may sign in, none goes on with a token whose session may be over")
