@@ -412,11 +412,12 @@ extension ProxyExchange {
             self.nonce = nonce
             state.nonce = nonce
         }
+        let demand = demand
         if wasOvertaken, overtakings > 0, let demand, case .proof = demand, !retry.allows(demand) {
             overtakings -= 1
             retry.allowProof()
         }
-        if let next = nextAttempt(state) {
+        if let next = nextAttempt(demand, state) {
             phase = .discarding(next, bytes: 0)
             // The end of this answer may not be noticed.
             return !hasUnsentStream
@@ -427,13 +428,13 @@ extension ProxyExchange {
         } else if !retry.allows(.anotherToken) {
             state.pauseRefreshes()
         } else if !body.canRepeat {
-            refreshForOthers(state)
+            refreshForOthers(demand, state)
         }
         return beginAnswer()
     }
 
     /// Refreshes a refused token for later requests, as this one cannot be sent again.
-    private func refreshForOthers(_ state: ProxyServer.RouteState) {
+    private func refreshForOthers(_ demand: RetryRule.Demand?, _ state: ProxyServer.RouteState) {
         let tokens = server.tokens(of: admission.route)
         guard let grant, !tokens.hasOther(than: grant.token), demand == .anotherToken,
             state.replaces(grant.token, at: admission.target)
@@ -451,7 +452,9 @@ extension ProxyExchange {
 
     /// Returns the next attempt that the answer calls for; nil if it was already made or the request cannot
     /// be sent again.
-    private func nextAttempt(_ state: ProxyServer.RouteState) -> RetryRule.Demand? {
+    private func nextAttempt(
+        _ demand: RetryRule.Demand?, _ state: ProxyServer.RouteState
+    ) -> RetryRule.Demand? {
         guard body.canRepeat, let demand else { return nil }
         switch demand {
         case .proof: return retry.allows(demand) ? demand : nil
@@ -529,24 +532,29 @@ extension ProxyExchange {
         var bytes = Array("HTTP/1.1 \(head.status) ".utf8) + reason + [.carriageReturn, .lineFeed]
         let named = ProxyHeaders.connectionOptions(head.values("Connection"))
         for field in head.fields where ProxyHeaders.passes(field.name, named: named) {
+            guard let value = value(of: field) else { continue }
             bytes += field.name.utf8
             bytes += ": ".utf8
-            switch ASCII.lowercased(field.name) {
-            case "location", "content-location":
-                bytes += Latin1.encode(
-                    ProxyHeaders.location(
-                        field.latin1, from: admission.target, prefix: admission.prefix, route: route,
-                        origin: server.origin(named: request.host),
-                        leadsHere: { server.gate.leads($0, to: admission.route) }))
-            case "set-cookie":
-                server.noteCookie(field.latin1, on: admission.route)
-                bytes += Latin1.encode(
-                    ProxyHeaders.cookie(field.latin1, prefix: admission.prefix, route: route))
-            default: bytes += field.value
-            }
+            bytes += value
             bytes += [.carriageReturn, .lineFeed]
         }
         return bytes
+    }
+
+    /// Returns a field's value for the caller; nil if it must not get the field.
+    private func value(of field: ResponseHead.Field) -> [UInt8]? {
+        switch ASCII.lowercased(field.name) {
+        case "location", "content-location":
+            return ProxyHeaders.location(
+                field.latin1, from: admission.target, prefix: admission.prefix, route: route,
+                origin: server.origin(named: request.host), isOurs: server.isOurs,
+                leadsHere: { server.gate.leads($0, to: admission.route) }
+            ).map(Latin1.encode)
+        case "set-cookie":
+            server.noteCookie(field.latin1, on: admission.route)
+            return Latin1.encode(ProxyHeaders.cookie(field.latin1, prefix: admission.prefix, route: route))
+        default: return Array(field.value)
+        }
     }
 
     /// Takes a part of the body.

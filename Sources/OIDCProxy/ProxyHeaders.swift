@@ -115,17 +115,47 @@ enum ProxyHeaders {
 
     /// Returns a `Location` for the caller: the proxy's URL if the target is on the route and `leadsHere` returns true
     /// for the proxy's path of it, else the server's, made absolute, as a relative one would lead to the proxy.
+    ///
+    /// Returns nil for one that may lead to the proxy all the same: a URL of the proxy itself, for whose host `isOurs`
+    /// returns true, or a text that is no URL, which clients read each in their own way.
     static func location(
         _ value: String, from target: WebURL, prefix: String, route: ProxyRoute, origin: String,
-        leadsHere: (String) -> Bool = { _ in true }
-    ) -> String {
-        guard let url = target.resolving(value) else { return value }
-        let fragment = value.utf8.firstIndex(of: .hash).map { value[$0...] } ?? ""
-        guard let rest = route.rest(of: url), leadsHere("\(prefix)/\(rest)") else {
-            // Only a scheme makes it absolute, not a URL within its query (RFC 3986 §4.2).
-            let start = value.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
-            return value.dropFirst(start.count).hasPrefix("://") ? value : url.text + fragment
+        isOurs: (String) -> Bool = { _ in false }, leadsHere: (String) -> Bool = { _ in true }
+    ) -> String? {
+        guard let text = [value, escaped(value)].first(where: { target.resolving($0) != nil }),
+            let url = target.resolving(text)
+        else { return isOfOtherScheme(value) ? value : nil }
+        let fragment = text.utf8.firstIndex(of: .hash).map { text[$0...] } ?? ""
+        if let rest = route.rest(of: url), leadsHere("\(prefix)/\(rest)") {
+            return "\(origin)\(prefix)/\(rest)\(fragment)"
         }
-        return "\(origin)\(prefix)/\(rest)\(fragment)"
+        guard url.isSecure || !isOurs(url.hostAndPort) else { return nil }
+        // Only a scheme makes it absolute, not a URL within its query (RFC 3986 §4.2).
+        return text.dropFirst(scheme(of: text).count).hasPrefix("://") ? text : url.text + fragment
+    }
+
+    /// Returns what comes before the first delimiter.
+    private static func scheme(of text: String) -> Substring {
+        text.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
+    }
+
+    /// Returns whether a text has a scheme by which no client comes back to the proxy.
+    private static func isOfOtherScheme(_ text: String) -> Bool {
+        let scheme = scheme(of: text)
+        return text.dropFirst(scheme.count).hasPrefix(":") && !scheme.isEmpty
+            && scheme.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "+-.".utf8.contains($0) }
+            && !["http", "https"].contains(ASCII.lowercased(scheme))
+    }
+
+    /// Returns a URL reference with the bytes escaped that none contains (RFC 3986 §2), as clients do.
+    private static func escaped(_ latin1: String) -> String {
+        let bytes = Latin1.encode(latin1).flatMap { byte -> [UInt8] in
+            guard !ASCII.isVisible(byte) || "\"<>\\^`{|}".utf8.contains(byte) else { return [byte] }
+            return [
+                .percent, ASCII.uppercased(ASCII.hexDigit(byte >> 4)),
+                ASCII.uppercased(ASCII.hexDigit(byte & 15)),
+            ]
+        }
+        return Latin1.decode(bytes)
     }
 }

@@ -240,6 +240,9 @@ package final class ProxyServer {
         configuration.log(entry)
     }
 
+    /// Returns whether a host, with its port, is the proxy itself.
+    func isOurs(_ host: String) -> Bool { listener.address.isOurs(host) }
+
     /// Returns the proxy's origin under the name that the caller used, which the gate has checked.
     func origin(named host: String?) -> String { host.map { "http://\($0)" } ?? address.origin }
 

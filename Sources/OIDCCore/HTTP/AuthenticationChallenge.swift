@@ -12,7 +12,7 @@ package struct AuthenticationChallenge: Hashable, Sendable {
 
     /// The scheme as it was written; compared without regard to case.
     package let scheme: String
-    package let parameters: [Parameter]
+    package fileprivate(set) var parameters: [Parameter]
 
     package init(scheme: String, parameters: [Parameter] = []) {
         self.scheme = scheme
@@ -47,9 +47,16 @@ package struct AuthenticationChallenge: Hashable, Sendable {
 }
 
 extension HTTPResponse {
-    /// The challenges of all `WWW-Authenticate` fields; from a malformed field, only those before the error.
+    /// The challenges of all `WWW-Authenticate` fields; from a malformed field, only those before the error. A field
+    /// that is too long, by itself or with those before it, is left out.
     package var challenges: [AuthenticationChallenge] {
+        var rest = ChallengeParser.maximumByteCount
         let fields = headers.values("WWW-Authenticate").prefix(ChallengeParser.maximumCount)
+            .filter { field in
+                guard field.utf8.count <= rest else { return false }
+                rest -= field.utf8.count
+                return true
+            }
         return Array(
             fields.flatMap { ChallengeParser($0).challenges() }.prefix(ChallengeParser.maximumCount))
     }
@@ -59,11 +66,14 @@ extension HTTPResponse {
 /// another `name=value` for the preceding scheme. Anything else ends the parsing.
 struct ChallengeParser {
     static let maximumCount = 32
+    /// The greatest number of parameters of a challenge.
+    static let maximumParameterCount = 64
+    /// The greatest length of all fields together.
     static let maximumByteCount = 16_384
     private let elements: [ArraySlice<UInt8>]
 
     init(_ value: String) {
-        elements = HTTPHeaders.elements(Array(value.utf8.prefix(ChallengeParser.maximumByteCount)))
+        elements = HTTPHeaders.elements(Array(value.utf8))
     }
 
     func challenges() -> [AuthenticationChallenge] {
@@ -81,10 +91,11 @@ struct ChallengeParser {
                 parameter = reader.parameter()
                 guard parameter != nil || reader.isToken68 else { break }
             }
-            guard let last = challenges.popLast() else { break }
-            challenges.append(
-                AuthenticationChallenge(
-                    scheme: last.scheme, parameters: last.parameters + (parameter.map { [$0] } ?? [])))
+            guard let parameter else { continue }
+            guard let last = challenges.indices.last,
+                challenges[last].parameters.count < ChallengeParser.maximumParameterCount
+            else { break }
+            challenges[last].parameters.append(parameter)
         }
         return challenges
     }

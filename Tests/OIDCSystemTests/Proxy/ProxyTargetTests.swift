@@ -158,12 +158,22 @@ struct ProxyHeaderTests {
             ("https://a.example/v1/../x", "https://a.example/v1/../x"), ("mailto:x@y", "mailto:x@y"),
             ("/b/?u=https://x.example/", "https://a.example/b/?u=https://x.example/"),
             ("?u=https://x.example/", "http://h:1/S/here?u=https://x.example/"),
-        ])
-    func location(value: String, expected: String) throws {
+            // What clients escape (RFC 3986 §2) is no way around.
+            ("/2/all?q=a|b", "https://a.example/2/all?q=a%7Cb"), ("/2/a b", "https://a.example/2/a%20b"),
+            ("/v1/a b#c d", "http://h:1/S/a%20b#c%20d"), ("\\2\\x", "http://h:1/S/%5C2%5Cx"),
+            ("/2/\u{E9}", "https://a.example/2/%E9"), ("/2/\tx", "https://a.example/2/%09x"),
+            ("https://evil.example/a b", "https://evil.example/a%20b"),
+            ("http:/2/x", nil), ("http:2/x", nil), ("HTTPS:/2", nil), ("http://h:1\\2\\x", nil),
+            // The proxy's own URL leads to a route only where no secret is needed.
+            ("http://h:1/2/x", nil), ("http://h:1", nil), ("//h:1/2/x", "https://h:1/2/x"),
+        ] as [(String, String?)])
+    func location(value: String, expected: String?) throws {
         let route = try ProxyRoute(try #require(WebURL("https://a.example/v1")))
         let target = try #require(WebURL("https://a.example/v1/here"))
         #expect(
-            ProxyHeaders.location(value, from: target, prefix: "/S", route: route, origin: "http://h:1")
+            ProxyHeaders.location(
+                value, from: target, prefix: "/S", route: route, origin: "http://h:1",
+                isOurs: { $0 == "h:1" })
                 == expected)
     }
 
