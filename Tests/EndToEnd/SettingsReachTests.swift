@@ -272,11 +272,11 @@ struct ReachWorld {
                 .entries)
     }
 
-    /// KnownProviders, for a session of the issuer and client.
+    /// The catalog, for a session of the issuer and client.
     private func known(_ row: ReachRow) throws -> String {
         let key = SessionKey(provider: Self.issuer, clientID: Self.client)
         let current = ProviderContext(settings(row), context)
-        return ReachRow.letters(try KnownProviders(current).provider(of: key).settings.layers.entries)
+        return ReachRow.letters(try SessionCatalog(current).provider(of: key).settings.layers.entries)
     }
 
     /// What the client of a link presents to its server.

@@ -28,7 +28,7 @@ struct RevokeCommand: TokenOperandCommand {
         {
             () throws(OIDCError) in try report(.notOffered, context)
         }
-        try checkForgettable(token, provider)
+        let holder = try holder(of: token, provider)
         do throws(OIDCError) {
             let environment = endpoint.environment
             let answer = try environment.transport.perform(
@@ -46,7 +46,7 @@ struct RevokeCommand: TokenOperandCommand {
             throw error
         }
         context.console.note("The provider has revoked the token.")
-        try forget(token, provider)
+        if let holder { try forget(token, holder) }
         try report(.revoked, context)
         return 0
     }
@@ -60,21 +60,23 @@ struct RevokeCommand: TokenOperandCommand {
         ])
     }
 
-    /// Checks that the session can be stored without the token. If not, nothing is revoked, because the
-    /// session would keep using the token.
-    private func checkForgettable(_ token: Redacted<String>, _ provider: ProviderContext) throws(OIDCError) {
-        guard let key = try? provider.sessionKey(), case let store = try provider.store(),
-            let session = try? store.load(key), let rest = session.revoking(token), rest != session
-        else { return }
-        _ = try store.reserveSpace(for: key)
+    /// Returns the account whose session uses the token; nil if there is none. Throws if the session cannot be stored
+    /// without the token: then nothing is revoked, because the session would keep using it.
+    private func holder(
+        of token: Redacted<String>, _ provider: ProviderContext
+    ) throws(OIDCError) -> Account? {
+        guard (try? provider.sessionKey()) != nil, case let account = try Account(provider),
+            let session = try? account.store.load(account.key), case let rest = session.revoking(token),
+            rest != session
+        else { return nil }
+        if rest != nil { _ = try account.store.reserveSpace(for: account.key) }
+        return account
     }
 
     /// Removes the revoked token from the session, under its lock, so it is not used again.
-    private func forget(_ token: Redacted<String>, _ provider: ProviderContext) throws(OIDCError) {
-        guard let key = try? provider.sessionKey(), case let store = try provider.store(),
-            let session = try? store.load(key), session.revoking(token) != session
-        else { return }
-        try store.withLock(key, provider.lockWait) { () throws(OIDCError) in
+    private func forget(_ token: Redacted<String>, _ account: Account) throws(OIDCError) {
+        let (key, store) = (account.key, account.store)
+        try store.withLock(key, account.provider.lockWait) { () throws(OIDCError) in
             guard let current = try store.load(key) else { return }
             if let rest = current.revoking(token) {
                 _ = try store.replace(current, with: rest)

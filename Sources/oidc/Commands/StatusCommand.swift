@@ -160,17 +160,17 @@ struct StatusCommand: RunnableCommand {
     private func known(
         _ provider: ProviderContext, _ context: CommandContext
     ) throws(OIDCError) -> [SessionReport] {
-        let known = try KnownProviders(provider)
+        let catalog = try SessionCatalog(provider)
         var reports: [SessionReport] = []
         var failures: [OIDCError] = []
-        for stored in try known.sessions(orNote: { failures.append($0) }) {
-            switch stored.session.content {
+        for item in try catalog.items(orNote: { failures.append($0) }) {
+            switch item.stored.content {
             case .success(let session):
                 reports.append(
                     SessionReport(
-                        session: session, profile: known.profile(of: session.key, in: stored.store),
-                        location: stored.session.location, now: context.now))
-            case .failure(let error): failures.append(known.naming(error, of: stored))
+                        session: session, profile: catalog.profile(of: session.key, in: item.store),
+                        location: item.stored.location, now: context.now))
+            case .failure(let error): failures.append(catalog.naming(error, of: item))
             }
         }
         // A session that cannot be read may be usable, so this is not reported as "nobody is signed in".

@@ -131,8 +131,8 @@ final class ProviderContext: Sendable {
             return .usage("issuer is not set", hint: "\(choice) (or give --issuer URL)")
         }
         // There may be sessions of sign-ins without a profile. Only files are fast to list.
-        let sessions = settings.store == "file" ? try? KnownProviders(self).sessions() : nil
-        let keys = (sessions ?? []).compactMap(\.session.session?.key)
+        let sessions = settings.store == "file" ? try? SessionCatalog(self).items() : nil
+        let keys = (sessions ?? []).compactMap(\.key)
         let own = keys.filter { $0.resources.isEmpty || !$0.grant.needsUser }.map { Hint.options($0.options) }
         let ways = own.isEmpty ? keys.compactMap(way) : own
         let listed = Hint.alternatives(ways.prefix(3), ", or ")

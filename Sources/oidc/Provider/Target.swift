@@ -161,8 +161,8 @@ extension CommandContext {
 
     /// Returns the only session of a user, if no profile describes it.
     private func onlySession(_ provider: ProviderContext) -> Target? {
-        guard let sessions = try? KnownProviders(provider).sessions(), sessions.count == 1,
-            let session = sessions.first?.session.session, session.key.grant.needsUser
+        guard let sessions = try? SessionCatalog(provider).items(), sessions.count == 1,
+            let session = sessions.first?.stored.session, session.key.grant.needsUser
         else { return nil }
         let key = session.key
         if let resource = key.resources.first {

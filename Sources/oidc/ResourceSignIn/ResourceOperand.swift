@@ -498,29 +498,8 @@ extension Settings {
 
 /// The sessions of one resource, which may be at several servers and of several clients.
 extension ResourceOperand {
-    /// Finds every session of the linked resource, or of exactly this URL, that fits the settings, at any
-    /// server and of any client.
-    func sessions(
-        _ known: KnownProviders, of link: ResourceLink?
-    ) throws(OIDCError) -> [(key: SessionKey, entry: KnownProviders.Entry)] {
-        let ownership = ownership
-        return try known.sessions().compactMap { entry in
-            guard let key = entry.session.session?.key, isOf(key, link, ownership) else { return nil }
-            return (key, entry)
-        }
-    }
-
-    /// Removes the sessions of killed sign-ins to the resource, and returns them.
-    func takeLeftovers(
-        _ known: KnownProviders, of link: ResourceLink?, orNote note: (OIDCError) -> Void
-    ) throws(OIDCError) -> [(session: Session, store: KnownProviders.Store)] {
-        let ownership = ownership
-        return try known.takeLeftovers(orNote: note) { session in
-            session.map { isOf($0.key, link, ownership) } ?? false
-        }
-    }
-
-    private func isOf(_ key: SessionKey, _ link: ResourceLink?, _ ownership: ResourceOwnership) -> Bool {
+    /// Returns whether a session is of the linked resource, or of exactly this URL, and fits the settings.
+    func isOwn(_ key: SessionKey, _ link: ResourceLink?) -> Bool {
         guard let resource = key.resources.first, key.resources.count == 1 else { return false }
         return (resource == link?.resource || ResourceIdentifier(resource)?.identifies(url) == true)
             && fits(self.link(of: key, resource), ownership)

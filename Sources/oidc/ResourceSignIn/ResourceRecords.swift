@@ -52,7 +52,8 @@ struct ResourceRecords {
         }
     }
 
-    /// Removes the links that lead to a session, except those of resources' profiles.
+    /// Removes the links that lead to a session. One that stays does no harm: its session no longer exists. Those of
+    /// resources' profiles stay for the next sign-in with them.
     func forget(_ key: SessionKey, _ context: CommandContext) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }

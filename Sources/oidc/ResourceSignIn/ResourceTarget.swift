@@ -70,13 +70,6 @@ struct ResourceTarget: Sendable {
         }
     }
 
-    /// Removes the link. A link that stays does no harm: its session no longer exists. That of a resource's profile
-    /// stays for the next sign-in with it.
-    func forget() {
-        guard !context.isOfProfile(link) else { return }
-        try? ResourceRecords(context)?.links.remove(link)
-    }
-
     /// Marks the registered client as unknown to the server. Returns whether a new one can be registered.
     func retireClient() -> Bool {
         guard let name = link.registration, let records = ResourceRecords(context) else { return false }
@@ -114,7 +107,7 @@ extension ResourceTarget {
             guard let taken = try engine.taken().session else { return }
             console.trace(
                 "the session of the client \(DisplayText.clean(superseded.clientID)) is superseded")
-            let owner = try KnownProviders(provider).provider(of: superseded)
+            let owner = try SessionCatalog(provider).provider(of: superseded)
             if let failure = owner.revoke(taken).failures.first { throw failure }
         } catch {
             console.trace("the superseded session was not revoked: \(error.message)")

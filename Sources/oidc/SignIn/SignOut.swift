@@ -1,14 +1,107 @@
 import OIDCCore
+import OIDCSessions
 import OIDCSystem
 
-/// The revocation of a session at its provider.
+/// The end of a session: it is removed from its store, so are the links that lead to it, and then its tokens are
+/// revoked, with the settings that it belongs to.
 struct SignOut {
     let provider: ProviderContext
-    let session: Session
+    /// The key; nil for a session that cannot be read.
+    var key: SessionKey?
+    /// The profile that the session belongs to.
+    var profile: String?
+    /// Removes the session from its store.
+    let take: () throws(OIDCError) -> SessionRemoval
 
     private var console: Console { provider.context.console }
 
-    func revoke() -> SessionRevocation.Result {
+    /// The result, as printed with `-o json`.
+    struct Outcome {
+        var key: SessionKey?
+        var profile: String?
+        /// The provider's answer to the revocation; nil if none was requested.
+        var answer: RevocationAnswer?
+        var hadSession = false
+        var failure: OIDCError?
+
+        var json: JSONValue {
+            [
+                "provider": JSONValue(answer?.rawValue), "profile": JSONValue(profile),
+                "issuer": JSONValue(key?.provider), "account": JSONValue(key?.account),
+                "session": hadSession ? "forgotten" : "none",
+            ]
+        }
+    }
+
+    /// Ends the session. If `isLocal`, the provider is not contacted. `endsProviderSession` also ends the provider's
+    /// session, in the browser.
+    func run(isLocal: Bool, endsProviderSession: Bool) throws(OIDCError) -> Outcome {
+        let removal = try take()
+        if let key { ResourceRecords(provider.context)?.forget(key, provider.context) }
+        var outcome = Outcome(key: key, profile: profile)
+        var failures: [OIDCError] = []
+        switch removal.content {
+        case .failure(let error): failures = unread(error, isLocal: isLocal)
+        case .success(nil): return outcome
+        case .success(let session?):
+            if !isLocal {
+                let revocation = revoke(session)
+                if revocation.isOffered { failures = revocation.failures.map(notRevoked) }
+                outcome.answer = revocation.isOffered ? RevocationAnswer(failures.first) : .notOffered
+                if endsProviderSession { failures += endProviderSession(of: session) }
+            }
+            if let failure = removal.failure { throw failure }
+            let server = SignOut.server(session.key)
+            console.note(
+                failures.isEmpty && !isLocal
+                    ? "Signed out of \(server); the session is forgotten."
+                    : "The session at \(server) is forgotten here.")
+        }
+        outcome.hadSession = true
+        guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {
+            return outcome
+        }
+        guard failure.kind != .interrupted else { throw failure }
+        // A revocation that the provider did not confirm has one exit code, whatever the reason.
+        var error = failure
+        let isOwn = error.stage == .endSession && error.kind == .failed
+        if error.kind != .unreachable, error.kind != .timedOut, !isOwn { error.kind = .refused }
+        outcome.failure = error
+        return outcome
+    }
+
+    /// Reports a session that was removed but could not be read, and returns the error.
+    private func unread(_ error: OIDCError, isLocal: Bool) -> [OIDCError] {
+        let isKept = error.kind == .loginRequired && error.code == .damagedSession
+        console.warn(
+            "\(error.message); it is "
+                + (isKept ? "set aside, as a file that ends in .damaged, until the next logout" : "forgotten")
+        )
+        guard !isLocal else { return [] }
+        return [
+            OIDCError(
+                .failed, "the session could not be read, so nothing was revoked",
+                hint: "the tokens stay valid at the provider until they expire", stage: .revocation)
+        ]
+    }
+
+    /// Returns the error of a failed revocation, with a hint that the tokens stay valid: without the session,
+    /// they cannot be revoked any more.
+    private func notRevoked(_ failure: OIDCError) -> OIDCError {
+        guard failure.kind != .refused, failure.kind != .interrupted else { return failure }
+        var error = failure
+        error.hint = "the session is forgotten here; the tokens stay valid at the provider until they expire"
+        return error
+    }
+
+    private static func server(_ key: SessionKey) -> String {
+        let issuer = DisplayText.clean(key.provider)
+        let resources = key.resources.map { DisplayText.clean($0) }.joined(separator: ", ")
+        let account = key.account.map { " (account \(DisplayText.clean($0)))" } ?? ""
+        return (resources.isEmpty ? issuer : "\(issuer) for \(resources)") + account
+    }
+
+    private func revoke(_ session: Session) -> SessionRevocation.Result {
         if let endpoint = session.endpoints.revocation { provider.warnOfOther(.revocation, than: endpoint) }
         let result = provider.revoke(session) { step in
             switch step {
@@ -18,11 +111,11 @@ struct SignOut {
             case .accessTokenEnded: console.note("The access token ended with the refresh token.")
             }
         }
-        if !result.isOffered { noteNotOffered() }
+        if !result.isOffered { noteNotOffered(session) }
         return result
     }
 
-    private func noteNotOffered() {
+    private func noteNotOffered(_ session: Session) {
         let (access, now) = (session.tokens.access, provider.context.now)
         let end = session.hasAccessToken ? access.expiresAt.flatMap { $0 > now ? $0 : nil } : nil
         console.note(
@@ -32,7 +125,7 @@ struct SignOut {
 
     /// Ends the provider's session in the browser, which has its cookies (OpenID Connect RP-Initiated Logout
     /// §2).
-    func endProviderSession() -> [OIDCError] {
+    private func endProviderSession(of session: Session) -> [OIDCError] {
         guard let endpoint = session.endpoints.endSession else {
             console.note("The provider offers no end_session_endpoint.")
             return []
@@ -43,6 +136,15 @@ struct SignOut {
             return []
         } catch {
             return [error]
+        }
+    }
+}
+
+extension Account {
+    /// The end of the account's session, wherever it is stored.
+    var signOut: SignOut {
+        SignOut(provider: provider, key: key, profile: provider.settings.profile) { () throws(OIDCError) in
+            try (engine.isEmpty ? earlier ?? self : self).engine.taken()
         }
     }
 }

@@ -357,7 +357,7 @@ extension Account {
             return nil
         }
         // It may be the session of another profile.
-        guard (try? KnownProviders(provider))?.isInUse(setting, for: key) != true else { return nil }
+        guard (try? SessionCatalog(provider))?.isInUse(setting, for: key) != true else { return nil }
         return kept(in: other)
     }
 

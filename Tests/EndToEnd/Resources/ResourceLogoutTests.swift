@@ -76,6 +76,23 @@ struct ResourceLogoutTests {
         #expect(try world.run(["status"]).output.isEmpty)
     }
 
+    @Test("a store that cannot be listed does not hide the sessions in others, and is a warning")
+    func unlistedStore() throws {
+        let world = try world()
+        expectSuccess(try world.call())
+        world.trust(world.other)
+        expectSuccess(try world.call())
+        try world.configure(
+            #"""
+            {"default_profile":"here","profiles":{"here":{},"far":{"issuer":"https://op.example","client_id":"x",
+            "store":"redis://127.0.0.1:1","store_key_file":"key"}}}
+            """#)
+        let outcome = try world.run(["logout", world.url])
+        #expect(outcome.errorOutput.contains("warning: 127.0.0.1:1"), "\(outcome)")
+        #expect(revocations(world.server).count == 1 && revocations(world.other).count == 1, "\(outcome)")
+        #expect(world.program.sessionFiles.isEmpty)
+    }
+
     @Test("logout ends sessions without a link, of the URL's resource only")
     func withoutLink() throws {
         let world = try world()

@@ -1,9 +1,10 @@
 import OIDCCore
 import OIDCSessions
+import OIDCSystem
 
-/// The providers of all profiles. A session is handled with the settings of its own provider and client, so
-/// no other client's secret is sent there.
-struct KnownProviders {
+/// Every session of this machine: those in the stores of the settings and of all profiles. Each is handled with the
+/// settings of its own provider and client, so no other client's secret is sent there.
+struct SessionCatalog {
     private let current: ProviderContext
     private let profiles: [ProviderContext]
     /// The network settings, used for every session.
@@ -52,8 +53,8 @@ struct KnownProviders {
     ///
     /// A session in two stores that differ only in their keys is listed once, with the store that can read
     /// it.
-    func sessions(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Entry] {
-        var found: [Entry] = []
+    func items(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Item] {
+        var items: [Item] = []
         var indices: [String: Int] = [:]
         for store in try stores() {
             let all: [StoredSession]
@@ -62,40 +63,71 @@ struct KnownProviders {
                 note(error)
                 continue
             }
-            for session in all {
-                if case .failure(let error) = session.content, error.kind == .interrupted { throw error }
-                if let index = indices[session.location] {
-                    guard found[index].session.session == nil, session.session != nil else { continue }
-                    found[index] = Entry(session: session, store: store)
+            for stored in all {
+                if case .failure(let error) = stored.content, error.kind == .interrupted { throw error }
+                if let index = indices[stored.location] {
+                    guard items[index].key == nil, stored.session != nil else { continue }
+                    items[index] = Item(stored: stored, store: store)
                 } else {
-                    indices[session.location] = found.count
-                    found.append(Entry(session: session, store: store))
+                    indices[stored.location] = items.count
+                    items.append(Item(stored: stored, store: store))
                 }
             }
         }
-        return found
+        return items
     }
 
-    /// Removes sessions of killed sign-ins from every store, and returns those that can be read.
-    func takeLeftovers(
-        orNote note: (OIDCError) -> Void, where isMeant: (Session?) -> Bool
-    ) throws(OIDCError) -> [(session: Session, store: Store)] {
-        var taken: [(session: Session, store: Store)] = []
+    /// Removes sessions of killed sign-ins from every store, and returns the end of those that can be read. A store
+    /// that cannot be listed is reported and left out.
+    func leftovers(
+        orNote note: (OIDCError) -> Void, where isMeant: (SessionKey?) -> Bool
+    ) throws(OIDCError) -> [SignOut] {
+        var found: [SignOut] = []
         for store in try stores(isSilent: true) {
             do throws(OIDCError) {
-                taken += try store.store.takeLeftovers(of: nil, where: isMeant).map { ($0, store) }
+                for session in try store.store.takeLeftovers(of: nil, where: { isMeant($0?.key) }) {
+                    found.append(
+                        signOut(session.key, in: store) { _ in SessionRemoval(content: .success(session)) })
+                }
             } catch {
                 guard error.kind != .interrupted else { throw error }
                 note(error)
             }
         }
-        return taken
+        return found
+    }
+
+    /// Returns the end of a session. One that cannot be read is only removed.
+    func signOut(_ item: Item) -> SignOut {
+        let (stored, store) = (item.stored, item.store.store)
+        guard let key = item.key else {
+            return SignOut(provider: current) { () throws(OIDCError) in
+                try store.remove(stored)
+                return SessionRemoval(content: stored.content.map { $0 })
+            }
+        }
+        return signOut(key, in: item.store) { owner throws(OIDCError) in
+            try AccountEngine(key: key, store: store, owner).taken()
+        }
+    }
+
+    private func signOut(
+        _ key: SessionKey, in store: Store,
+        take: @escaping (ProviderContext) throws(OIDCError) -> SessionRemoval
+    ) -> SignOut {
+        let owner = provider(of: key, in: store)
+        return SignOut(provider: owner, key: key, profile: profile(of: key, in: store)) {
+            () throws(OIDCError) in try take(owner)
+        }
     }
 
     /// A session, and the store that has it.
-    struct Entry {
-        let session: StoredSession
+    struct Item {
+        let stored: StoredSession
         let store: Store
+
+        /// The key; nil if the session cannot be read.
+        var key: SessionKey? { stored.session?.key }
     }
 
     /// Returns whether another profile than the one in use keeps this session in this store.
@@ -133,8 +165,8 @@ struct KnownProviders {
     }
 
     /// Returns the error with a hint that names this session, as the command line may be about another one.
-    func naming(_ failure: OIDCError, of stored: Entry) -> OIDCError {
-        let location = stored.session.location
+    func naming(_ failure: OIDCError, of item: Item) -> OIDCError {
+        let location = item.stored.location
         let owner = ([current] + profiles).first { provider in
             guard let key = try? provider.sessionKey(), let store = try? provider.store() else {
                 return false
