@@ -280,6 +280,32 @@ struct ConfigTests {
         #expect(Set(profile?.names ?? []) == Set(names))
     }
 
+    @Test("parallel changes by different commands, which add, change and rename profiles, are all kept")
+    func parallelCommands() throws {
+        defer { program.remove() }
+        try write(#"{"default_profile":"a","profiles":{"a":{},"b":{}}}"#)
+        let added = (1...4).map { "new\($0)" }
+        let changes =
+            added.map { ["init", "-p", $0, "spotify", "--client-id", "x"] }
+            + [["set", "-p", "a", "flow=device"], ["rename", "b", "c"], ["set", "-p", "a", "account=x"]]
+        let runs = try changes.map { try program.start(["config"] + $0) }
+        #expect(runs.map { $0.finish().status } == changes.map { _ in 0 })
+        let profiles = try #require(try JSONValue(parsing: text)["profiles"]?.object)
+        #expect(Set(profiles.names) == Set(added + ["a", "c"]))
+        #expect(
+            profiles["a"] == ["flow": "device", "account": "x"]
+                || profiles["a"] == ["account": "x", "flow": "device"])
+    }
+
+    @Test("no command writes into a file that others can write or replace")
+    func foreign() throws {
+        defer { program.remove() }
+        try write("{}", mode: 0o666)
+        let outcome = try program.run("config", "init", "spotify", "--client-id", "x")
+        #expect(outcome.status == 2 && text == "{}", "\(outcome)")
+        #expect(outcome.errorOutput.contains("may be written by others"), "\(outcome)")
+    }
+
     @Test("a file that others can read is not given a secret, and one that others can write is not changed")
     func permissions() throws {
         defer { program.remove() }

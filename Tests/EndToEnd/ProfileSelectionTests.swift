@@ -68,11 +68,14 @@ struct ProfileSelectionTests {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        let writer = ProfileWriter(path: directory.appendingPathComponent("config.json").path)
+        let path = directory.appendingPathComponent("config.json").path
+        let written = try ProfilesFile(
+            SettingsLoader(environment: ["OIDC_CONFIG": path], common: CommonOptions()))
         let settings = try SettingsLoader(environment: [:], common: common).load(from: file, in: "/f")
-        #expect(settings.line("login", profile: "default", of: writer).commandLine == "oidc login")
-        try Data(text.utf8).write(to: URL(fileURLWithPath: writer.path))
-        #expect(settings.line("login", profile: "default", of: writer).commandLine == "oidc login -p default")
+        #expect(settings.line("login", profile: "default", of: written).commandLine == "oidc login")
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        #expect(
+            settings.line("login", profile: "default", of: written).commandLine == "oidc login -p default")
     }
 
     private func line(_ file: ConfigurationFile, _ common: CommonOptions) throws -> String {

@@ -57,7 +57,7 @@ struct ConfigInitCommand: RunnableCommand {
         {
             var loader = context.settingsLoader
             loader.profileName = profile.name
-            _ = try ProfileEditor(loader).set([
+            _ = try ProfilesFile(loader).set([
                 try SettingsLoader.assignment("\(Setting.store.name)=keychain")
             ])
         }
@@ -117,7 +117,7 @@ struct ConfigInitCommand: RunnableCommand {
 
     /// Prompts for the missing values and writes the profile.
     func converse(_ context: CommandContext, _ path: String) throws(OIDCError) -> Answer {
-        let profiles = try ProfileWriter(path: path).profiles()
+        let profiles = try ProfilesFile(context.settingsLoader).profiles()
         var finding = InitDialog.Finding()
         let dialog = InitDialog(
             say: { text in
@@ -185,8 +185,8 @@ struct ConfigInitCommand: RunnableCommand {
         }
         let name = common.profile ?? context.settingsLoader.profileName ?? newName
         context.traceConfiguration(name)
-        let writer = ProfileWriter(path: path)
-        try writer.checkName(name, replacing: isForced)
+        let file = try ProfilesFile(context.settingsLoader)
+        try file.checkName(name, replacing: isForced)
         let given = try options.entries() + more
         let secret = ProfileSecret(of: name, beside: path)
         var made = try preset.map { preset throws(OIDCError) in
@@ -194,7 +194,7 @@ struct ConfigInitCommand: RunnableCommand {
                 preset, words: words, options: given, secretFile: secret.file, line: commandLine)
         }
         if let entries = made?.entries,
-            secret.mayHoldAnother(entries, replacing: try writer.profiles()[name])
+            secret.mayHoldAnother(entries, replacing: try file.profiles()[name])
         {
             let isLeftOut = made?.leaveOutSecretFile() == true
             if isLeftOut, isChecked {
@@ -209,7 +209,7 @@ struct ConfigInitCommand: RunnableCommand {
         let entries = made?.entries ?? given
         let settings = context.settings(profile: nil, entries + (try around(context, path)))
         var profile = NewProfile(
-            name: name, writer: writer, entries: entries.filter { !$0.isForOneSignIn }, settings: settings,
+            name: name, file: file, entries: entries.filter { !$0.isForOneSignIn }, settings: settings,
             made: made,
             console: context.console, common: context.common)
         if isChecked { profile.obstacles = try check(settings, made, context) }

@@ -23,14 +23,14 @@ struct ConfigRemoveCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         context.traceConfiguration()
-        let editor = try ProfileEditor(context.settingsLoader)
+        let file = try ProfilesFile(context.settingsLoader)
         let sessions = ProfileSessions(try context.settingsLoader.file(), context)
         let removed = sessions.profiles.first { $0.name == profile }
-        _ = try editor.remove(profile)
+        _ = try file.remove(profile)
         ResourceRecords(context)?.rename(profile: profile, to: nil)
         let console = context.console
         console.note(
-            "Removed profile \(DisplayText.clean(profile)) from \(DisplayText.clean(editor.path)).")
+            "Removed profile \(DisplayText.clean(profile)) from \(DisplayText.clean(file.path)).")
         if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty,
             case .success(.some) = sessions.report(removed)
         {
@@ -42,7 +42,7 @@ struct ConfigRemoveCommand: RunnableCommand {
             console.note("No profile is the default one now; to choose one: \(line)")
         }
         if console.isJSON {
-            try console.output(["path": .string(editor.path), "removed": .string(profile)])
+            try console.output(["path": .string(file.path), "removed": .string(profile)])
         }
         return 0
     }

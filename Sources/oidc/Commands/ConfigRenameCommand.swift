@@ -30,8 +30,8 @@ struct ConfigRenameCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         context.traceConfiguration()
-        let editor = try ProfileEditor(context.settingsLoader)
-        if let remaining = try editor.rename(profile, to: newName).remaining {
+        let file = try ProfilesFile(context.settingsLoader)
+        if let remaining = try file.rename(profile, to: newName).remaining {
             context.console.warn(remaining)
         }
         ResourceRecords(context)?.rename(profile: profile, to: newName)
@@ -40,7 +40,7 @@ struct ConfigRenameCommand: RunnableCommand {
         context.warnOfProfileVariable(unless: newName)
         if context.console.isJSON {
             try context.console.output([
-                "path": .string(editor.path), "profile": .string(newName), "previous": .string(profile),
+                "path": .string(file.path), "profile": .string(newName), "previous": .string(profile),
             ])
         }
         return 0

@@ -32,11 +32,11 @@ struct ConfigSetCommand: RunnableCommand {
         }
         try SettingsLoader.checkRepeated(entries)
         context.traceConfiguration()
-        let editor = try ProfileEditor(context.settingsLoader)
+        let file = try ProfilesFile(context.settingsLoader)
         let before = ConfigSetCommand.sharedStores(context)
         let sharing = ProfileSessions.sharing(with: context.settingsLoader.profileName, context)
-        let outcome = try editor.set(entries)
-        try ConfigSetCommand.report("Set", entries.map(\.setting.name), outcome, editor, context)
+        let outcome = try file.set(entries)
+        try ConfigSetCommand.report("Set", entries.map(\.setting.name), outcome, file, context)
         ProfileSessions.noteSharing(of: outcome.profile, before: sharing, context)
         if let server = before[outcome.profile],
             ConfigSetCommand.sharedStores(context)[outcome.profile] != server
@@ -62,16 +62,16 @@ struct ConfigSetCommand: RunnableCommand {
 
     /// Reports the settings that were set or unset.
     static func report(
-        _ verb: String, _ names: [String], _ outcome: ProfileEditor.Outcome, _ editor: ProfileEditor,
+        _ verb: String, _ names: [String], _ outcome: ProfilesFile.Outcome, _ file: ProfilesFile,
         _ context: CommandContext
     ) throws(OIDCError) {
         if let remaining = outcome.remaining { context.console.warn(remaining) }
         context.console.note(
             "\(verb) \(DisplayText.clean(names.joined(separator: ", "))) in profile "
-                + "\(DisplayText.clean(outcome.profile)) of \(DisplayText.clean(editor.path)).")
+                + "\(DisplayText.clean(outcome.profile)) of \(DisplayText.clean(file.path)).")
         guard context.console.isJSON else { return }
         try context.console.output([
-            "path": .string(editor.path), "profile": .string(outcome.profile),
+            "path": .string(file.path), "profile": .string(outcome.profile),
             ASCII.lowercased(verb): .array(names.map { .string($0) }),
         ])
     }

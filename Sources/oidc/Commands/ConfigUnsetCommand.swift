@@ -24,11 +24,11 @@ struct ConfigUnsetCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         context.traceConfiguration()
-        let editor = try ProfileEditor(context.settingsLoader)
+        let file = try ProfilesFile(context.settingsLoader)
         var names: [String] = []
         for key in keys where !names.contains(key) { names.append(key) }
-        let outcome = try editor.unset(names)
-        try ConfigSetCommand.report("Unset", names, outcome, editor, context)
+        let outcome = try file.unset(names)
+        try ConfigSetCommand.report("Unset", names, outcome, file, context)
         return 0
     }
 }

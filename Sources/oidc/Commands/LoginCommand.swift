@@ -141,7 +141,7 @@ struct LoginCommand: RunnableCommand {
         guard !isWithoutProfile, let name = context.settingsLoader.profileName, !profiles.contains(name),
             try namesProvider(context)
         else { return false }
-        try ProfileWriter.checkName(name)
+        try ProfilesFile.checkName(name)
         return true
     }
 

@@ -76,12 +76,11 @@ struct RegisterCommand: RunnableCommand {
         guard !isMetadata else { return try printMetadata(context) }
         guard !isUpdate, !isDeletion else { return try manage(context) }
         let entries = try options.entries() + portEntries()
-        let path = try context.settingsLoader.requiredPath()
         let name = context.settingsLoader.profileName ?? "default"
-        let writer = ProfileWriter(path: path)
-        try writer.checkName(name, replacing: isForced)
-        let secret = ProfileSecret(of: name, beside: path)
-        try secret.check(among: try writer.profiles(), replacing: isForced)
+        let file = try ProfilesFile(context.settingsLoader)
+        try file.checkName(name, replacing: isForced)
+        let secret = ProfileSecret(of: name, beside: file.path)
+        try secret.check(among: try file.profiles(), replacing: isForced)
         context.traceConfiguration(name)
         let provider = ProviderContext(try settings(entries, context), context)
         try refuseOtherClient(provider.settings)
@@ -92,7 +91,7 @@ struct RegisterCommand: RunnableCommand {
         let client = registered.client
         keepAccess(client, provider)
         do throws(OIDCError) {
-            try writer.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
+            try file.write(as: name, replacing: isForced) { profiles throws(OIDCError) in
                 try secret.check(among: profiles, replacing: isForced)
                 return try written(entries, registered, provider, secret)
             }
@@ -103,12 +102,12 @@ struct RegisterCommand: RunnableCommand {
         }
         context.console.note(
             "Registered \(DisplayText.quoted(client.clientID)); wrote profile \(DisplayText.clean(name)) to "
-                + "\(DisplayText.clean(path)). Now: "
-                + context.common.completing(provider.settings.line("login", profile: name, of: writer)))
+                + "\(DisplayText.clean(file.path)). Now: "
+                + context.common.completing(provider.settings.line("login", profile: name, of: file)))
         warnOfVariables(provider.settings, context)
         if context.console.isJSON {
             try context.console.output([
-                "client_id": .string(client.clientID), "profile": .string(name), "path": .string(path),
+                "client_id": .string(client.clientID), "profile": .string(name), "path": .string(file.path),
                 "client_secret_expires_at": client.clientSecretExpiresAt.map {
                     JSONValue($0.secondsSinceEpoch)
                 } ?? .null,
@@ -303,9 +302,9 @@ extension RegisterCommand {
         record.access = outcome.client.access ?? managed.access
         try managed.records.registrations.keep(record, as: managed.name, issuer: managed.issuer)
         if let profile = provider.settings.profile {
-            let editor = try ProfileEditor(context.settingsLoader)
+            let file = try ProfilesFile(context.settingsLoader)
             if let new = outcome.client.clientSecret, new != secret {
-                try ProfileSecret(of: profile, beside: editor.path).write(new)
+                try ProfileSecret(of: profile, beside: file.path).write(new)
             }
             // A port on the command line takes the place of several.
             let changed = outcome.entries.compactMap { setting, value in
@@ -315,11 +314,11 @@ extension RegisterCommand {
                         : SettingLayers.Entry(setting: setting, value: value, origin: .option("register"))
                 }
             }
-            _ = try editor.set(changed)
+            _ = try file.set(changed)
             let hasPorts = provider.settings.layers.given.contains {
                 $0.setting == .redirectPorts && $0.origin.layer == .profile
             }
-            if port != nil, hasPorts { _ = try editor.unset([Setting.redirectPorts.name]) }
+            if port != nil, hasPorts { _ = try file.unset([Setting.redirectPorts.name]) }
         }
         context.console.note("Updated the client \(DisplayText.quoted(managed.clientID)).")
         try report(managed, context)
@@ -341,12 +340,12 @@ extension RegisterCommand {
     private func forget(_ managed: Managed, _ context: CommandContext) throws(OIDCError) {
         let settings = managed.provider.settings
         guard let profile = settings.profile else { return }
-        let editor = try ProfileEditor(context.settingsLoader)
-        let secret = ProfileSecret(of: profile, beside: editor.path)
+        let file = try ProfilesFile(context.settingsLoader)
+        let secret = ProfileSecret(of: profile, beside: file.path)
         let own = settings.layers.given.filter { $0.origin.layer == .profile }
         let isOurs = own.contains { $0.setting == .clientSecretFile && $0.value.string == secret.file }
         let names = own.map(\.setting).filter { $0 == .clientID || isOurs && $0 == .clientSecretFile }
-        if !names.isEmpty { _ = try editor.unset(names.map(\.name)) }
+        if !names.isEmpty { _ = try file.unset(names.map(\.name)) }
         if isOurs { secret.remove() }
     }
 

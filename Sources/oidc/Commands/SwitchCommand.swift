@@ -84,9 +84,9 @@ enum DefaultProfile {
     static func change(
         to name: String, _ context: CommandContext
     ) throws(OIDCError) -> (profile: String, previous: String?) {
-        let editor = try ProfileEditor(context.settingsLoader)
+        let file = try ProfilesFile(context.settingsLoader)
         let previous = (try? context.settingsLoader.file()?.profile(named: nil))?.name
-        if let remaining = try editor.use(name).remaining { context.console.warn(remaining) }
+        if let remaining = try file.use(name).remaining { context.console.warn(remaining) }
         context.console.note(
             "The default profile is \(DisplayText.clean(name)).\nPrograms that were set up with --setup keep the "
                 + "profile that they name.")

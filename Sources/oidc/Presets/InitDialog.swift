@@ -36,7 +36,7 @@ struct InitDialog {
     func complete(
         _ command: inout ConfigInitCommand, profiles: JSONObject, path: String
     ) throws(OIDCError) -> SecretInput? {
-        if let name = command.common.profile { try ProfileWriter.checkName(name) }
+        if let name = command.common.profile { try ProfilesFile.checkName(name) }
         let given = try command.options.entries().map(\.setting)
         let preset = try preset(&command, given)
         try parameters(&command, preset)
@@ -135,7 +135,7 @@ struct InitDialog {
         guard !command.isForced, profiles.contains(name) else { return name }
         let other = try required("Profile (there is one named \(DisplayText.clean(name)) already): ") {
             if $0.isEmpty || profiles.contains($0) { return "another name is needed" }
-            do throws(OIDCError) { try ProfileWriter.checkName($0) } catch { return error.message }
+            do throws(OIDCError) { try ProfilesFile.checkName($0) } catch { return error.message }
             return nil
         }
         command.common.profile = other

@@ -6,7 +6,7 @@ import Posix
 /// A profile that `config init` is about to write.
 struct NewProfile {
     let name: String
-    let writer: ProfileWriter
+    let file: ProfilesFile
     let entries: [SettingLayers.Entry]
     let settings: Settings
     let made: PresetProfile?
@@ -17,7 +17,7 @@ struct NewProfile {
 
     var guide: PresetGuide? {
         made.map { made in
-            let change = common.completing(settings.line("config set", profile: name, of: writer))
+            let change = common.completing(settings.line("config set", profile: name, of: file))
             return PresetGuide(made: made, settings: settings, profile: name, signIn: signIn, change: change)
         }
     }
@@ -26,7 +26,7 @@ struct NewProfile {
     private var signIn: String {
         let command =
             obstacles.isEmpty ? settings.token.grant.needsUser ? "login" : "token" : "doctor"
-        return common.completing(settings.line(command, profile: name, of: writer))
+        return common.completing(settings.line(command, profile: name, of: file))
     }
 
     /// Whether the client's secret file exists, or no file is set.
@@ -37,7 +37,7 @@ struct NewProfile {
 
     /// Writes the profile, and then the secret to a file that no other profile uses.
     func write(replacing: Bool, secret: InitDialog.SecretInput? = nil) throws(OIDCError) {
-        try writer.write(as: name, replacing: replacing) { profiles throws(OIDCError) in
+        try file.write(as: name, replacing: replacing) { profiles throws(OIDCError) in
             try secret?.destination.check(among: profiles, replacing: replacing)
             return entries
         }
@@ -51,7 +51,7 @@ struct NewProfile {
 
     /// Reports the written profile and the next steps.
     func report(withRegistration: Bool) throws(OIDCError) {
-        let wrote = "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(writer.path))."
+        let wrote = "Wrote profile \(DisplayText.clean(name)) to \(DisplayText.clean(file.path))."
         let lines = [wrote] + (withRegistration ? registration : [])
         console.note((lines + next).joined(separator: "\n"))
         for obstacle in obstacles {
@@ -71,8 +71,8 @@ struct NewProfile {
     var next: [String] { guide?.next ?? ["Next:         \(signIn)"] }
 
     var json: JSONValue {
-        guide?.json(path: writer.path) ?? [
-            "path": .string(writer.path), "profile": .string(name),
+        guide?.json(path: file.path) ?? [
+            "path": .string(file.path), "profile": .string(name),
             "redirect_uri": JSONValue(redirect?.uris.joined(separator: " ")), "next": .string(signIn),
         ]
     }

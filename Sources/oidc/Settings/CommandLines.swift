@@ -98,7 +98,7 @@ extension Settings {
     }
 
     /// Returns the command line of a command with a profile of a file.
-    func line(_ command: String, profile: String?, of file: ProfileWriter) -> Hint {
+    func line(_ command: String, profile: String?, of file: ProfilesFile) -> Hint {
         .run(command, profileOption(profile, isNeeded: file.hasOtherDefault))
     }
 

@@ -169,19 +169,3 @@ private struct FileStructure {
             hint: profile.map { .run("config use", $0) } ?? "remove default_profile")
     }
 }
-
-extension ConfigurationFile {
-    /// Replaces the file at a path by what `content` returns under its lock.
-    static func rewrite(
-        _ path: String, with content: () throws(OIDCError) -> [UInt8]
-    ) throws(OIDCError) {
-        do throws(OIDCError) {
-            try UserFile.rewrite(path, named: "configuration", with: content)
-        } catch {
-            guard error.kind == .failed else { throw error }
-            var error = error
-            error.hint = error.hint ?? "name a file that you can write, by --config FILE or OIDC_CONFIG"
-            throw error
-        }
-    }
-}

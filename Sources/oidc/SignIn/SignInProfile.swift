@@ -59,7 +59,7 @@ struct SignInProfile {
         guard let path = provider.context.settingsLoader.path else { return nil }
         let name: String?
         do throws(OIDCError) {
-            name = try ProfileWriter(path: path).add { profiles throws(OIDCError) in
+            name = try ProfilesFile(provider.context.settingsLoader).add { profiles throws(OIDCError) in
                 let isDescribed = profiles.members.contains { describes($0.value) }
                 guard newName != nil || !isDescribed else { return nil }
                 let name = self.name(beside: profiles.names)

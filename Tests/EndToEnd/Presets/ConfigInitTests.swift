@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import Posix
 import TestSupport
 import Testing
 
@@ -145,10 +146,12 @@ struct ConfigInitTests {
             ),
             ([(.grant, "client_credentials")], nil, nil),
         ] as [([(Setting, String)], String?, String?)] {
+            let file = try ProfilesFile(
+                SettingsLoader(environment: ["OIDC_CONFIG": "/nonexistent/c.json"], common: CommonOptions()))
             let settings = PresetTableTests.settings(
                 try values.map { try SettingsLoader.entry($0.0, $0.1, .option("--set"), named: $0.0.name) })
             let profile = NewProfile(
-                name: "a", writer: ProfileWriter(path: "/nonexistent/c.json"), entries: [],
+                name: "a", file: file, entries: [],
                 settings: settings,
                 made: nil, console: Console(CommonOptions()), common: CommonOptions())
             #expect(profile.registration == (line.map { ["Redirect URL: \($0)"] } ?? []))

@@ -177,7 +177,9 @@ struct InitDialogTests {
         let common = CommonOptions()
         let settings = try SettingsLoader(environment: [:], common: common).load(from: nil, in: path)
         let profile = NewProfile(
-            name: "work", writer: ProfileWriter(path: path), entries: [], settings: settings, made: nil,
+            name: "work",
+            file: try ProfilesFile(SettingsLoader(environment: ["OIDC_CONFIG": path], common: common)),
+            entries: [], settings: settings, made: nil,
             console: Console(common), common: common)
         let secret = InitDialog.SecretInput(
             text: Redacted("hunter2"), destination: ProfileSecret(of: "work", beside: path))

@@ -50,7 +50,7 @@ struct PresetTableTests {
         for entry in entries { profile[entry.setting.name] = entry.value }
         var profiles = JSONObject()
         profiles[name] = .object(profile)
-        let file = String(decoding: ProfileWriter.file(profiles, default: name), as: UTF8.self)
+        let file = String(decoding: ProfilesFile.text(profiles, default: name), as: UTF8.self)
         #expect(file.split(separator: "\n").count == entries.count + 7, "one line each: \(file)")
         #expect(Set(entries.map(\.setting)).count == entries.count)
         let settings = Self.settings(entries)
