@@ -178,6 +178,7 @@ struct EntranceTests {
         let login = try program.signIn(at: provider, words)
         #expect(login.status == 0 && login.errorOutput.contains("Saved as profile default\n"), "\(login)")
         #expect(try profiles["default"]?["prompt"] == "off")
+        #expect(try profiles["default"]?["preset"] == "dex")
         #expect(try program.run("token").status == 0)
         // The second time, the profile is there.
         let again = try program.signIn(at: provider, words)

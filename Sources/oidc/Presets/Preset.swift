@@ -62,6 +62,16 @@ struct Preset: Sendable {
         all.first { $0.name == name }
     }
 
+    /// Checks the setting `preset`.
+    static func check(_ name: String?) throws(OIDCError) {
+        guard let name, named(name) == nil else { return }
+        let names = all.map(\.name)
+        let nearest = Nearest.match(ASCII.lowercased(name), among: names)
+        throw .usage(
+            "preset: unknown provider \"\(DisplayText.distinct(name, from: names, limit: 80))\""
+                + (nearest.map { ", did you mean \($0)?" } ?? ""), hint: .run("help providers"))
+    }
+
     /// Returns the error for an unknown provider name.
     static func unknown(_ name: String, line: ([String]) -> Hint) -> OIDCError {
         let names = all.map(\.name)

@@ -30,14 +30,17 @@ struct PresetMatch {
 }
 
 extension Preset {
-    /// Returns the preset of the provider that the settings name. If several match, returns the one that
-    /// differs in the fewest settings.
+    /// Returns the preset that the profile was made from, or else that of the issuer or token endpoint. If several
+    /// match, returns the one that differs in the fewest settings.
     ///
     /// Self-hosted servers are recognized only by a distinctive path.
     static func matching(_ settings: Settings) -> PresetMatch? {
-        let fits = all.flatMap { preset in
+        let recorded = settings.provider.preset.flatMap(named)
+        let fits = (recorded.map { [$0] } ?? all).flatMap { preset in
             preset.variants.compactMap { variant -> (match: PresetMatch, difference: Int)? in
-                guard let values = preset.values(of: settings, by: variant) else { return nil }
+                guard let (template, values) = preset.values(of: settings, by: variant),
+                    recorded != nil || preset.isDistinctive(template, values)
+                else { return nil }
                 let difference = variant.filter { setting, template in
                     let expected = setting.kind.parsed(preset.filled(template, values))
                     return settings.layers[setting]?.compact != expected?.compact
@@ -46,6 +49,7 @@ extension Preset {
             }
         }
         return fits.min { $0.difference < $1.difference }?.match
+            ?? recorded.map { PresetMatch(preset: $0, values: [:]) }
     }
 
     /// Returns the preset of the provider with this issuer.
@@ -58,8 +62,11 @@ extension Preset {
     /// The preset's settings, and those for special values of its parameters.
     private var variants: [Templates] { [settings] + parameters.flatMap { $0.special.map(\.value) } }
 
-    /// Returns the parameters' values in the settings; nil if the settings name another provider.
-    private func values(of settings: Settings, by variant: Templates) -> [String: String]? {
+    /// Returns the template of the issuer or token endpoint and the parameters' values in the settings; nil if the
+    /// settings name another provider.
+    private func values(
+        of settings: Settings, by variant: Templates
+    ) -> (template: String, values: [String: String])? {
         let identifier =
             variant.first { $0.key == .issuer }.map { ($0.value, settings.provider.issuer) }
             ?? variant.first { $0.key == .tokenEndpoint }.map {
@@ -68,7 +75,7 @@ extension Preset {
         guard let (template, named) = identifier, let named, let values = values(in: named, by: template),
             values["client_id"] == nil || values["client_id"] == settings.client.id
         else { return nil }
-        return isDistinctive(template, values) ? values : nil
+        return (template, values)
     }
 
     /// Returns the values that turn a template into a string; nil if the string does not match.

@@ -21,7 +21,7 @@ struct PresetProfile {
         var values = try preset.values(preset.takingApart(words), line: line)
         registrationPage = preset.registrationPage(values)
         values["client_id"] = try preset.clientID(of: options, words)
-        var templates = Array(preset.settings(values))
+        var templates = [(key: Setting.preset, value: preset.name)] + preset.settings(values)
         let isPublic = options.contains { $0.setting == .clientAuth && $0.value == "none" }
         if preset.secret == .required, !isPublic { templates.append((.clientSecretFile, secretFile)) }
         var entries: [SettingLayers.Entry] = []

@@ -34,6 +34,7 @@ extension Settings {
     /// Checks the settings without reading files or sending requests.
     func check() throws(OIDCError) {
         try provider.checkIssuer()
+        try layers.checking(.preset) { () throws(OIDCError) in try Preset.check(provider.preset) }
         if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoint(.token) == nil {
             _ = try layers.checking(.issuer) { () throws(OIDCError) in
                 try ProviderMetadata.wellKnownURLs(

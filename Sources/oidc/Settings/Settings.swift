@@ -48,6 +48,8 @@ struct ProviderSettings: Sendable {
     let layers: SettingLayers
 
     var issuer: String? { layers.text(.issuer) }
+    /// The name of the provider that the profile was made for.
+    var preset: String? { layers.text(.preset) }
     /// The URL of the metadata, if it is not the issuer's well-known URL.
     var metadataURL: String? { layers.text(.metadataURL) }
     var allowsInsecureHTTP: Bool { layers.flag(.allowInsecureHTTP) }

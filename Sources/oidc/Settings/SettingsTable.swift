@@ -6,6 +6,9 @@ extension Setting {
     static let issuer = Setting(
         "issuer", .text,
         "the provider's issuer URL; a path segment may be {tenantid}, for users of any tenant")
+    static let preset = Setting(
+        "preset", .text, "the provider, by the name in oidc help providers (default: by its issuer)",
+        reach: .server)
     static let metadataURL = Setting(
         "metadata_url", .url, "where the metadata is, if not at the issuer's well-known URL", reach: .server
     )
@@ -210,7 +213,7 @@ extension Setting {
     static let gcpTokenType = Setting("gcp_token_type", .text, "the token type to declare to Google")
 
     static let all: [Setting] = [
-        issuer,
+        issuer, preset,
         metadataURL,
         authorizationEndpoint, tokenEndpoint,
         refreshEndpoint,

@@ -51,6 +51,9 @@ extension Mistake {
             "client_id is given twice, by --client-id and --set", "give it once"),
         Mistake(
             "config set account=a account=b", "config set account is given twice", "give it once"),
+        Mistake(
+            "config set -p work preset=gogle", "preset: unknown provider \"gogle\", did you mean google?",
+            "oidc help providers"),
         Mistake("config set", "oidc config set needs KEY=VALUE", "oidc help config set"),
         Mistake("config set port", "config set takes KEY=VALUE, not \"port\"", "oidc config set port=VALUE"),
         Mistake(

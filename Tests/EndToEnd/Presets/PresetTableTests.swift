@@ -2,6 +2,7 @@ import Foundation
 import LoopbackHTTP
 import OIDCCore
 import OIDCSignIn
+import Posix
 import TestSupport
 import Testing
 
@@ -161,14 +162,34 @@ struct PresetTableTests {
     @Test("the settings that a preset wrote are recognized", arguments: Preset.all.map(\.name))
     func recognized(name: String) throws {
         let preset = try #require(Preset.named(name))
+        let entries = try Self.profile(preset)
+        #expect(Preset.matching(Self.settings(entries))?.preset.name == name)
         // Nothing in these issuers says whose they are.
         let unknown = ["authelia", "dex", "gitlab", "gitea", "forgejo", "spring"]
-        let match = Preset.matching(Self.settings(try Self.profile(preset)))
+        let match = Preset.matching(Self.settings(entries.filter { $0.setting != .preset }))
         // A fork has the issuers of its origin.
         let expected = name == "vault" ? "openbao" : name
         #expect(match?.preset.name == (unknown.contains(name) ? nil : expected))
         let place = match?.registrationPage ?? ""
         #expect(!place.includes("{") && !place.includes("}"))
+    }
+
+    @Test(
+        "the recorded name is used, whatever the issuer, but not for another provider's issuer in an option")
+    func recorded() throws {
+        let text = #"{"profiles":{"a":{"preset":"dex","issuer":"https://id.example.com","client_id":"x"}}}"#
+        let file = try ConfigurationFile(parsing: Array(text.utf8), path: "/c.json")
+        let loader = SettingsLoader(environment: [:], common: CommonOptions())
+        let match = try #require(Preset.matching(try loader.load(from: file, in: "/c.json")))
+        #expect(match.preset.name == "dex" && match.words.isEmpty == false, "\(match)")
+        let issuer = try SettingsLoader.entry(
+            .issuer, "https://accounts.google.com", .option("--issuer"), named: "--issuer")
+        let other = try loader.load([issuer], from: file, in: "/c.json")
+        #expect(Preset.matching(other)?.preset.name == "google")
+        let custom = Self.settings(
+            try Self.profile(
+                try #require(Preset.named("okta")), [], [(.issuer, "https://id.example.com")]))
+        #expect(Preset.matching(custom)?.preset.name == "okta")
     }
 
     @Test(
@@ -204,9 +225,11 @@ struct PresetTableTests {
                     let others = preset.parameters.filter { $0.name != parameter.name }
                     let words = others.map { "\($0.name)=\($0.example)" } + ["\(parameter.name)=\(value)"]
                     let entries = try Self.profile(preset, words)
-                    #expect(entries.count == own.count + 1)
+                    #expect(entries.count == own.count + 2)
                     #expect(throws: Never.self) { try Self.settings(entries).check() }
                     #expect(Preset.matching(Self.settings(entries))?.preset.name == preset.name)
+                    let unnamed = Self.settings(entries.filter { $0.setting != .preset })
+                    #expect(Preset.matching(unnamed)?.preset.name == preset.name)
                 }
             }
         }
