@@ -14,20 +14,23 @@ struct Doctor {
         let settings: Settings
         do throws(OIDCError) {
             settings = try context.settings(options)
-            findings.append(settingsChecks.configuration(settings))
+            findings.append(
+                Finding("configuration") { () throws(OIDCError) in
+                    try settingsChecks.configuration(settings)
+                })
         } catch {
             findings.append(Finding("configuration", error))
             settings = context.settings(profile: nil, [])
         }
         let isConfigured = findings.allSatisfy { $0.result != .problem }
         let provider = ProviderContext(settings, context)
-        findings.append(settingsChecks.variables())
+        findings.append(Finding("variables", settingsChecks.variables))
         if isConfigured {
-            findings.append(settingsChecks.precedence(settings))
+            findings.append(Finding("precedence") { settingsChecks.precedence(settings) })
             findings += ProviderChecks(provider: provider, isOffline: isOffline).findings()
             findings += grant(provider, after: findings)
         }
-        findings.append(libraries())
+        findings.append(Finding("libcrypto", libraries))
         findings += MachineChecks(provider: provider).findings()
         if isConfigured { findings += StoreChecks(provider: provider, isOffline: isOffline).findings() }
         // A signal leaves the checks incomplete, so nothing is reported.
@@ -55,12 +58,8 @@ struct Doctor {
     }
 
     /// Checks that libcrypto can be used. The requests to the provider show the same for libcurl.
-    private func libraries() -> Finding {
-        do throws(OIDCError) {
-            _ = try Fingerprint.of("")
-            return Finding("libcrypto", .ok, "can be used")
-        } catch {
-            return Finding("libcrypto", error)
-        }
+    private func libraries() throws(OIDCError) -> Finding.Outcome {
+        _ = try Fingerprint.of("")
+        return .ok("can be used")
     }
 }

@@ -13,6 +13,35 @@ struct Finding {
     private(set) var detail: String
     private(set) var hint: Hint?
 
+    /// What a check found.
+    struct Outcome {
+        let result: Result
+        let detail: String
+        var hint: Hint?
+
+        static func ok(_ detail: String, hint: Hint? = nil) -> Outcome {
+            Outcome(result: .ok, detail: detail, hint: hint)
+        }
+
+        static func warning(_ detail: String, hint: Hint? = nil) -> Outcome {
+            Outcome(result: .warning, detail: detail, hint: hint)
+        }
+
+        static func problem(_ detail: String, hint: Hint? = nil) -> Outcome {
+            Outcome(result: .problem, detail: detail, hint: hint)
+        }
+    }
+
+    /// Runs a check. Its error is a problem.
+    init(_ check: String, _ body: () throws(OIDCError) -> Outcome) {
+        do throws(OIDCError) {
+            let outcome = try body()
+            self.init(check, outcome.result, outcome.detail, hint: outcome.hint)
+        } catch {
+            self.init(check, error)
+        }
+    }
+
     init(_ check: String, _ result: Result, _ detail: String, hint: Hint? = nil) {
         self.check = check
         self.result = result

@@ -14,11 +14,12 @@ struct ProviderChecks {
 
     func findings() -> [Finding] {
         guard let issuer = settings.provider.issuer else {
-            return (known.isEmpty ? [named()] : known) + clientAlone() + [proxy(isReached: true)]
+            return (known.isEmpty ? [Finding("provider", named)] : known) + clientAlone()
+                + [Finding("proxy") { proxy(isReached: true) }]
         }
         guard !isOffline else {
             return known + [Finding("discovery", .ok, "not asked (--offline)")] + clientAlone()
-                + [proxy(isReached: true)]
+                + [Finding("proxy") { proxy(isReached: true) }]
         }
         let probe: DateProbe
         do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {
@@ -27,9 +28,11 @@ struct ProviderChecks {
         var environment = provider.environment(over: probe)
         environment.cache = NoCache()
         var findings = known + discovery(environment, probe)
-        findings.append(tls(WebURL.ofIssuer(issuer), probe))
-        findings.append(proxy(isReached: probe.failure?.kind != .unreachable))
-        findings.append(probe.clock(now: provider.context.now, leeway: settings.network.leeway))
+        findings.append(
+            Finding("TLS") { () throws(OIDCError) in try tls(WebURL.ofIssuer(issuer), probe) })
+        findings.append(Finding("proxy") { proxy(isReached: probe.failure?.kind != .unreachable) })
+        findings.append(
+            Finding("clock") { probe.clock(now: provider.context.now, leeway: settings.network.leeway) })
         return findings
     }
 
@@ -38,38 +41,35 @@ struct ProviderChecks {
         Preset.matching(settings).map { PresetChecks(match: $0, settings: settings).findings() } ?? []
     }
 
-    private func named() -> Finding {
+    private func named() throws(OIDCError) -> Finding.Outcome {
         // Sign-ins to a URL need no provider in the settings.
         let resources = ResourceRecords(provider.context)?.urls ?? []
         if settings.provider.endpoint(.token) == nil,
             !resources.isEmpty || settings.client.metadataURL != nil
         {
             let list = resources.isEmpty ? "none yet" : resources.joined(separator: ", ")
-            return Finding("provider", .ok, "none is set; resources that were signed in to: \(list)")
+            return .ok("none is set; resources that were signed in to: \(list)")
         }
         guard settings.provider.endpoint(.token) != nil else {
-            return Finding(
-                "provider", .problem, "issuer is not set",
+            return .problem(
+                "issuer is not set",
                 hint: provider.profileChoice.map { .text($0) } ?? provider.setUpLine)
         }
-        do throws(OIDCError) {
-            let metadata = try provider.metadata(try provider.environment(), for: [])
-            if let obstacle = provider.obstacles(metadata).first {
-                return Finding("provider", obstacle.error)
-            }
-        } catch {
-            return Finding("provider", error)
-        }
-        return Finding("provider", .ok, "endpoints are set; without issuer, ID tokens are not accepted")
+        let metadata = try provider.metadata(try provider.environment(), for: [])
+        if let obstacle = provider.obstacles(metadata).first { throw obstacle.error }
+        return .ok("endpoints are set; without issuer, ID tokens are not accepted")
     }
 
     private func discovery(_ environment: ProviderEnvironment, _ probe: DateProbe) -> [Finding] {
         var findings: [Finding] = []
+        func ofClient(_ metadata: ProviderMetadata?) -> Finding {
+            Finding("client") { () throws(OIDCError) in try client(metadata, environment) }
+        }
         let metadata: ProviderMetadata
         do throws(OIDCError) {
             metadata = try provider.metadata(environment, for: [.authorization, .token, .keys])
         } catch {
-            return [Finding("discovery", error), client(nil, environment)]
+            return [Finding("discovery", error), ofClient(nil)]
         }
         findings.append(
             Finding("discovery", .ok, metadata.isDiscovered ? discovered(metadata) : "endpoints are set"))
@@ -84,8 +84,11 @@ struct ProviderChecks {
         } else if obstacles.isEmpty {
             findings.append(Finding("metadata", .ok, "nothing is missing or unsafe"))
         }
-        if let url = metadata.jwksURI { findings.append(keys(url, metadata, environment)) }
-        findings.append(client(metadata, environment))
+        if let url = metadata.jwksURI {
+            findings.append(
+                Finding("keys") { () throws(OIDCError) in try keys(url, metadata, environment) })
+        }
+        findings.append(ofClient(metadata))
         return findings
     }
 
@@ -100,83 +103,72 @@ struct ProviderChecks {
 
     private func keys(
         _ url: WebURL, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
-    ) -> Finding {
+    ) throws(OIDCError) -> Finding.Outcome {
         let algorithms = settings.client.idTokenAlgorithms ?? metadata.idTokenSigningAlgValuesSupported ?? []
         if SignatureAlgorithm.areSymmetric(algorithms) {
             let names = DisplayText.clean(algorithms.joined(separator: ", "), limit: 100)
             let detail = "ID tokens are signed with the client's secret (\(names))"
             return settings.client.secret == nil
-                ? Finding(
-                    "keys", .problem, "\(detail), and none is set",
-                    hint: .advice(.giveClientSecret))
-                : Finding("keys", .ok, "none needed: \(detail)")
+                ? .problem("\(detail), and none is set", hint: .advice(.giveClientSecret))
+                : .ok("none needed: \(detail)")
         }
-        do throws(OIDCError) {
-            let set = try provider.documents(environment).keys(url).keys(refetching: true)
-            if let id = set.publishedPrivateKeyIDs.first {
-                let name = id.isEmpty ? "a key" : "key \(DisplayText.quoted(id, limit: 60))"
-                return Finding(
-                    "keys", .warning, "\(name) is published with its private half: anyone can sign with it",
-                    hint: "tell the provider's operator at once: the key must be replaced")
-            }
-            let count = set.keys.count
-            return count > 0
-                ? Finding("keys", .ok, "\(count) at \(url.withoutQuery)")
-                : Finding(
-                    "keys", .problem, "none that can be used at \(url.withoutQuery)",
-                    hint: "report it to the provider's operator: ID tokens cannot be verified")
-        } catch {
-            return Finding("keys", error)
+        let set = try provider.documents(environment).keys(url).keys(refetching: true)
+        if let id = set.publishedPrivateKeyIDs.first {
+            let name = id.isEmpty ? "a key" : "key \(DisplayText.quoted(id, limit: 60))"
+            return .warning(
+                "\(name) is published with its private half: anyone can sign with it",
+                hint: "tell the provider's operator at once: the key must be replaced")
         }
+        let count = set.keys.count
+        return count > 0
+            ? .ok("\(count) at \(url.withoutQuery)")
+            : .problem(
+                "none that can be used at \(url.withoutQuery)",
+                hint: "report it to the provider's operator: ID tokens cannot be verified")
     }
 
     /// Checks the client if no issuer is set.
     private func clientAlone() -> [Finding] {
         guard settings.client.id != nil else { return [] }
-        do throws(OIDCError) { return [client(nil, try provider.environment())] } catch {
-            return [Finding("client", error)]
-        }
+        return [Finding("client") { () throws(OIDCError) in try client(nil, try provider.environment()) }]
     }
 
     /// Checks that the client can authenticate. Reads its secrets, but never prints them.
-    private func client(_ metadata: ProviderMetadata?, _ environment: ProviderEnvironment) -> Finding {
-        do throws(OIDCError) {
-            let client = try provider.client(metadata, environment)
-            for secret in settings.client.secretFiles {
-                let file = try UserFile.require(secret.path, limit: 1 << 20, named: secret.name)
-                guard file.permissions & 0o077 != 0 else { continue }
-                return Finding(
-                    "client", .warning, "\(secret.name): \(secret.path) may be read by others",
-                    hint: "chmod 600 \(ShellWord.quoted(secret.path))")
-            }
-            let method = client.authentication.method
-            // RFC 6749 §4.4: the grant is for confidential clients only.
-            if method == "none", settings.token.grant == .clientCredentials {
-                return Finding(
-                    "client", .problem, "client_credentials without any client authentication",
-                    hint: .advice(.giveClientSecret))
-            }
-            return Finding("client", .ok, "\(client.id) (\(method == "none" ? "public client" : method))")
-        } catch {
-            return Finding("client", error)
+    private func client(
+        _ metadata: ProviderMetadata?, _ environment: ProviderEnvironment
+    ) throws(OIDCError) -> Finding.Outcome {
+        let client = try provider.client(metadata, environment)
+        for secret in settings.client.secretFiles {
+            let file = try UserFile.require(secret.path, limit: 1 << 20, named: secret.name)
+            guard file.permissions & 0o077 != 0 else { continue }
+            return .warning(
+                "\(secret.name): \(secret.path) may be read by others",
+                hint: "chmod 600 \(ShellWord.quoted(secret.path))")
         }
+        let method = client.authentication.method
+        // RFC 6749 §4.4: the grant is for confidential clients only.
+        if method == "none", settings.token.grant == .clientCredentials {
+            return .problem(
+                "client_credentials without any client authentication", hint: .advice(.giveClientSecret))
+        }
+        return .ok("\(client.id) (\(method == "none" ? "public client" : method))")
     }
 
-    private func tls(_ issuer: WebURL?, _ probe: DateProbe) -> Finding {
+    private func tls(_ issuer: WebURL?, _ probe: DateProbe) throws(OIDCError) -> Finding.Outcome {
         if let failure = probe.failure, failure.kind == .untrusted || failure.kind == .usage {
-            return Finding("TLS", failure)
+            throw failure
         }
         if provider.allowsInsecureHTTP {
-            return Finding(
-                "TLS", .warning, "allow_insecure_http is set: tokens may cross the network in the open",
+            return .warning(
+                "allow_insecure_http is set: tokens may cross the network in the open",
                 hint: "use https, and remove allow_insecure_http")
         }
         guard issuer?.isSecure == true else {
             return issuer?.isLoopback == true
-                ? Finding("TLS", .ok, "plain http, on this machine")
-                : Finding("TLS", .problem, "the issuer is not an https URL", hint: "use https")
+                ? .ok("plain http, on this machine")
+                : .problem("the issuer is not an https URL", hint: "use https")
         }
-        return Finding("TLS", .ok, "\(probe.isAnswered ? "verified; " : "")trusts \(authorities)")
+        return .ok("\(probe.isAnswered ? "verified; " : "")trusts \(authorities)")
     }
 
     private var authorities: String {
@@ -186,7 +178,7 @@ struct ProviderChecks {
     }
 
     /// Reports the proxies by scheme, host and port only: a URL may hold a password.
-    private func proxy(isReached: Bool) -> Finding {
+    private func proxy(isReached: Bool) -> Finding.Outcome {
         let names = ["https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY"]
         let set = names.compactMap { name -> String? in
             guard let value = variables[name], !value.isEmpty else { return nil }
@@ -196,17 +188,15 @@ struct ProviderChecks {
         guard !set.isEmpty else {
             let isIgnored = variables["HTTP_PROXY"]?.isEmpty == false
             return isIgnored
-                ? Finding(
-                    "proxy", .warning, "HTTP_PROXY is ignored, as by curl",
-                    hint: "set http_proxy, https_proxy")
-                : Finding("proxy", .ok, "none")
+                ? .warning("HTTP_PROXY is ignored, as by curl", hint: "set http_proxy, https_proxy")
+                : .ok("none")
         }
         let detail =
             set.joined(separator: ", ") + (exceptions.isEmpty ? "" : ", no_proxy=\(exceptions)")
             + "; never used for this machine"
         return isReached
-            ? Finding("proxy", .ok, detail)
-            : Finding("proxy", .warning, detail, hint: "check these: the provider is unreachable")
+            ? .ok(detail)
+            : .warning(detail, hint: "check these: the provider is unreachable")
     }
 }
 
@@ -243,17 +233,17 @@ final class DateProbe: HTTPTransport {
     var isAnswered: Bool { observations.withLock { $0.answers > 0 } }
 
     /// Compares the clocks. A few seconds may be the response's delay; beyond the leeway, tokens are refused.
-    func clock(now: Instant, leeway: Int64) -> Finding {
+    func clock(now: Instant, leeway: Int64) -> Finding.Outcome {
         guard let date = observations.withLock({ $0.date }) else {
             let time = TimeWords.clock(now, now: now).map { "\($0); " } ?? ""
-            return Finding("clock", .ok, "\(time)nothing to compare it with")
+            return .ok("\(time)nothing to compare it with")
         }
         let difference = now.seconds(since: date)
-        guard abs(difference) > 5 else { return Finding("clock", .ok, "agrees with the provider's") }
+        guard abs(difference) > 5 else { return .ok("agrees with the provider's") }
         let words =
             "\(TimeWords.duration(abs(difference))) \(difference > 0 ? "ahead of" : "behind") the provider's"
-        return Finding(
-            "clock", abs(difference) > leeway ? .problem : .warning, words,
+        return Finding.Outcome(
+            result: abs(difference) > leeway ? .problem : .warning, detail: words,
             hint: "set this machine's clock; ID tokens are refused beyond the leeway of \(leeway) s")
     }
 }

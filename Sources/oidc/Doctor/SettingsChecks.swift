@@ -8,22 +8,14 @@ struct SettingsChecks {
     let options: ProviderOptions
 
     /// Checks every profile, not only the one in use.
-    func configuration(_ settings: Settings) -> Finding {
+    func configuration(_ settings: Settings) throws(OIDCError) -> Finding.Outcome {
         let path = context.settingsLoader.path
-        do throws(OIDCError) {
-            let file = try context.settingsLoader.file()
-            for profile in file?.profiles ?? [] {
-                try file?.check(profile.name)
-            }
-        } catch {
-            return Finding("configuration", error)
-        }
+        let file = try context.settingsLoader.file()
+        for profile in file?.profiles ?? [] { try file?.check(profile.name) }
         guard let profile = settings.profile else {
-            return Finding(
-                "configuration", .ok, "no profile (\(path ?? "no file")); options and variables alone")
+            return .ok("no profile (\(path ?? "no file")); options and variables alone")
         }
-        return Finding(
-            "configuration", .ok, "profile \(DisplayText.clean(profile)) of \(DisplayText.clean(path ?? ""))")
+        return .ok("profile \(DisplayText.clean(profile)) of \(DisplayText.clean(path ?? ""))")
     }
 
     private static let directories = [
@@ -31,35 +23,34 @@ struct SettingsChecks {
     ]
 
     /// Reports ignored variables: unknown ones, empty secrets, and directories that are not absolute paths.
-    func variables() -> Finding {
+    func variables() -> Finding.Outcome {
         let relative = SettingsChecks.directories.filter { name in
             context.environment[name].map { !$0.isEmpty && !$0.hasPrefix("/") } ?? false
         }
         guard relative.isEmpty else {
-            return Finding(
-                "variables", .warning,
+            return .warning(
                 "not an absolute path, and ignored: \(relative.joined(separator: ", "))",
                 hint: "use absolute paths")
         }
         // A CI job that may not read a secret gets an empty variable.
         let empty = Setting.clientSecrets.map(\.variable).filter { context.environment[$0]?.isEmpty == true }
         guard empty.isEmpty else {
-            return Finding(
-                "variables", .warning, "empty, and ignored: \(empty.joined(separator: ", "))",
+            return .warning(
+                "empty, and ignored: \(empty.joined(separator: ", "))",
                 hint: "check that this job or shell may read the secret, or unset the variable")
         }
         let ours = context.environment.names(startingWith: "OIDC_").sorted()
         let stray = StrayVariables(context.environment)
         guard !stray.names.isEmpty else {
-            return Finding("variables", .ok, ours.isEmpty ? "none" : ours.joined(separator: ", "))
+            return .ok(ours.isEmpty ? "none" : ours.joined(separator: ", "))
         }
-        return Finding(
-            "variables", .warning, "unknown, and ignored: \(stray.names.joined(separator: ", "))",
+        return .warning(
+            "unknown, and ignored: \(stray.names.joined(separator: ", "))",
             hint: stray.meant.first.map { "did you mean \($0.nearest)?" } ?? .run("help settings"))
     }
 
     /// Reports unused settings: overridden by a stronger layer, or belonging to another provider or client.
-    func precedence(_ settings: Settings) -> Finding {
+    func precedence(_ settings: Settings) -> Finding.Outcome {
         var hidden = settings.layers.withheld.compactMap { entry -> String? in
             guard case .variable(let name) = entry.origin else { return nil }
             return "\(name) (of another provider or client)"
@@ -78,9 +69,9 @@ struct SettingsChecks {
             if case .profile = entry.origin { continue }
             hidden.append("\(name) (by \(entry.origin.text))")
         }
-        guard !hidden.isEmpty else { return Finding("precedence", .ok, "no setting is overridden") }
-        return Finding(
-            "precedence", .warning, "settings are not used: \(hidden.joined(separator: ", "))",
+        guard !hidden.isEmpty else { return .ok("no setting is overridden") }
+        return .warning(
+            "settings are not used: \(hidden.joined(separator: ", "))",
             hint: .words("unset what overrides them, or see: ", .run("config show")))
     }
 

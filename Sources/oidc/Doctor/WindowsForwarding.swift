@@ -20,31 +20,28 @@ struct WindowsForwarding {
         mode = word.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Returns the finding about a redirect URL whose port is available in WSL.
-    func finding(of url: String, isIPv6Only: Bool) -> Finding {
+    /// Returns what is known of a redirect URL whose port is available in WSL.
+    func finding(of url: String, isIPv6Only: Bool) -> Finding.Outcome {
         let modeText = mode.map { "WSL's networking mode is \($0)" }
         let hint: Hint =
             "paste the URL that the browser was redirected to, or set networkingMode=mirrored in .wslconfig"
         switch mode {
         case "mirrored" where isIPv6Only:
-            return Finding(
-                "callback", .warning, "browsers on Windows do not reach \(url): \(modeText ?? "")",
+            return .warning(
+                "browsers on Windows do not reach \(url): \(modeText ?? "")",
                 hint: "use http://127.0.0.1/… as redirect_uri")
         case "mirrored", "wsl1":
-            return Finding("callback", .ok, "\(url) is available, also to browsers on Windows")
+            return .ok("\(url) is available, also to browsers on Windows")
         case "none":
-            return Finding(
-                "callback", .warning, "browsers on Windows do not reach \(url): \(modeText ?? "")", hint: hint
+            return .warning(
+                "browsers on Windows do not reach \(url): \(modeText ?? "")", hint: hint
             )
         case "nat", nil:
-            return Finding(
-                "callback", .ok,
+            return .ok(
                 "\(url) is available, also to browsers on Windows unless .wslconfig says localhostForwarding=false"
             )
         default:
-            return Finding(
-                "callback", .ok,
-                "\(url) is available; browsers on Windows may not reach it: \(modeText ?? "")")
+            return .ok("\(url) is available; browsers on Windows may not reach it: \(modeText ?? "")")
         }
     }
 }
