@@ -168,26 +168,25 @@ struct LoginCommand: RunnableCommand {
                 hint: "choose another name with -p, or leave -p out")
         }
         let path = try context.settingsLoader.requiredPath()
-        var command = ConfigInitCommand()
-        command.call = Self.name
-        command.provider = preset?.name
-        command.words = words
-        command.options = options
-        command.more = try entries()
-        command.common = common
-        command.newName =
-            profiles.isEmpty ? "default" : SignInProfile.free(preset?.name ?? "default", beside: profiles)
+        var draft = Draft(
+            context,
+            profiles.isEmpty ? "default" : SignInProfile.free(preset?.name ?? "default", beside: profiles))
+        draft.call = Self.name
+        draft.provider = preset?.name
+        draft.words = words
+        draft.options = options
+        draft.more = try entries()
         if options.clientID == nil, context.environment[Setting.issuer.variable] == nil {
             let variable = context.environment[Setting.clientID.variable] ?? ""
-            command.options.clientID = variable.isEmpty ? nil : variable
+            draft.options.clientID = variable.isEmpty ? nil : variable
         }
-        let isIncomplete = try command.isIncomplete
-        let lacksSecret = try command.lacksSecret(context)
+        let isIncomplete = try draft.isIncomplete
+        let lacksSecret = try draft.lacksSecret(context)
         if mayAsk, isIncomplete || lacksSecret {
             var login = self
             (login.operand, login.words) = (nil, [])
             login.options = ProviderOptions()
-            switch try command.converse(context, path) {
+            switch try draft.asking(context) {
             case .profile(let profile):
                 if let obstacle = profile.obstacles.first { throw obstacle.orReported }
                 return try login.run(context.using(profile: profile.name), at: nil)
@@ -198,10 +197,10 @@ struct LoginCommand: RunnableCommand {
             }
         }
         if let preset, lacksSecret, !isIncomplete {
-            _ = try command.made(context, path, isChecked: false)
-            throw command.secretMissing(preset, context, path)
+            _ = try draft.made(context, isChecked: false)
+            throw draft.secretMissing(preset, beside: path)
         }
-        let profile = try command.made(context, path)
+        let profile = try draft.made(context)
         if let obstacle = profile.obstacles.first { throw obstacle.orReported }
         let target = Target.settings(ProviderContext(profile.settings, context))
         return try finish(try target.signedIn { prepare(&$0) }, profile.name)

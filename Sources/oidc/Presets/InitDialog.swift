@@ -2,17 +2,16 @@ import CommandLineKit
 import OIDCCore
 import Posix
 
-/// The questions of `config init` at a terminal. The answers become the words and options of its command
-/// line.
+/// The questions of `config init` at a terminal. The answers become the words and options of the draft.
 struct InitDialog {
     let say: (String) -> Void
     /// The function that prompts for one line and returns nil at the end of the input. The flag hides what is
     /// typed.
     let ask: (String, Bool) throws(OIDCError) -> String?
     /// The function that returns the lines about what to register, for the words and options so far.
-    let registration: (ConfigInitCommand) throws(OIDCError) -> [String]
+    let registration: (Draft) throws(OIDCError) -> [String]
     /// The function that finds out what the typed URL is.
-    let finding: (ConfigInitCommand) throws(OIDCError) -> Finding
+    let finding: (Draft) throws(OIDCError) -> Finding
     /// The home directory, for `~/` in a file's name.
     let home: String?
 
@@ -34,34 +33,34 @@ struct InitDialog {
     /// `path`. Leaves the client ID out if the provider is to register a client. Takes no secret for a resource:
     /// the resource itself names the server that would get it.
     func complete(
-        _ command: inout ConfigInitCommand, profiles: JSONObject, path: String
+        _ draft: inout Draft, profiles: JSONObject, path: String
     ) throws(OIDCError) -> SecretInput? {
-        if let name = command.common.profile { try ProfilesFile.checkName(name) }
-        let given = try command.options.entries().map(\.setting)
-        let preset = try preset(&command, given)
-        try parameters(&command, preset)
-        let name = try profile(&command, profiles.names)
-        let finding = preset == nil ? try finding(command) : Finding()
+        try ProfilesFile.checkName(draft.name)
+        let given = try draft.options.entries().map(\.setting)
+        let preset = try preset(&draft, given)
+        try parameters(&draft, preset)
+        let name = try profile(&draft, profiles.names)
+        let finding = preset == nil ? try finding(draft) : Finding()
         if !given.contains(.clientID) {
             let mayRegister = finding.registers
-            say(try registration(command).joined(separator: "\n"))
+            say(try registration(draft).joined(separator: "\n"))
             let id = try required(mayRegister ? "Client ID (Enter: register one now): " : "Client ID: ") {
                 $0.isEmpty && !mayRegister ? "a client ID is needed" : nil
             }
             guard !id.isEmpty else { return nil }
-            command.options.clientID = id
+            draft.options.clientID = id
         }
         guard !finding.isResource else { return nil }
         let isConfidential = preset.map { $0.secret != .none } ?? true
         let secrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
         guard isConfidential, !given.contains(where: secrets.contains) else { return nil }
-        return try secret(&command, ProfileSecret(of: name, beside: path), profiles)
+        return try secret(&draft, ProfileSecret(of: name, beside: path), profiles)
     }
 
     private func preset(
-        _ command: inout ConfigInitCommand, _ given: [Setting]
+        _ draft: inout Draft, _ given: [Setting]
     ) throws(OIDCError) -> Preset? {
-        if let name = command.provider {
+        if let name = draft.provider {
             guard let preset = Preset.named(name) else {
                 throw Preset.unknown(name, line: { .run("config init", $0 + ["--client-id", "ID"]) })
             }
@@ -73,21 +72,21 @@ struct InitDialog {
         while true {
             let typed = try line("Provider (a part of its name, or the URL of any other issuer): ")
             if let url = WebURL(typed), url.isSecure || url.isLoopback {
-                command.options.issuer = typed
+                draft.options.issuer = typed
                 return nil
             }
             if let url = Entrance.url(withoutScheme: typed) {
-                command.options.issuer = url.text
+                draft.options.issuer = url.text
                 return nil
             }
             let answer = ASCII.lowercased(typed)
             if let number = Int(answer), shown.indices.contains(number - 1) {
-                command.provider = shown[number - 1].name
+                draft.provider = shown[number - 1].name
                 return shown[number - 1]
             }
             let found = InitDialog.search(answer)
             if found.count == 1 {
-                command.provider = found[0].name
+                draft.provider = found[0].name
                 say("  \(found[0].title)")
                 return found[0]
             }
@@ -109,16 +108,16 @@ struct InitDialog {
         return Preset.all.filter { $0.name.includes(part) || ASCII.lowercased($0.title).includes(part) }
     }
 
-    private func parameters(_ command: inout ConfigInitCommand, _ preset: Preset?) throws(OIDCError) {
+    private func parameters(_ draft: inout Draft, _ preset: Preset?) throws(OIDCError) {
         for parameter in preset?.parameters ?? [] {
-            guard !command.words.contains(where: { $0.hasPrefix("\(parameter.name)=") }) else { continue }
+            guard !draft.words.contains(where: { $0.hasPrefix("\(parameter.name)=") }) else { continue }
             let others = parameter.special.map { ", or \($0.key)" }.joined()
             let example = parameter.standard.map { "[\($0)]" } ?? "as in \(parameter.example)"
             let value = try required("\(parameter.name), \(parameter.meaning)\(others) (\(example)): ") {
                 $0.isEmpty && parameter.standard != nil ? nil : parameter.problem(InitDialog.bare($0))
             }
-            if !value.isEmpty { command.words.append("\(parameter.name)=\(value)") }
-            if let preset { command.words = preset.takingApart(command.words) }
+            if !value.isEmpty { draft.words.append("\(parameter.name)=\(value)") }
+            if let preset { draft.words = preset.takingApart(draft.words) }
         }
     }
 
@@ -129,25 +128,25 @@ struct InitDialog {
 
     /// Returns the profile's name. Prompts for another if the name is taken.
     private func profile(
-        _ command: inout ConfigInitCommand, _ profiles: [String]
+        _ draft: inout Draft, _ profiles: [String]
     ) throws(OIDCError) -> String {
-        let name = command.common.profile ?? "default"
-        guard !command.isForced, profiles.contains(name) else { return name }
+        let name = draft.name
+        guard !draft.isForced, profiles.contains(name) else { return name }
         let other = try required("Profile (there is one named \(DisplayText.clean(name)) already): ") {
             if $0.isEmpty || profiles.contains($0) { return "another name is needed" }
             do throws(OIDCError) { try ProfilesFile.checkName($0) } catch { return error.message }
             return nil
         }
-        command.common.profile = other
+        draft.name = other
         return other
     }
 
     /// Prompts once, hidden, for the secret or its file. A secret that is typed needs a file of its own.
     private func secret(
-        _ command: inout ConfigInitCommand, _ destination: ProfileSecret, _ profiles: JSONObject
+        _ draft: inout Draft, _ destination: ProfileSecret, _ profiles: JSONObject
     ) throws(OIDCError) -> SecretInput? {
         var isTaken = false
-        do throws(OIDCError) { try destination.check(among: profiles, replacing: command.isForced) } catch {
+        do throws(OIDCError) { try destination.check(among: profiles, replacing: draft.isForced) } catch {
             say("  \(error.commandLine)")
             isTaken = true
         }
@@ -165,10 +164,10 @@ struct InitDialog {
         }
         guard !typed.isEmpty else { return nil }
         if typed.hasPrefix("@") {
-            command.options.assignments.append("client_secret_file=\(typed.dropFirst())")
+            draft.options.assignments.append("client_secret_file=\(typed.dropFirst())")
             return nil
         }
-        command.options.assignments.append("client_secret_file=\(destination.file)")
+        draft.options.assignments.append("client_secret_file=\(destination.file)")
         return SecretInput(text: Redacted(typed), destination: destination)
     }
 

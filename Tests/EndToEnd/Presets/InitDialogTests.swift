@@ -31,14 +31,14 @@ struct InitDialogTests {
         }
 
         func run(
-            _ command: ConfigInitCommand = ConfigInitCommand(), profiles: JSONValue = [:],
+            _ draft: Draft = Draft(), profiles: JSONValue = [:],
             path: String = "/config/config.json"
-        ) throws -> (command: ConfigInitCommand, secret: InitDialog.SecretInput?) {
-            var command = command
+        ) throws -> (draft: Draft, secret: InitDialog.SecretInput?) {
+            var draft = draft
             let secret = try dialog.complete(
-                &command, profiles: try #require(profiles.object), path: path)
+                &draft, profiles: try #require(profiles.object), path: path)
             #expect(answers.isEmpty)
-            return (command, secret)
+            return (draft, secret)
         }
     }
 
@@ -49,49 +49,49 @@ struct InitDialogTests {
         #expect(InitDialog.search("microsoft").map(\.name) == ["entra", "entra-external"])
         #expect(InitDialog.search("").count == Preset.all.count)
         let script = Script(["nothing like it", "spotif", "cid"])
-        #expect(try script.run().command.provider == "spotify")
+        #expect(try script.run().draft.provider == "spotify")
         #expect(script.shown.contains { $0.contains("no known provider matches \"nothing like it\"") })
         let numbered = Script(["githu", "2", "cid", ""])
-        #expect(try numbered.run().command.provider == "github-app")
+        #expect(try numbered.run().draft.provider == "github-app")
         #expect(numbered.shown.contains { $0.contains("  2  github-app: GitHub App") })
     }
 
     @Test("the prompt for a parameter is repeated until the value is valid; Enter takes the default")
     func parameters() throws {
         let script = Script(["Okta", "dev-1.okta.com/", "dev-1.okta.com", "", "cid"])
-        let command = try script.run().command
-        #expect(command.words == ["domain=dev-1.okta.com"])
-        #expect(command.options.clientID == "cid")
+        let draft = try script.run().draft
+        #expect(draft.words == ["domain=dev-1.okta.com"])
+        #expect(draft.options.clientID == "cid")
         #expect(script.shown.contains { $0.contains("expected a host name, found \"dev-1.okta.com/\"") })
         #expect(script.shown.contains("Register: it"))
     }
 
     @Test("there is no prompt for what the command line already says")
     func given() throws {
-        var command = ConfigInitCommand()
-        command.provider = "keycloak"
-        command.words = ["domain=https://sso.example.com"]
-        command.options.clientID = "cid"
-        let result = try Script(["main", ""]).run(command)
-        #expect(result.command.words == ["domain=https://sso.example.com", "realm=main"])
+        var draft = Draft()
+        draft.provider = "keycloak"
+        draft.words = ["domain=https://sso.example.com"]
+        draft.options.clientID = "cid"
+        let result = try Script(["main", ""]).run(draft)
+        #expect(result.draft.words == ["domain=https://sso.example.com", "realm=main"])
         #expect(result.secret == nil)
-        command = ConfigInitCommand()
-        command.options.assignments = ["issuer=https://a.example", "client_id=cid", "client_secret_file=f"]
-        #expect(try Script([]).run(command).command.provider == nil)
-        command.options.assignments = ["token_endpoint=https://a.example/token"]
-        #expect(try Script(["cid", ""]).run(command).command.options.issuer == nil)
+        draft = Draft()
+        draft.options.assignments = ["issuer=https://a.example", "client_id=cid", "client_secret_file=f"]
+        #expect(try Script([]).run(draft).draft.provider == nil)
+        draft.options.assignments = ["token_endpoint=https://a.example/token"]
+        #expect(try Script(["cid", ""]).run(draft).draft.options.issuer == nil)
     }
 
     @Test("any other issuer is accepted as a URL, as it was typed")
     func issuer() throws {
         let result = try Script(["https://Login.example.com/Tenant", "cid", ""]).run()
-        #expect(result.command.provider == nil)
-        #expect(result.command.options.issuer == "https://Login.example.com/Tenant")
+        #expect(result.draft.provider == nil)
+        #expect(result.draft.options.issuer == "https://Login.example.com/Tenant")
         for (typed, issuer) in [
             ("login.example.com", "https://login.example.com"), ("localhost:8080", "http://localhost:8080"),
             ("sso.example.com/realms/a", "https://sso.example.com/realms/a"),
         ] {
-            #expect(try Script([typed, "cid", ""]).run().command.options.issuer == issuer)
+            #expect(try Script([typed, "cid", ""]).run().draft.options.issuer == issuer)
         }
     }
 
@@ -100,11 +100,11 @@ struct InitDialogTests {
         let script = Script(["login.example.com", ""])
         script.isOpen = true
         let result = try script.run()
-        #expect(result.command.options.issuer == "https://login.example.com")
-        #expect(result.command.options.clientID == nil && result.secret == nil)
+        #expect(result.draft.options.issuer == "https://login.example.com")
+        #expect(result.draft.options.clientID == nil && result.secret == nil)
         #expect(script.shown.last == "Client ID (Enter: register one now): ")
         let closed = Script(["login.example.com", "", "cid", ""])
-        #expect(try closed.run().command.options.clientID == "cid")
+        #expect(try closed.run().draft.options.clientID == "cid")
         #expect(closed.shown.contains("  a client ID is needed"))
     }
 
@@ -124,7 +124,7 @@ struct InitDialogTests {
             result.secret?.text.revealed == "hunter2"
                 && result.secret?.destination.file == "/config/default.secret"
         )
-        #expect(result.command.options.assignments == ["client_secret_file=/config/default.secret"])
+        #expect(result.draft.options.assignments == ["client_secret_file=/config/default.secret"])
         #expect(script.hidden.count == 1)
         #expect(!script.shown.joined().contains("hunter2"))
     }
@@ -132,9 +132,9 @@ struct InitDialogTests {
     @Test("the secret file must exist; a public client is not prompted for a secret")
     func secretFile() throws {
         let script = Script(["bitbucket", "key", "@/no/such/file", "@/etc/hostname"])
-        #expect(try script.run().command.options.assignments == ["client_secret_file=/etc/hostname"])
+        #expect(try script.run().draft.options.assignments == ["client_secret_file=/etc/hostname"])
         let home = Script(["bitbucket", "key", "@~/no-such-file", "@~/hostname"])
-        #expect(try home.run().command.options.assignments == ["client_secret_file=~/hostname"])
+        #expect(try home.run().draft.options.assignments == ["client_secret_file=~/hostname"])
         #expect(try Script(["spotify", "cid"]).run().secret == nil)
     }
 
@@ -143,7 +143,7 @@ struct InitDialogTests {
         let script = Script(["bitbucket", "default", "a\u{1}b", "work", "key", "x"])
         let result = try script.run(profiles: ["default": [:]])
         #expect(script.shown.contains { $0.contains("no invisible ones") })
-        #expect(result.command.common.profile == "work")
+        #expect(result.draft.name == "work")
         #expect(result.secret?.destination.file == "/config/work.secret")
     }
 
@@ -160,12 +160,12 @@ struct InitDialogTests {
         #expect(Set(script.hidden) == ["@FILE with the client secret (hidden; Enter: none): "])
         #expect(script.shown.contains("  only a file can be used here, as in @FILE"))
         #expect(script.shown.contains { $0.contains("a secret already exists at \(file) (move it away") })
-        var command = ConfigInitCommand()
-        command.isForced = true
-        #expect(try Script(answers + ["hunter2"]).run(command, path: path).secret != nil)
+        var draft = Draft()
+        draft.isForced = true
+        #expect(try Script(answers + ["hunter2"]).run(draft, path: path).secret != nil)
         let others: JSONValue = ["other": ["client_secret_file": "default.secret"]]
         let forced = Script(answers + [""])
-        #expect(try forced.run(command, profiles: others, path: path).secret == nil)
+        #expect(try forced.run(draft, profiles: others, path: path).secret == nil)
         #expect(forced.shown.contains { $0.contains(" (choose another name with -p)") })
     }
 
