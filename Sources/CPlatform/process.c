@@ -73,6 +73,18 @@ int oidc_detach(void) {
     return chdir("/") == 0 ? 0 : errno;
 }
 
+int oidc_move_descriptor(int descriptor) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0) return -1;
+    int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
+    if (moved >= 0 && dup2(null, descriptor) < 0) {
+        close(moved);
+        moved = -1;
+    }
+    close(null);
+    return moved;
+}
+
 int oidc_pipe(int ends[2]) {
 #ifdef __linux__
     return pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;

@@ -46,11 +46,11 @@ struct EncryptedSession: Hashable, Sendable {
 
     private var context: [UInt8] { JSONValue.object(header).bytes }
 
-    mutating func seal(_ session: Session, with secret: [UInt8]) throws(CryptoError) {
-        sealed = try SymmetricSeal.seal(session.json.bytes, key: secret, authenticating: context)
+    mutating func seal(_ plain: [UInt8], with secret: [UInt8]) throws(CryptoError) {
+        sealed = try SymmetricSeal.seal(plain, key: secret, authenticating: context)
     }
 
-    /// Decrypts the session.
+    /// Decrypts the content.
     func open(with secret: [UInt8]) throws(CryptoError) -> [UInt8] {
         try SymmetricSeal.open(sealed, key: secret, authenticating: context)
     }

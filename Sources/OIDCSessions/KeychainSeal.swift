@@ -100,12 +100,28 @@ package final class KeychainSeal: SessionSeal {
         }
         let used = if let secret { secret } else { try newSecret(for: stored.entry) }
         do throws(CryptoError) {
-            try stored.seal(session, with: used)
+            try stored.seal(session.json.bytes, with: used)
         } catch {
             throw OIDCError(error, stage: .store)
         }
         return stored.json.bytes
     }
+
+    package func seal(document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] {
+        var stored = EncryptedSession(
+            key: key, helper: keeper.name, entry: newEntry("sign-in-\(key.fileStem)"))
+        let secret = try newSecret(for: stored.entry)
+        do throws(CryptoError) { try stored.seal(document, with: secret) } catch {
+            throw OIDCError(error, stage: .store)
+        }
+        return stored.json.bytes
+    }
+
+    package func open(document: [UInt8], of key: SessionKey) throws(StoreFault) -> [UInt8] {
+        try opened(try header(Record(bytes: document), key))
+    }
+
+    package func forget(document: [UInt8]) { forget(leftover: Record(bytes: document)) }
 
     /// Forgets a secret from memory that does not open the record: another process has replaced it.
     private func forgetReplaced(_ stored: EncryptedSession) {

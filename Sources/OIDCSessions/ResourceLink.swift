@@ -72,7 +72,7 @@ package struct ResourceLink: StoredRecord {
             && other.reach.utf8.count >= reach.utf8.count
     }
 
-    init?(_ json: JSONValue) {
+    package init?(_ json: JSONValue) {
         guard let resource = json["resource"]?.string, let issuer = json["issuer"]?.string,
             let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
         else { return nil }
@@ -90,7 +90,7 @@ package struct ResourceLink: StoredRecord {
         settings = json["settings"]?.object ?? JSONObject()
     }
 
-    var json: JSONValue {
+    package var json: JSONValue {
         var object = JSONObject()
         object["resource"] = .string(resource)
         object["metadata_url"] = metadataURL.map { .string($0) }

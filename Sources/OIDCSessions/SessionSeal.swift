@@ -25,6 +25,15 @@ package protocol SessionSeal: Sendable {
     /// Forgets the secret of what a killed sign-in left.
     func forget(leftover: Record)
 
+    /// Returns the form in which a secret beside the session is kept, such as the verifier of a sign-in that waits.
+    func seal(document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8]
+
+    /// Returns a secret that `seal(document:of:)` made.
+    func open(document: [UInt8], of key: SessionKey) throws(StoreFault) -> [UInt8]
+
+    /// Forgets the key of a sealed secret that was removed.
+    func forget(document: [UInt8])
+
     /// Checks that a session could be sealed; called before the user signs in.
     func probe() throws(OIDCError)
 
@@ -44,6 +53,8 @@ extension SessionSeal {
     package func seal(_ failure: SharedFailure, of key: SessionKey) throws(OIDCError) -> [UInt8] {
         failure.json.bytes
     }
+
+    package func forget(document: [UInt8]) {}
 }
 
 /// The form of sessions that are not sealed.
@@ -73,6 +84,8 @@ package struct PlainSeal: SessionSeal {
         session.json.bytes
     }
 
+    package func seal(document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] { document }
+    package func open(document: [UInt8], of key: SessionKey) throws(StoreFault) -> [UInt8] { document }
     package func forget(_ record: Record?, of stem: String) throws(OIDCError) {}
     package func forget(leftover: Record) {}
     package func probe() throws(OIDCError) {}

@@ -327,6 +327,21 @@ public struct SessionStore: Sendable {
         }
     }
 
+    /// Returns the form in which a secret of a sign-in is kept beside the session.
+    package func sealed(_ document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] {
+        try seal.seal(document: document, of: key)
+    }
+
+    /// Returns a secret that `sealed` made.
+    package func opened(_ document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] {
+        do throws(StoreFault) { return try seal.open(document: document, of: key) } catch {
+            throw error.error(about: "the waiting sign-in", hint: .signIn)
+        }
+    }
+
+    /// Forgets the key of a sealed secret that was removed.
+    package func forget(_ document: [UInt8]) { seal.forget(document: document) }
+
     /// Checks that a session could be saved; called before the user signs in.
     package func probe(_ key: SessionKey) throws(OIDCError) {
         let current = try replaceable(key, orDamaged: true)

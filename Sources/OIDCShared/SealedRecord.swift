@@ -11,6 +11,8 @@ struct SealedRecord: Sendable {
         case session, failure, pending
         /// The place of a session that was removed. It is empty, and the version goes on from it.
         case removal
+        /// A secret of a sign-in that waits, on this machine only.
+        case signIn = "sign-in"
     }
 
     /// `SessionKey.text`, which names issuer and client; compared exactly. That of a removal is the name of the record.

@@ -120,6 +120,16 @@ final class SharedSeal: SessionSeal {
     }
 
     // Sealed records hold no secret elsewhere.
+    func seal(document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] {
+        try sealed(document, .signIn, of: key, version: 1)
+    }
+
+    func open(document: [UInt8], of key: SessionKey) throws(StoreFault) -> [UInt8] {
+        let (record, plain) = try unsealed(document, .signIn)
+        guard ExactText.isSame(record.key, key.text) else { throw .ofAnotherSession }
+        return plain
+    }
+
     func forget(_ record: Record?, of stem: String) throws(OIDCError) {}
     func forget(leftover: Record) {}
     func description(of records: String) -> String { records }

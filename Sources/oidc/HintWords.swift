@@ -7,7 +7,7 @@ extension Hint {
     /// The parts of the hint: texts, commands and options.
     var parts: [Hint] {
         switch self {
-        case .text, .command, .options: [self]
+        case .text, .command, .options, .open: [self]
         case .joined(let hints): hints.flatMap(\.parts)
         case .signIn: [.run("login")]
         case .signInForScope(let scope): [.run("login --scope", DisplayText.clean(scope))]

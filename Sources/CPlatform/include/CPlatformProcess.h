@@ -100,6 +100,10 @@ const char *oidc_executable_path(void);
 /// Goes on in a child of this process, in the root directory; the process itself ends with 0. Returns 0, or errno.
 int oidc_detach(void);
 
+/// Returns a copy of a standard descriptor with a higher number that programs do not inherit, and puts `/dev/null` in
+/// its place; -1 on failure.
+int oidc_move_descriptor(int descriptor);
+
 /// Makes a pipe that programs do not inherit. Returns 0, or errno.
 int oidc_pipe(int ends[2]);
 

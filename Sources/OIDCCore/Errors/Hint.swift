@@ -22,6 +22,8 @@ public enum Hint: Hashable, Sendable {
     case trustAuthority(setting: String?)
     /// The values to compare with the client's registration if the browser does not return from the provider.
     indirect case checkRegistration(redirectURL: String, clientID: String)
+    /// A page to open, whose URL is shown in full.
+    case open(WebURL)
     /// A sentence, or a system command such as `chmod 600 FILE`.
     case text(String)
     /// A command of the program that shows the hint: the words after its name.
@@ -145,7 +147,8 @@ extension Hint {
         case .useIssuer(let issuer): .useIssuer(replace(issuer))
         case .checkRegistration(let url, let clientID):
             .checkRegistration(redirectURL: replace(url), clientID: replace(clientID))
-        case .signIn, .tryAgain, .advice, .set, .setEndpoint, .allowAlgorithm, .checkPath, .trustAuthority:
+        case .signIn, .tryAgain, .advice, .set, .setEndpoint, .allowAlgorithm, .checkPath, .trustAuthority,
+            .open:
             self
         }
     }

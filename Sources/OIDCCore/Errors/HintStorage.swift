@@ -15,6 +15,7 @@ extension Hint {
         case .checkSecret(let method, let other):
             Hint.coded("check_secret", method, detail: other)
         case .checkPath(let name): Hint.coded("check_path", name)
+        case .open(let url): Hint.coded("open", url.text)
         case .trustAuthority(let setting): Hint.coded("trust_authority", setting)
         case .checkRegistration(let url, let clientID):
             Hint.coded("check_registration", url, detail: clientID)
@@ -72,6 +73,7 @@ extension Hint {
             case "use_issuer": .useIssuer(value)
             case "allow_algorithm": .allowAlgorithm(value)
             case "check_path": .checkPath(of: value)
+            case "open": WebURL(value).map { .open($0) }
             default: nil
             }
         guard let hint else { return nil }

@@ -20,6 +20,7 @@ extension Hint: CustomStringConvertible {
         case .checkRegistration(let url, let clientID):
             "if the browser shows an error page, it says why; often the redirect URL \(DisplayText.clean(url)) or "
                 + "the client \(DisplayText.clean(clientID)) is not registered there"
+        case .open(let url): url.text
         case .text(let text): text
         case .command(let words), .options(let words): ShellWord.line(words)
         case .joined(let hints): hints.map(\.description).joined()

@@ -30,8 +30,11 @@ package struct BrowserSignIn {
     package var connect: (@Sendable (WebURL) throws(OIDCError) -> Void)?
     /// Whether another process of this program shows the result to a browser that comes late.
     package var lingers = false
-    /// Called every second; true ends the wait with an error of kind `interrupted`.
+    /// The requests that another process has made for this sign-in; nil to make them.
+    package var begun: BegunSignIn?
+    /// Called every `pause` milliseconds; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
+    package var pause: Int64 = 1_000
     /// The name of the program that signs in, for the browser's page.
     package var program: String?
     /// A function that renders a hint for the browser's page.
@@ -65,9 +68,16 @@ package struct BrowserSignIn {
         // Without a listener, any port will do (RFC 8252 §7.3).
         let redirectURL =
             port.map { redirect.text(port: $0 == 0 ? .random(in: 49_152...65_535) : $0) } ?? redirect.text
-        var (pending, pushed) = try flow.start(redirectURI: redirectURL)
+        var (pending, pushed) =
+            if let pending = begun?.pending { (pending, PushedAuthorization?.none) } else {
+                try flow.start(redirectURI: redirectURL)
+            }
         var device = DeviceRace()
-        if offersDeviceCode { try startDeviceCode(&device, isOnlyWay: server == nil && !readsInput) }
+        if let code = begun?.device {
+            device.code = DeviceCodeWait(code, flow, deadline: deadline, notice: notice)
+        } else if offersDeviceCode {
+            try startDeviceCode(&device, isOnlyWay: server == nil && !readsInput)
+        }
         let browser = announce(pending, pushed, server)
         var receiver = RedirectReceiver(
             pending: pending, path: redirect.path, server: server, program: program, words: words,
@@ -109,11 +119,15 @@ package struct BrowserSignIn {
     }
 
     /// Binds the listener if the redirect comes back to this machine. If no browser is opened here and the
-    /// sign-in can finish in another way, a failure is only a warning; else it waits for one of several ports.
+    /// sign-in can finish in another way, a failure is only a warning; else it waits for one of several
+    /// ports.
     private func listener() throws(OIDCError) -> LoopbackServer? {
+        if let listener = begun?.listener {
+            return LoopbackServer(listener, identify: PeerOwner.identified)
+        }
         guard let address = redirect.loopback else { return nil }
         do throws(OIDCError) { return try listen(address) } catch {
-            guard browser == nil, readsInput || offersDeviceCode else {
+            guard browser == nil, readsInput || offersDeviceCode || begun?.device != nil else {
                 guard case .firstFree(let ports) = address.ports, error.code == .portsInUse else {
                     throw error
                 }
@@ -168,8 +182,8 @@ package struct BrowserSignIn {
         return opened
     }
 
-    /// Shows the URL. If the user has to copy it, also shows how long the reference to a pushed request lives:
-    /// a minute at Keycloak (RFC 9126 §2.2).
+    /// Shows the URL. If the user has to copy it, also shows how long the reference to a pushed request
+    /// lives: a minute at Keycloak (RFC 9126 §2.2).
     private func show(_ url: WebURL, _ pushed: PushedAuthorization?, isOpened: Bool) {
         if !isOpened, let end = pushed?.expiresAt {
             notice(.urlExpires(at: end, isRenewable: readsInput && Terminal.isTerminal(.standardInput)))
@@ -229,8 +243,8 @@ package struct BrowserSignIn {
             notice(
                 .waiting(
                     secondsLeft: (deadline.milliseconds(from: now) + 999) / 1_000, pastedCount: pastedCount))
-            return device.requested == nil
-                ? device.code?.nextRequest ?? deadline : now.adding(milliseconds: 50)
+            let next = device.requested == nil ? device.code?.nextRequest : now.adding(milliseconds: 50)
+            return min(next ?? deadline, now.adding(milliseconds: pause))
         }
         if let outcome {
             receiver.finishUnawaited(showing: self.page(.success(outcome)))
@@ -336,8 +350,8 @@ package struct BrowserSignIn {
         }
     }
 
-    /// A request for a device code on a thread of its own, so a slow provider does not delay the rest of the sign-in.
-    /// An abandoned request has no effect: the code is never shown, and obtains no tokens.
+    /// A request for a device code on a thread of its own, so a slow provider does not delay the rest of the
+    /// sign-in. An abandoned request has no effect: the code is never shown, and obtains no tokens.
     private typealias DeviceCodeRequest = BackgroundResult<Result<DeviceAuthorization, OIDCError>>
 
     private func requestDeviceCode() throws(OIDCError) -> DeviceCodeRequest {

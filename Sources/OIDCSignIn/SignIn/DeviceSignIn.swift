@@ -6,8 +6,11 @@ package struct DeviceSignIn {
     package let flow: SignInFlow
     package var notice: (SignInNotice) -> Void
     package var deadline: MonotonicTime
-    /// Called every second; true ends the wait with an error of kind `interrupted`.
+    /// The code that another process has requested; nil to request one.
+    package var begun: DeviceAuthorization?
+    /// Called every `pause` milliseconds; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
+    package var pause: Int64 = 1_000
 
     package init(flow: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
         self.flow = flow
@@ -19,7 +22,8 @@ package struct DeviceSignIn {
     package func run(
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome {
-        var code = try DeviceCodeWait(flow.requestDeviceCode(), flow, deadline: deadline, notice: notice)
+        let authorization = if let begun { begun } else { try flow.requestDeviceCode() }
+        var code = DeviceCodeWait(authorization, flow, deadline: deadline, notice: notice)
         notice(.device(code.authorization))
         while true {
             try sleep(until: code.nextRequest, codeEnd: code.end)
@@ -38,7 +42,7 @@ package struct DeviceSignIn {
         while MonotonicTime.now() < end {
             let left = last.milliseconds(from: .now())
             notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: nil))
-            Poll.sleep(until: min(end, MonotonicTime.now().adding(milliseconds: 1_000)))
+            Poll.sleep(until: min(end, MonotonicTime.now().adding(milliseconds: pause)))
             try Interruption.throwIfPending()
             guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .token) }
         }

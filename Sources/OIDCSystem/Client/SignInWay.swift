@@ -8,3 +8,4 @@ package protocol SignInWay {
 
 extension BrowserSignIn: SignInWay {}
 extension DeviceSignIn: SignInWay {}
+extension RedirectedURL: SignInWay {}

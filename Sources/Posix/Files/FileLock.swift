@@ -61,6 +61,9 @@ package final class FileLock: Sendable {
         self.file = file
     }
 
+    /// Releases the lock before its file is closed.
+    package func release() { file.unlock() }
+
     /// Waits for the lock. It first polls, as most holders only write a file, and then queues in the kernel,
     /// where a thousand waiting processes cost nothing and take their turns in order.
     package static func acquire(

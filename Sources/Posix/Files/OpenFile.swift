@@ -90,6 +90,8 @@ extension OpenFile {
         }
     }
 
+    func unlock() { _ = flock(descriptor, LOCK_UN) }
+
     /// Waits for the lock, regardless of signals. Returns 0, or the error number.
     func waitForLock() -> Int32 {
         while flock(descriptor, LOCK_EX) != 0 {

@@ -1,4 +1,5 @@
 import CPlatform
+package import OIDCCore
 
 #if canImport(Darwin)
     import Darwin
@@ -29,6 +30,25 @@ package enum ProcessEnvironment {
     /// between.
     static func set(_ name: String, to value: String) {
         _ = setenv(name, value, 1)
+    }
+
+    /// The variables and the working directory of this process, for a process that acts in its place.
+    package static var surroundings: JSONValue {
+        [
+            "environment": .array(current.entries.map { .string($0) }),
+            "directory": .string(UserFile.currentDirectory),
+        ]
+    }
+
+    /// Takes over the variables and the working directory of another process. Call it before anything has started a
+    /// thread.
+    package static func adopt(_ surroundings: JSONValue) {
+        for entry in surroundings["environment"]?.array ?? [] {
+            guard let parts = entry.string?.parts(around: "="), !parts.before.isEmpty else { continue }
+            set(String(parts.before), to: String(parts.after))
+        }
+        // A directory that is gone names no file that a setting could mean.
+        if let directory = surroundings["directory"]?.string { _ = chdir(directory) }
     }
 
     /// Removes SSLKEYLOGFILE, so libcurl does not log the keys of our TLS connections. Children still get it,

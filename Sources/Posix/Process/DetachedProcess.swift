@@ -12,9 +12,11 @@ package struct DetachedProcess {
     /// The only argument, before the name of the task. It is not part of the command line's grammar.
     private static let option = "--detached="
 
+    private static let inputLimit = 1 << 20
+
     /// The name of the task.
     let task: String
-    /// What the task reads from its standard input; at most a pipe's capacity.
+    /// What the task reads from its standard input, at most `inputLimit` bytes.
     let input: [UInt8]
     /// Descriptors that the task gets as standard output and standard error; `/dev/null` if nil.
     var output: FileDescriptor?
@@ -35,7 +37,7 @@ package struct DetachedProcess {
 
     /// Starts the process, and returns when it has left this process's children.
     package func start() throws(Errno) {
-        guard input.count <= 65_536 else { throw .noBuffers }
+        guard input.count <= DetachedProcess.inputLimit else { throw .noBuffers }
         guard let path = oidc_executable_path() else { throw .noSuchFile }
         let pipe = try FileDescriptor.pipe()
         defer { pipe.reading.close() }
@@ -66,6 +68,16 @@ package struct DetachedProcess {
     /// the process was not started by `start`.
     package static func begin() -> [UInt8]? {
         guard oidc_detach() == 0 else { return nil }
-        return try? FileDescriptor.standardInput.readAll(expected: 0, limit: 65_536)
+        return try? FileDescriptor.standardInput.readAll(expected: 0, limit: inputLimit)
+    }
+
+    /// Returns the listening sockets that the process got as standard output and standard error, which `/dev/null`
+    /// replaces.
+    package static func takeListeners() -> [FileDescriptor] {
+        [FileDescriptor.standardOutput, .standardError].compactMap { descriptor in
+            guard oidc_is_listener(descriptor.rawValue) != 0 else { return nil }
+            let moved = oidc_move_descriptor(descriptor.rawValue)
+            return moved < 0 ? nil : FileDescriptor(rawValue: moved)
+        }
     }
 }

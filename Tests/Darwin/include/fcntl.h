@@ -19,6 +19,7 @@
 #define F_GETFD 1
 #define F_SETFD 2
 #define F_GETFL 3
+#define F_DUPFD_CLOEXEC 67
 #define F_SETFL 4
 #define F_FULLFSYNC 51
 #define FD_CLOEXEC 1

@@ -10,7 +10,8 @@ struct HintTests {
             .signIn, .signInForScope("a b"), .tryAgain(seconds: nil), .tryAgain(seconds: 20),
             .orSignIn(.advice(.checkClient)), .orSignIn(.orSignIn("x")), .useIssuer("https://op.example"),
             .allowAlgorithm("HS256"), .checkPath(of: "x"), .trustAuthority(setting: nil),
-            .trustAuthority(setting: "x"), .text("chmod 600 x"), .command(["run", "a b"]),
+            .trustAuthority(setting: "x"), .open(WebURL("https://login.example.com/authorize?x=1")!),
+            .text("chmod 600 x"), .command(["run", "a b"]),
             .options(["--x", "y"]), .joined(["x: ", .command(["run"])]),
             .checkRegistration(redirectURL: "http://127.0.0.1:1/callback", clientID: "app"),
         ]
