@@ -1,6 +1,7 @@
 import CurlHTTP
 import OIDCCore
 import Posix
+import Synchronization
 
 /// The program's output: data on stdout, messages on stderr.
 struct Console: Sendable {
@@ -9,6 +10,8 @@ struct Console: Sendable {
     let isQuiet: Bool
     /// The command line that runs, which hints repeat.
     let line: InvokedLine
+    /// What takes the place of both outputs, if another command will print them.
+    var transcript: Transcript?
 
     init(_ common: CommonOptions, line: InvokedLine? = nil) {
         isJSON = common.output == .json
@@ -23,13 +26,13 @@ struct Console: Sendable {
     /// Prints a message.
     func note(_ text: String) {
         guard !isQuiet else { return }
-        Console.write(text)
+        write(message: text)
     }
 
     /// Prints a warning; the command continues. The text may quote a provider, so no command in it is completed.
     func warn(_ text: String) {
         guard !isQuiet else { return }
-        Console.write(text, after: Console.style.warning("warning:") + " ")
+        write(message: text, after: style.warning("warning:") + " ")
     }
 
     /// Prints a warning, with its hint in parentheses.
@@ -49,7 +52,7 @@ struct Console: Sendable {
     /// Prints text as it is, without a line end; `text` returns it in the style of stderr.
     func note(_ text: (TextStyle) -> String) {
         guard !isQuiet else { return }
-        Console.write("", after: text(Console.style))
+        write(message: "", after: text(style))
     }
 
     /// Colors and links on stderr.
@@ -83,15 +86,25 @@ struct Console: Sendable {
     /// Logs a step, with `--verbose`.
     func trace(_ text: @autoclosure () -> String) {
         guard isVerbose else { return }
-        Console.write("debug: \(text())")
+        write(message: "debug: \(text())")
     }
+
+    private var style: TextStyle { transcript == nil ? Console.style : TextStyle(isOn: false) }
 
     /// Writes a message to stderr. `text` can hold names from files and providers and is cleaned; `start` is
     /// not.
-    private static func write(_ text: String, after start: String = "") {
-        let line = Terminal.text(
-            start + DisplayText.lines(text) + "\n", environment: ProcessEnvironment.current)
+    private func write(message text: String, after start: String = "") {
+        let message = start + DisplayText.lines(text) + "\n"
+        if let transcript { return transcript.add(message) }
+        let line = Terminal.text(message, environment: ProcessEnvironment.current)
         StandardError.write(style.linked(WrappedText(.standardError).text(line)))
+    }
+
+    /// Prints the messages of another command.
+    func repeating(_ messages: String) {
+        guard !isQuiet, !messages.isEmpty else { return }
+        let text = Terminal.text(DisplayText.lines(messages), environment: ProcessEnvironment.current)
+        StandardError.write(WrappedText(.standardError).text(text))
     }
 
     /// Prints a line of data, or fails. A terminal whose locale is not UTF-8 gets ASCII.
@@ -107,12 +120,26 @@ struct Console: Sendable {
 
     /// Prints a JSON document: indented on a terminal, or else on one line.
     func output(_ json: JSONValue) throws(OIDCError) {
+        if let transcript { return transcript.finish(with: json) }
         try write(Terminal.isTerminal(.standardOutput) ? json.indented : json.compact)
     }
 
     private func write(_ line: String) throws(OIDCError) {
         try StandardOutput.write(Array((line + "\n").utf8))
     }
+}
+
+/// The output of a command that runs where nobody reads it, for the one that is asked for it.
+final class Transcript: Sendable {
+    private let content = Mutex<(messages: String, document: JSONValue?)>(("", nil))
+
+    /// The messages for stderr.
+    var messages: String { content.withLock { $0.messages } }
+    /// The document for stdout; nil if there is none.
+    var document: JSONValue? { content.withLock { $0.document } }
+
+    func add(_ message: String) { content.withLock { $0.messages += message } }
+    func finish(with document: JSONValue) { content.withLock { $0.document = document } }
 }
 
 /// Colors and links, if the terminal supports them.

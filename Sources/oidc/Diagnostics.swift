@@ -25,7 +25,7 @@ enum Diagnostics {
     ) -> String {
         let message = DisplayText.clean(error.message, limit: 900)
         let hint = error.hint.map { hint in
-            DisplayText.clean(withoutLongWords(line.text(hint)), limit: 3_000)
+            DisplayText.clean(withoutLongWords(line.text(hint), except: hint.pages), limit: 12_000)
         }
         guard asJSON else {
             return "\(style.bad("error:")) \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
@@ -40,10 +40,14 @@ enum Diagnostics {
         return (["error": .object(object)] as JSONValue).compact + "\n"
     }
 
-    /// Shortens the long words of a hint, which may repeat what was given on the command line.
-    private static func withoutLongWords(_ hint: String) -> String {
+    /// Shortens the long words of a hint, which may repeat what was given on the command line. A page to open needs all
+    /// of its URL.
+    private static func withoutLongWords(_ hint: String, except pages: [String]) -> String {
         hint.split(separator: " ", omittingEmptySubsequences: false)
-            .map { $0.utf8.count > 200 ? DisplayText.clean($0, limit: 80) : String($0) }
+            .map { word in
+                word.utf8.count > 200 && !pages.contains(String(word))
+                    ? DisplayText.clean(word, limit: 80) : String(word)
+            }
             .joined(separator: " ")
     }
 }
@@ -54,6 +58,11 @@ extension UsageError.Hint {
 }
 
 extension Hint {
+    /// The URLs of the pages to open.
+    fileprivate var pages: [String] {
+        parts.compactMap { if case .open(let url) = $0 { url.text } else { nil } }
+    }
+
     fileprivate init(_ hint: UsageError.Hint) {
         switch hint {
         case .text(let text): self = .text(text)

@@ -105,7 +105,9 @@ extension InvokedLine {
     private func missingWords(_ hint: SuggestedCommand) -> [String] {
         let isSettings = hint.isAboutFile
         let accepted = Program.oidc.command(hint.path)?.options.map(\.name) ?? []
-        guard accepted.contains(isSettings ? "--config" : "--issuer"),
+        // The second step of a sign-in has the settings of the first.
+        guard !hint.options.contains("--finish"), !hint.options.contains("--cancel"),
+            accepted.contains(isSettings ? "--config" : "--issuer"),
             hint.file == nil || hint.file == common.config
         else { return [] }
         let (profile, preset) = named

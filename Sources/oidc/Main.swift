@@ -9,8 +9,10 @@ struct Main {
         Platform.secureStandardDescriptors()
         Platform.forbidDumps()
         let arguments = ProcessEnvironment.arguments
-        if DetachedProcess.task(in: Array(arguments.dropFirst())) == LateResult.task {
-            Platform.exit(LateResult.run())
+        switch DetachedProcess.task(in: Array(arguments.dropFirst())) {
+        case LateResult.task: Platform.exit(LateResult.run())
+        case WaitingProcess.task: Platform.exit(WaitingProcess.run())
+        default: break
         }
         Platform.exit(run(Array(arguments.dropFirst()), calledAs: arguments.first ?? "oidc"))
     }
@@ -90,9 +92,13 @@ struct Main {
             ProcessEnvironment.forgetKeyLog()
             // A shell calls completions at each Tab, and doctor reports the variables itself.
             if !["completions", "doctor"].contains(path.first) { StrayVariables.warn(context) }
+            if sweepers.contains(path.first) { WaitingSignIns(context.environment)?.sweep(context) }
             return try command.run(context)
         }
     }
+
+    /// The commands that look for sign-ins which nobody finished.
+    private static let sweepers: [String?] = ["login", "logout", "status", "doctor"]
 
     /// The exit code of the first signal. It is used even if everything succeeded meanwhile, or if a command
     /// reported the interruption as another error.

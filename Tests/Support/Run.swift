@@ -100,6 +100,10 @@ package final class Run: @unchecked Sendable {
                 .first { line in
                     ["code_challenge=", "request_uri=", "request="].contains(where: line.contains)
                 }
+                .map { (line: String) -> String in
+                    let event = try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+                    return event?["url"] as? String ?? line
+                }
         }
     }
 

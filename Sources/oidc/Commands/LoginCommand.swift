@@ -15,12 +15,20 @@ struct LoginCommand: RunnableCommand {
             this machine has a display. Without one, it \
             prints a device code if the provider offers them, and on a terminal also takes the URL that your \
             browser was redirected to: whatever is finished first signs you in. The URL is always printed.
+
+            A caller that cannot wait for a user signs in by two commands. `--start` returns at once and prints the \
+            URL, the device code if the provider offers them, and an id; a process of its own then waits for the \
+            answer, for 15 minutes or until `--timeout`. `--finish ID` waits for that process, or redeems the URL that \
+            the browser was redirected to, which `-` reads from stdin. Another `--start` for the same account replaces \
+            the URL. A secret that was given as a value is needed again by a pasted URL.
             """,
         examples: [
             Example("oidc login github --client-id ID", "a provider known by name"),
             Example("oidc login https://login.example.com --client-id cli", "any other provider"),
             Example("oidc login https://mcp.example.com/mcp", "sign in to a resource by its URL"),
             Example("oidc login --flow device", "with a code on another device"),
+            Example("oidc login --start -o json", "the first of two steps: returns at once"),
+            Example("oidc login --finish -o json", "the second step: waits for the user's answer"),
         ],
         operands: [
             .optional(\.operand, "URL|NAME", "what to sign in to", completion: .dynamic("entrances")),
@@ -51,12 +59,20 @@ struct LoginCommand: RunnableCommand {
             .flag(\.bindsTokens, "--dpop", "bind the tokens to a key (RFC 9449)"),
             .repeated(\.parameters, "--param", "KEY=VALUE", "another parameter of the authorization URL"),
             .flag(\.isWithoutProfile, "--no-profile", "do not save the sign-in as a profile"),
+            .flag(\.isFirstStep, "--start", "print the URL and return; finish later"),
+            .flag(\.isWithoutWait, "--no-wait", "leave no process to wait for the answer"),
+            .flag(\.isSecondStep, "--finish", "finish a started sign-in: [ID] [REDIRECTED-URL]"),
+            .flag(\.isCanceling, "--cancel", "end a started sign-in: [ID]"),
             .group(\.options), .group(\.common),
         ])
 
     var operand: String?
     var words: [String] = []
     var isWithoutProfile = false
+    var isFirstStep = false
+    var isWithoutWait = false
+    var isSecondStep = false
+    var isCanceling = false
     var flow: String?
     var isWithoutBrowser = false
     var port: Int?
@@ -72,6 +88,7 @@ struct LoginCommand: RunnableCommand {
     var common = CommonOptions()
 
     func validate() throws(UsageError) {
+        try validateSteps()
         try Setting.checkPrompt(prompt)
         if let operand, operand.hasPrefix("–") || operand.hasPrefix("—") {
             throw UsageError("unexpected argument \(UsageError.quoted(operand))")
@@ -92,6 +109,8 @@ struct LoginCommand: RunnableCommand {
         .run("login gitlab --client-id ID"), ", or: ", .run("login https://login.example.com --client-id ID"))
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        if isSecondStep { return try finishStarted(context) }
+        if isCanceling { return try cancel(context) }
         var context = context.keepingProfile(!isWithoutProfile)
         context.makesConfiguration = try namesProvider(context)
         let profiles = try context.settingsLoader.file()?.profiles.map(\.name) ?? []
@@ -203,22 +222,35 @@ struct LoginCommand: RunnableCommand {
         let profile = try draft.made(context)
         if let obstacle = profile.obstacles.first { throw obstacle.orReported }
         let target = Target.settings(ProviderContext(profile.settings, context))
-        return try finish(try target.signedIn { prepare(&$0) }, profile.name)
+        return try signIn(target, as: profile.name)
     }
 
     private func run(_ context: CommandContext, at url: WebURL?) throws(OIDCError) -> Int32 {
         guard let url else {
-            return try finish(try context.target(options, and: try entries()).signedIn { prepare(&$0) })
+            return try signIn(try context.target(options, and: try entries()))
         }
         let operand = try ResourceOperand(url, options, context, and: try entries())
         let (target, evidence) = try operand.signInTarget()
-        return try finish(try target.signedIn(evidence, asked: url) { prepare(&$0) })
+        return try signIn(target, evidence, asked: url)
+    }
+
+    /// Signs in, or does the first step. `name` is that of a new profile.
+    private func signIn(
+        _ target: Target, _ evidence: ResourceOperand.Evidence = ResourceOperand.Evidence(),
+        asked url: WebURL? = nil, as name: String? = nil
+    ) throws(OIDCError) -> Int32 {
+        guard !isFirstStep else { return try start(target, evidence, asked: url, as: name) }
+        let signedIn = try target.signedIn(evidence, asked: url) { (signIn) throws(OIDCError) in
+            var signIn = signIn
+            prepare(&signIn)
+            return try signIn.run()
+        }
+        try LoginCommand.report(signedIn, as: name)
+        return 0
     }
 
     /// Reports the session, and saves its profile. `name` is that of a new profile.
-    private func finish(
-        _ signedIn: (Session, Account), _ name: String? = nil
-    ) throws(OIDCError) -> Int32 {
+    static func report(_ signedIn: (Session, Account), as name: String?) throws(OIDCError) {
         var (session, account) = signedIn
         let context = account.provider.context
         let provider = account.provider
@@ -242,7 +274,6 @@ struct LoginCommand: RunnableCommand {
         }
         if let saved { context.console.note(saved.note) }
         if context.console.isJSON { try context.console.output(report.json) }
-        return 0
     }
 
     private func prepare(_ signIn: inout SignIn) {

@@ -55,7 +55,8 @@ struct StatusCommand: RunnableCommand {
                 throw OIDCError(
                     .loginRequired,
                     "nobody is signed in, and no provider is set (a resource needs none: oidc login URL)",
-                    hint: .run(hasProfiles ? "login URL" : "login"), stage: .token)
+                    hint: WaitingSignIns.only(context)?.line(at: context.now)
+                        ?? .run(hasProfiles ? "login URL" : "login"), stage: .token)
             }
         }
         return try showOne(provider, context)
@@ -71,11 +72,15 @@ struct StatusCommand: RunnableCommand {
         let report = SessionReport(
             session: session, profile: provider.settings.profile,
             location: account.store.location(of: account.key), now: context.now)
+        let waiting = WaitingSignIns.open(account.key, context)
         if context.console.isJSON {
-            try context.console.output(report.json)
+            var object = report.json.object ?? JSONObject()
+            object["waiting"] = waiting?.document(in: context)
+            try context.console.output(.object(object))
         } else {
             let others = provider.target == nil ? resourceLines(provider, context) : []
             try context.console.report(Table.text(report.lines + others))
+            if let waiting { try context.console.output(waiting.line(at: context.now).commandLine) }
         }
         if let warning = report.refreshWarning(context.console.line) { context.console.warn(warning) }
         try account.checkAvailable(session)

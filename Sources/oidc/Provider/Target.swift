@@ -65,19 +65,18 @@ enum Target {
         }
     }
 
-    /// Starts a new sign-in. `url` is the one that the user asked to sign in to.
-    func signedIn(
+    /// Starts a new sign-in with `run`. `url` is the one that the user asked to sign in to.
+    func signedIn<Value>(
         _ evidence: ResourceOperand.Evidence = ResourceOperand.Evidence(), asked url: WebURL? = nil,
-        _ change: (inout SignIn) -> Void
-    ) throws(OIDCError) -> (Session, Account) {
+        _ run: (SignIn) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> (Value, Account) {
         switch self {
         case .settings(let provider):
             let account = try Account(provider.forSignIn(until: provider.deadline))
             var signIn = SignIn(account)
             signIn.askedURL = url
-            change(&signIn)
-            return (try signIn.run(), account)
-        case .url(let operand): return try operand.signedIn(evidence, change)
+            return (try run(signIn), account)
+        case .url(let operand): return try operand.signedIn(evidence, run)
         }
     }
 }
@@ -115,7 +114,12 @@ extension CommandContext {
         if let name = try signedInProfile() {
             return try using(profile: name).target(options, and: more)
         }
-        return onlySession(provider) ?? .settings(provider)
+        if let session = onlySession(provider) { return session }
+        if !["login", "logout"].contains(console.command), let waiting = WaitingSignIns.only(self) {
+            throw OIDCError(
+                .loginRequired, "nobody is signed in yet", hint: waiting.line(at: now), stage: .token)
+        }
+        return .settings(provider)
     }
 
     /// Returns the resource of a profile that a sign-in to it wrote; nil for any other. One with the user's own

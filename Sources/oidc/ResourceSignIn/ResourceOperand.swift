@@ -366,32 +366,30 @@ extension RegisteredRecord {
 
 /// Sign-ins and sessions of a URL operand.
 extension ResourceOperand {
-    /// Starts a new sign-in. If the server no longer knows the registered client, registers another one.
-    func signedIn(
-        _ evidence: Evidence = Evidence(), _ change: (inout SignIn) -> Void = { _ in }
-    ) throws(OIDCError) -> (Session, Account) {
+    /// Starts a new sign-in with `run`. If the server no longer knows the registered client, registers another one.
+    func signedIn<Value>(
+        _ evidence: Evidence = Evidence(), _ run: (SignIn) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> (Value, Account) {
         var evidence = evidence
         evidence.asksResource = evidence.response == nil && evidence.found == nil
         let search = forSignIn()
         for _ in 0..<2 {
             let provider = try search.resolved(evidence)
-            do throws(OIDCError) { return try signedIn(provider, search.deadline, change) } catch {
+            do throws(OIDCError) { return try signedIn(provider, search.deadline, run) } catch {
                 guard let next = evidence.next(after: error, of: provider) else {
                     throw provider.registeringAgain(error)
                 }
                 evidence = next
             }
         }
-        return try signedIn(try search.resolved(evidence), search.deadline, change)
+        return try signedIn(try search.resolved(evidence), search.deadline, run)
     }
 
-    private func signedIn(
-        _ provider: ProviderContext, _ deadline: MonotonicTime?, _ change: (inout SignIn) -> Void
-    ) throws(OIDCError) -> (Session, Account) {
+    private func signedIn<Value>(
+        _ provider: ProviderContext, _ deadline: MonotonicTime?, _ run: (SignIn) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> (Value, Account) {
         let account = try Account(provider.forSignIn(until: deadline))
-        var signIn = SignIn(account)
-        change(&signIn)
-        do throws(OIDCError) { return (try signIn.run(), account) } catch {
+        do throws(OIDCError) { return (try run(SignIn(account)), account) } catch {
             throw provider.naming(error)
         }
     }
@@ -478,8 +476,8 @@ extension ResourceOperand {
         }
         return OIDCError(
             .loginRequired,
-            "not signed in to \(DisplayText.clean(url.withoutQuery))" + (damaged ?? ""), hint: loginLine,
-            stage: .token)
+            "not signed in to \(DisplayText.clean(url.withoutQuery))" + (damaged ?? ""),
+            hint: WaitingSignIns.open(at: url, context)?.line(at: context.now) ?? loginLine, stage: .token)
     }
 
     /// The command line that signs in to the URL with the options that were given.

@@ -104,6 +104,16 @@ final class SettingLayers: Sendable {
         self.withheld = withheld
     }
 
+    /// Creates the layers of another process, which has chosen the effective entries.
+    init(chosen entries: [Entry], profile: String?, isProfileNamed: Bool, home: String?) {
+        self.profile = profile
+        self.isProfileNamed = isProfileNamed
+        self.home = home
+        self.entries = entries
+        given = entries
+        withheld = []
+    }
+
     /// Returns the effective entry of a setting.
     func entry(_ setting: Setting) -> Entry? { entries.first { $0.setting == setting } }
 

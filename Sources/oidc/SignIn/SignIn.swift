@@ -8,7 +8,7 @@ import Posix
 /// A sign-in with the settings, by a flow that is possible on this machine.
 struct SignIn {
     private(set) var provider: ProviderContext
-    private let account: Account
+    let account: Account
     /// Whether to open a browser; the URL is always printed.
     var opensBrowser = true
     /// Whether to show the name of the user who signed in.
@@ -23,7 +23,7 @@ struct SignIn {
     private var key: SessionKey { account.key }
     private var store: SessionStore { account.store }
     /// The engine with the settings of the sign-in, which may leave out the parameter `resource`.
-    private var engine: AccountEngine { AccountEngine(key: key, store: store, provider) }
+    var engine: AccountEngine { AccountEngine(key: key, store: store, provider) }
 
     /// Creates the sign-in of an account, with its settings or other ones.
     init(_ account: Account, with provider: ProviderContext? = nil) {
@@ -34,14 +34,21 @@ struct SignIn {
 
     func run() throws(OIDCError) -> Session {
         let deadline = provider.deadline ?? MonotonicTime.now().adding(seconds: settings.timeout)
+        return try withOrWithoutResource { (signIn) throws(OIDCError) in try signIn.signedIn(by: deadline) }
+    }
+
+    /// Runs `body`, and again without the parameter `resource` if the provider refuses that.
+    func withOrWithoutResource<Value>(
+        _ body: (SignIn) throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
         do throws(OIDCError) {
-            do throws(OIDCError) { return try signedIn(by: deadline) } catch {
+            do throws(OIDCError) { return try body(self) } catch {
                 guard error.code == .resourceRefused, provider.settings.token.sendsResources else {
                     throw error
                 }
                 // A refused code is never presented again: the sign-in starts anew.
                 console.note("\(error.message); asking again without resource")
-                return try withoutResource.signedIn(by: deadline)
+                return try body(withoutResource)
             }
         } catch {
             throw error.signingInAgain(by: provider.settings.sameLoginLine)
@@ -70,14 +77,7 @@ struct SignIn {
         provider.traceFlow(metadata, opensBrowser: opensBrowser)
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
-        let target = provider.target
-        let known = Preset.matching(provider.settings)
-        let reporter = SignInReporter(
-            context: provider.context, request: login.request,
-            provider: WebURL.ofIssuer(metadata.issuer ?? login.tokenEndpoint.url.text), known: known,
-            isClientRegistered: target?.link.registration != nil && target?.isNewlyRegistered == false)
-        reporter.defaultPrompt =
-            login.request.prompt == nil ? login.request.effectivePrompt(metadata) : nil
+        let reporter = reporter(login, metadata)
         if case .browser = flow { try checkMixUp(metadata) }
         announce(metadata, login.request.scope, isDevice: settings.flow == .device)
         defer { reporter.end() }
@@ -106,11 +106,36 @@ struct SignIn {
             do throws(OIDCError) {
                 outcome = try engine.signIn(by: browserSignIn, onStoreFailure: onStoreFailure)
             } catch {
-                throw withoutOfflineAccess(error, login.request.scope).namingRegistration(
-                    at: known, redirect: redirect)
+                throw explained(error, login.request.scope, redirect)
             }
         }
         reporter.end()
+        return try completed(outcome, metadata)
+    }
+
+    /// Returns the reporter of a flow's steps.
+    func reporter(_ login: SignInFlow, _ metadata: ProviderMetadata) -> SignInReporter {
+        let target = provider.target
+        let reporter = SignInReporter(
+            context: provider.context, request: login.request,
+            provider: WebURL.ofIssuer(metadata.issuer ?? login.tokenEndpoint.url.text),
+            known: Preset.matching(provider.settings),
+            isClientRegistered: target?.link.registration != nil && target?.isNewlyRegistered == false)
+        reporter.defaultPrompt =
+            login.request.prompt == nil ? login.request.effectivePrompt(metadata) : nil
+        return reporter
+    }
+
+    /// Returns the error of a sign-in by URL with a hint that fits the provider.
+    func explained(_ error: OIDCError, _ scope: Scope, _ redirect: RedirectAddress) -> OIDCError {
+        withoutOfflineAccess(error, scope).namingRegistration(
+            at: Preset.matching(provider.settings), redirect: redirect)
+    }
+
+    /// Reports what the provider left out, and stores the resource's link. The session is stored already.
+    func completed(
+        _ outcome: SignInFlow.Outcome, _ metadata: ProviderMetadata
+    ) throws(OIDCError) -> Session {
         provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning) }
         remember()
@@ -164,7 +189,7 @@ struct SignIn {
     }
 
     /// Refuses a sign-in whose session could not be stored, unless its tokens can be used right away.
-    private func probe() throws(OIDCError) {
+    func probe() throws(OIDCError) {
         do throws(OIDCError) {
             try store.probe(key)
             try provider.target?.probe(store)
@@ -175,7 +200,7 @@ struct SignIn {
 
     /// Names the server that the browser will show, if it is on another host than the URL that was asked for, and
     /// the scopes of a resource.
-    private func announce(_ metadata: ProviderMetadata, _ scope: Scope, isDevice: Bool) {
+    func announce(_ metadata: ProviderMetadata, _ scope: Scope, isDevice: Bool) {
         guard let askedURL else { return }
         let page = isDevice ? metadata.issuer.flatMap { WebURL.ofIssuer($0) } : metadata.authorizationEndpoint
         if let page, page.hostAndPort != askedURL.hostAndPort {
@@ -190,7 +215,7 @@ struct SignIn {
     /// Checks that the answer to a sign-in for a resource's server cannot come from another provider (RFC 9700
     /// §4.4). A registered client has a redirect URL of its own for each issuer; with another client, the server
     /// has to tell its answers from others', unless the settings name the authorization endpoint.
-    private func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
+    func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
         guard provider.target != nil, let issuer = metadata.issuer,
             provider.settings.provider.endpoint(.authorization) == nil,
             try !MixUpDefense.isOwn(settings.redirect().text, of: issuer)
@@ -257,7 +282,7 @@ struct SignIn {
         return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in try login.finish(code) }
     }
 
-    private func refuseMachine(_ command: String) throws(OIDCError) {
+    func refuseMachine(_ command: String) throws(OIDCError) {
         guard !key.grant.needsUser else { return }
         throw OIDCError.usage(
             "\(command) is for users, and grant is \(key.grant.rawValue)",
@@ -342,7 +367,7 @@ extension SignIn {
                 return .browser(usable, readsInput: isTerminal)
             }
             let isPasteOnly = try settings.redirect().loopback == nil
-            if opensBrowser, case .none(let reason) = browser {
+            if opensBrowser, !console.isJSON, case .none(let reason) = browser {
                 console.note("No browser is opened: \(reason).")
             }
             return .browser(
@@ -372,8 +397,9 @@ extension SignIn {
         return Scope.forUsers(at: metadata, Preset.matching(provider.settings))
     }
 
+    /// Returns the flow. `dpop` is the key that a process which began the sign-in has made for it.
     func login(
-        _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
+        _ metadata: ProviderMetadata, _ environment: ProviderEnvironment, dpop began: DPoPKey? = nil
     ) throws(OIDCError) -> SignInFlow {
         warnOfUnknownPrompt()
         let client = try provider.client(metadata, environment)
@@ -382,6 +408,10 @@ extension SignIn {
         var login = try engine.flow(metadata, as: client, environment, pushing: settings.pushing) {
             (dpop) throws(OIDCError) in
             try provider.settings.authorizationRequest(client, scope, dpop)
+        }
+        if let began {
+            login.tokenEndpoint.dpop = began
+            login.request = try provider.settings.authorizationRequest(client, scope, began)
         }
         login.request.rejectsErrorsWithoutIssuer = provider.settings.resource != nil
         login.request.signing = try provider.requestSigning(metadata)

@@ -200,7 +200,7 @@ extension SettingLayers.Entry {
     }
 
     /// Whether the value itself is a secret, or holds one.
-    fileprivate var holdsSecret: Bool {
+    var holdsSecret: Bool {
         setting.kind.isSecret
             || setting == .store && SessionStoreChoice.holdsPassword(value.string ?? "")
     }

@@ -52,6 +52,7 @@ final class SignInReporter {
             return statusLine.show(waitingLine(seconds, pasted))
         }
         statusLine.clear()
+        if console.isJSON { return reportEvent(notice) }
         switch notice {
         case .url(let url): reportURL(url)
         case .urlRequested(let url): showURL(url)
@@ -78,6 +79,40 @@ final class SignInReporter {
         case .strayRequest(let request): reportStrayRequest(request)
         case .answered, .waiting: break
         }
+    }
+
+    /// Prints a notice as a line of JSON, for a program that shows the page or the code itself.
+    private func reportEvent(_ notice: SignInNotice) {
+        var members = JSONObject()
+        switch notice {
+        case .url(let url), .urlRequested(let url):
+            members["event"] = "authorize"
+            members["url"] = .string(url.text)
+        case .urlExpires(let end, _):
+            members["event"] = "expiry"
+            members["expires_at"] = JSONValue(end.secondsSinceEpoch)
+        case .device(let authorization):
+            members["event"] = "device"
+            members["verification_uri"] = .string(authorization.verificationURI.text)
+            members["verification_uri_complete"] = JSONValue(authorization.verificationURIComplete?.text)
+            members["user_code"] = .string(authorization.userCode)
+            members["expires_at"] = JSONValue(authorization.expiresAt.secondsSinceEpoch)
+        case .answered: members["event"] = "callback"
+        case .notOpened(let reason): return warn(Warning(reason))
+        case .noDeviceCode(let error), .unreachable(let error): return warn(Warning(error.message))
+        case .warning(let warning): return warn(warning)
+        case .strayRequest(let request): return reportStrayRequest(request)
+        case .opened, .listening, .portsInUse, .pasteOffered, .unanswered, .waiting: return
+        }
+        StandardError.write(JSONValue.object(members).compact + "\n")
+    }
+
+    private func warn(_ warning: Warning) {
+        guard console.isJSON, console.transcript == nil else { return console.warn(warning) }
+        guard !console.isQuiet else { return }
+        let message = DisplayText.clean(warning.message, limit: 900)
+        let line: JSONValue = ["event": "warning", "message": .string(message)]
+        StandardError.write(line.compact + "\n")
     }
 
     /// Returns the message that no device code can be used, and what to use instead. The device page's URL
@@ -114,11 +149,11 @@ final class SignInReporter {
             return
         }
         reportedKinds.append(request.summary)
-        console.warn(request.message)
+        warn(Warning(request.message))
     }
 
-    /// Prints the URL on stderr, even with `--quiet`: users cannot continue without it. If a browser has opened it,
-    /// one line of a terminal is enough.
+    /// Prints the URL on stderr, even with `--quiet`: users cannot continue without it. If a browser has
+    /// opened it, one line of a terminal is enough.
     private func reportURL(_ url: WebURL) {
         self.url = url
         guard isOpened, !console.isVerbose, Terminal.isTerminal(.standardError) else { return showURL(url) }
@@ -224,8 +259,8 @@ final class SignInReporter {
     /// The rows of a URL to sign in at and of the instructions with it, at most.
     private static let rowsOfURL = 14
 
-    /// Reports that no response has arrived. A provider that refuses the request shows an error page and never
-    /// redirects; which of its reasons it was is on that page only.
+    /// Reports that no response has arrived. A provider that refuses the request shows an error page and
+    /// never redirects; which of its reasons it was is on that page only.
     private func reportSilence(_ redirectURL: String, _ clientID: String) {
         guard !isClientRegistered else {
             return console.note(

@@ -51,6 +51,17 @@ struct Account {
         }
     }
 
+    /// Returns the error of a command that needs a sign-in. If one is waiting for the user already, the hint
+    /// is its page.
+    private func awaiting(_ error: OIDCError) -> OIDCError {
+        guard error.kind == .loginRequired, let waiting = WaitingSignIns.open(key, context) else {
+            return error
+        }
+        var error = error
+        error.hint = waiting.line(at: context.now)
+        return error
+    }
+
     /// Throws if more scope is demanded than was granted. The hint is a sign-in for the requested and the
     /// wanted scope.
     private func refuseWider(_ session: Session?, _ demand: TokenDemand) throws(OIDCError) {
@@ -58,9 +69,10 @@ struct Account {
         let scope = (session.requestedScope ?? Scope("")).union(wanted)
         let missing =
             session.grantedScope?.missing(from: wanted).joined(separator: " ") ?? wanted.text
-        throw OIDCError(
-            .loginRequired, "the session was not granted the scope \(DisplayText.quoted(missing))",
-            hint: provider.settings.loginLine.adding("--scope", scope.text), stage: .token)
+        throw awaiting(
+            OIDCError(
+                .loginRequired, "the session was not granted the scope \(DisplayText.quoted(missing))",
+                hint: provider.settings.loginLine.adding("--scope", scope.text), stage: .token))
     }
 
     /// Throws if a token for the settings needs a sign-in first.
@@ -104,8 +116,8 @@ struct Account {
         }
     }
 
-    /// Returns a token other than the one that was refused. Before the refresh token is sent, a resource's metadata is
-    /// fetched again, because it may name another server now.
+    /// Returns a token other than the one that was refused. Before the refresh token is sent, a resource's
+    /// metadata is fetched again, because it may name another server now.
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery {
@@ -143,14 +155,15 @@ struct Account {
     /// Returns the error with the given options in its hint to sign in.
     private func completed(_ error: OIDCError) -> OIDCError {
         if key.grant.needsUser, provider.hasLostClient(error) {
-            return OIDCError(
-                .loginRequired, "\(error.message): the provider no longer knows the registered client",
-                hint: provider.settings.scopedLoginLine, stage: .token, oauthError: error.oauthError)
+            return awaiting(
+                OIDCError(
+                    .loginRequired, "\(error.message): the provider no longer knows the registered client",
+                    hint: provider.settings.scopedLoginLine, stage: .token, oauthError: error.oauthError))
         }
         guard error.kind != .loginRequired else {
             var error = error
             error.hint = provider.settings.scopedLoginLine
-            return error
+            return awaiting(error)
         }
         let line = provider.settings.scopedLoginLine
         return provider.namingResource(provider.withoutResource(error).signingInAgain(by: line))
@@ -207,13 +220,14 @@ struct Account {
         let settings = provider.settings
         let profile = settings.profile.map { " (profile \(DisplayText.clean($0)))" } ?? ""
         let isKept = !key.grant.needsUser || settings.store != "none"
-        return OIDCError(
-            .loginRequired,
-            "not signed in at \(DisplayText.clean(key.provider))\(profile)"
-                + (isKept ? "" : ", and store is none: no session is kept"),
-            hint: key.grant.needsUser
-                ? isKept ? settings.scopedLoginLine : loginLineWithoutStore
-                : settings.line("token", and: [("--grant", .grant)]), stage: .token)
+        return awaiting(
+            OIDCError(
+                .loginRequired,
+                "not signed in at \(DisplayText.clean(key.provider))\(profile)"
+                    + (isKept ? "" : ", and store is none: no session is kept"),
+                hint: key.grant.needsUser
+                    ? isKept ? settings.scopedLoginLine : loginLineWithoutStore
+                    : settings.line("token", and: [("--grant", .grant)]), stage: .token))
     }
 
     /// The command that signs in itself, because `oidc login` would not keep a session.
@@ -281,8 +295,9 @@ extension Account {
 
 /// The check that a resource still takes tokens of its account's server.
 extension Account {
-    /// Fetches the resource's metadata again, and returns whether that was possible. If it now names another server,
-    /// or the URL now belongs to another resource, throws before the refresh token is sent: a new sign-in is needed.
+    /// Fetches the resource's metadata again, and returns whether that was possible. If it now names another
+    /// server, or the URL now belongs to another resource, throws before the refresh token is sent: a new
+    /// sign-in is needed.
     @discardableResult
     func checkServer(after refused: SessionTokens.Delivery? = nil) throws(OIDCError) -> Bool {
         guard let target = provider.target else { return false }

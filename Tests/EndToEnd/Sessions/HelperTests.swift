@@ -7,7 +7,7 @@ import Testing
 @Suite("a credential helper as the store", .serialized, .waiting)
 struct HelperTests {
     /// Its keychain is a directory; each call is noted, with its arguments.
-    private static let keeping = """
+    static let keeping = """
         #!/bin/sh
         echo "$*" >> "$HOME/calls"
         mkdir -p "$HOME/keychain"

@@ -1,0 +1,158 @@
+import LoopbackHTTP
+import OIDCCore
+import OIDCCrypto
+import OIDCSessions
+import OIDCSignIn
+import Posix
+
+/// The first step of a sign-in in two: the requests before the user is asked, and the process that waits for
+/// the answer.
+struct FirstStep {
+    let signIn: SignIn
+    /// The name of the profile to make.
+    let name: String?
+    /// The words of the command line.
+    let words: [String]
+    /// Whether a process may stay.
+    let mayWait: Bool
+
+    private var provider: ProviderContext { signIn.provider }
+    private var context: CommandContext { provider.context }
+    private var settings: SignInSettings { signIn.settings }
+    private var account: Account { signIn.account }
+
+    /// Returns the sign-in, and whether a process waits for its answer.
+    func run() throws(OIDCError) -> (signIn: WaitingSignIn, isHeld: Bool) {
+        try signIn.refuseMachine("login")
+        guard let signIns = WaitingSignIns(context.environment), account.store.reach != .process else {
+            if let error = account.store.unavailability { throw error }
+            throw .usage(
+                "store is none, and a sign-in in two steps needs a place for its session",
+                hint: .options(["--set", "store=file"]))
+        }
+        try signIn.probe()
+        let environment = provider.environment(over: try provider.transport())
+        let metadata = try provider.metadata(environment, for: signIn.needed)
+        provider.traceFlow(metadata, opensBrowser: false)
+        var flow = try signIn.login(metadata, environment)
+        flow.pin(to: try? account.store.load(account.key))
+        if settings.flow != .device { try signIn.checkMixUp(metadata) }
+        signIn.announce(metadata, flow.request.scope, isDevice: settings.flow == .device)
+        return try signIns.withLock { () throws(OIDCError) in try begin(flow, metadata, signIns) }
+    }
+
+    private func begin(
+        _ flow: SignInFlow, _ metadata: ProviderMetadata, _ signIns: WaitingSignIns
+    ) throws(OIDCError) -> (signIn: WaitingSignIn, isHeld: Bool) {
+        let id = WaitingSignIn.id(of: account.key)
+        try checkCount(signIns, besides: id)
+        let lock = try signIns.takeOver(id)
+        let earlier = try signIns.load(id)
+        let listener = try listener()
+        defer { for descriptor in listener?.descriptors ?? [] { descriptor.close() } }
+        var waiting = try begun(flow, metadata, listener)
+        if let earlier { signIns.forgetSecrets(of: earlier, context) }
+        waiting.secrets = try waiting.secrets.map { secrets throws(OIDCError) in
+            try account.store.sealed(secrets, of: account.key)
+        }
+        try signIns.save(waiting)
+        lock.release()
+        guard mayWait, listener != nil || waiting.userCode != nil else { return (waiting, false) }
+        do throws(Errno) {
+            try WaitingProcess.start(for: waiting, listener, RecordedSettings.secrets(of: provider.settings))
+        } catch {
+            context.console.warn("no process can wait for the answer: \(error)")
+            return (waiting, false)
+        }
+        return (waiting, signIns.becomesHeld(id, within: 5_000))
+    }
+
+    /// Checks that not too many other sign-ins wait.
+    private func checkCount(_ signIns: WaitingSignIns, besides id: String) throws(OIDCError) {
+        let open = signIns.all().filter { $0.id != id && $0.isOpen(at: context.now) }
+        guard open.count >= WaitingSignIns.limit else { return }
+        throw .usage(
+            "\(open.count) sign-ins are waiting, and no more may", hint: .run("login", "--cancel", open[0].id)
+        )
+    }
+
+    /// Binds the listener, unless the answer can only be pasted. The browser may connect before the waiting
+    /// process runs.
+    private func listener() throws(OIDCError) -> LoopbackListener? {
+        guard mayWait, settings.flow != .device, let address = try settings.redirect().loopback else {
+            return nil
+        }
+        do throws(OIDCError) { return try LoopbackListener(address) } catch {
+            context.console.warn(
+                "\(error.message); the URL that the browser is redirected to has to be pasted")
+            return nil
+        }
+    }
+
+    /// Makes the requests. The secrets are not sealed yet.
+    private func begun(
+        _ flow: SignInFlow, _ metadata: ProviderMetadata, _ listener: LoopbackListener?
+    ) throws(OIDCError) -> WaitingSignIn {
+        var pending: PendingAuthorization?
+        var pushed: PushedAuthorization?
+        if settings.flow != .device {
+            let redirect = try settings.redirect()
+            let port = listener?.port ?? redirect.loopback?.ports.candidates.first
+            (pending, pushed) = try flow.start(
+                redirectURI: port.map { redirect.text(port: $0 == 0 ? .random(in: 49_152...65_535) : $0) }
+                    ?? redirect.text)
+        }
+        let device = try deviceCode(flow, metadata)
+        let now = context.now
+        let asked = settings.layers[.timeout] == nil ? WaitingSignIn.longest : settings.timeout
+        var end = now.adding(min(asked, WaitingSignIn.longest))
+        if pending == nil, let device { end = min(end, device.expiresAt) }
+        var waiting = WaitingSignIn(
+            of: account.key, askedURL: signIn.askedURL, until: end, plan: plan(flow.tokenEndpoint.url))
+        waiting.expiresAt = min(end, pushed?.expiresAt ?? end)
+        waiting.authorizationURL = pending.map { pushed?.url ?? $0.url }
+        waiting.redirectURI = pending?.redirectURI
+        waiting.verificationURI = device?.verificationURI
+        waiting.verificationURIComplete = device?.verificationURIComplete
+        waiting.userCode = device?.userCode
+        var secrets = JSONObject()
+        secrets["pending"] = pending?.json
+        secrets["device"] = device?.json
+        secrets["dpop_key"] = flow.tokenEndpoint.dpop.map { .string($0.pem.revealed) }
+        secrets["registered"] = .array(RecordedSettings.registered(of: provider.settings).map(\.recorded))
+        waiting.secrets = JSONValue.object(secrets).bytes
+        return waiting
+    }
+
+    /// Requests a device code if that is the flow, or if it may be one of two ways.
+    private func deviceCode(
+        _ flow: SignInFlow, _ metadata: ProviderMetadata
+    ) throws(OIDCError) -> DeviceAuthorization? {
+        switch settings.flow {
+        case .device: return try flow.requestDeviceCode()
+        case .browser, .paste: return nil
+        case .auto:
+            guard metadata.deviceAuthorizationEndpoint != nil else { return nil }
+            do throws(OIDCError) { return try flow.requestDeviceCode() } catch {
+                guard error.kind != .interrupted else { throw error }
+                context.console.note(SignInReporter.withoutDeviceCode(error))
+                return nil
+            }
+        }
+    }
+
+    private func plan(_ tokenEndpoint: WebURL) -> JSONValue {
+        var object = JSONObject()
+        object["settings"] = RecordedSettings(provider.settings).json
+        object["target"] = provider.target?.recorded
+        object["profile"] = JSONValue(context.common.profile)
+        object["configuration"] = JSONValue(context.common.config.map { UserFile.absolute(context.path($0)) })
+        object["keeps_profile"] = .bool(context.keepsProfile)
+        object["makes_configuration"] = .bool(context.makesConfiguration)
+        object["makes_profile"] = .bool(context.makesProfile)
+        object["name"] = JSONValue(name)
+        object["words"] = .array(words.map { .string($0) })
+        object["token_endpoint"] = .string(tokenEndpoint.text)
+        return .object(object)
+    }
+}

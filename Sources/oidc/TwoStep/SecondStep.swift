@@ -1,0 +1,299 @@
+import CommandLineKit
+import LoopbackHTTP
+import OIDCCore
+import OIDCCrypto
+import OIDCSessions
+import OIDCSignIn
+import OIDCSystem
+import Posix
+
+/// The second step of a sign-in in two: waits for the answer or takes a pasted one, redeems it, and stores
+/// the session.
+struct SecondStep {
+    let waiting: WaitingSignIn
+    let account: Account
+    /// The context of the first step, with its output kept.
+    private let context: CommandContext
+    private let transcript = Transcript()
+    private let plan: JSONValue
+    private let deadline: MonotonicTime
+
+    /// Creates the second step. `secrets` are those that the first step was given as values; nil to look for
+    /// them.
+    init(
+        _ waiting: WaitingSignIn, _ own: CommandContext, secrets: [SettingLayers.Entry]? = nil,
+        until limit: MonotonicTime? = nil
+    ) throws(OIDCError) {
+        self.waiting = waiting
+        plan = waiting.plan
+        guard let settings = plan["settings"].flatMap({ RecordedSettings($0) }) else {
+            throw SecondStep.damaged(waiting)
+        }
+        let left = max(0, min(waiting.end.seconds(since: own.now), WaitingSignIn.longest))
+        let end = MonotonicTime.now().adding(seconds: left)
+        deadline = limit.map { min($0, end) } ?? end
+        context = SecondStep.context(plan, own, transcript)
+        let found = if let secrets { secrets } else { try SecondStep.secrets(settings, context) }
+        account = try SecondStep.account(settings, found, plan, context, deadline)
+        guard account.key.text == waiting.key else { throw SecondStep.damaged(waiting) }
+    }
+
+    private static func damaged(_ waiting: WaitingSignIn) -> OIDCError {
+        .store(
+            "the file of the sign-in \(waiting.id) is damaged", hint: .run("login", "--cancel", waiting.id))
+    }
+
+    private static func account(
+        _ recorded: RecordedSettings, _ secrets: [SettingLayers.Entry], _ plan: JSONValue,
+        _ context: CommandContext, _ deadline: MonotonicTime
+    ) throws(OIDCError) -> Account {
+        let settings = recorded.settings(with: secrets, home: context.environment["HOME"])
+        let target = plan["target"].flatMap { ResourceTarget(recorded: $0, context) }
+        return try Account(ProviderContext(settings, context, until: deadline, target: target))
+    }
+
+    /// Returns the context of the first step in this process.
+    private static func context(
+        _ plan: JSONValue, _ own: CommandContext, _ transcript: Transcript
+    ) -> CommandContext {
+        var common = CommonOptions()
+        common.profile = plan["profile"]?.string
+        common.config = plan["configuration"]?.string
+        common.format = .json
+        let words = (plan["words"]?.array ?? []).compactMap(\.string)
+        var line = InvokedLine(common)
+        if case .run(let command, let path)? = try? Program.oidc.parse(words),
+            let command = command as? any RunnableCommand
+        {
+            line = InvokedLine(command, path: path, words: words, environment: own.environment)
+        }
+        var console = Console(common, line: line)
+        console.transcript = transcript
+        var context = CommandContext(console: console, environment: own.environment, common: common)
+        context.ownsTerminal = false
+        context.keepsProfile = plan["keeps_profile"]?.bool ?? false
+        context.makesConfiguration = plan["makes_configuration"]?.bool ?? false
+        context.makesProfile = plan["makes_profile"]?.bool ?? false
+        return context
+    }
+
+    /// Returns the secrets that the first step did not write down, from variables and the profile.
+    private static func secrets(
+        _ settings: RecordedSettings, _ context: CommandContext
+    ) throws(OIDCError) -> [SettingLayers.Entry] {
+        guard !settings.secrets.isEmpty else { return [] }
+        var loader = context.settingsLoader
+        loader.profileName = settings.profile
+        let found = try loader.load().layers.given
+        var secrets: [SettingLayers.Entry] = []
+        for name in settings.secrets {
+            guard let secret = found.first(where: { $0.setting.name == name }) else {
+                let variable = Setting.named(name)?.variable ?? name
+                throw .usage(
+                    "\(name) was given as a value, which is not written down, and is needed again",
+                    hint: .text("set \(variable)"))
+            }
+            secrets.append(secret)
+        }
+        return secrets
+    }
+
+    // MARK: The answer
+
+    /// Checks a pasted URL, without using it.
+    func accepted(_ text: String) throws(OIDCError) -> AuthorizationCode {
+        guard var pending = try opened().begun.pending else {
+            throw .usage(
+                "the sign-in \(waiting.id) has a code for another device, and no URL to paste",
+                hint: .run("login", "--finish", waiting.id))
+        }
+        // The signature is checked with the provider's keys.
+        if pending.responseMode.isSigned, let checked = try continued().begun.pending { pending = checked }
+        return try pending.acceptPasted(text)
+    }
+
+    /// Redeems a pasted URL, and returns the result. The caller holds the lock.
+    func redeem(_ code: AuthorizationCode, _ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue {
+        let continued = try continued()
+        // Written before the request, so a second process never sends the same code.
+        try markRedeeming(signIns)
+        return result { () throws(OIDCError) in
+            try finished(continued) { (engine, flow) throws(OIDCError) in
+                try engine.signIn(by: RedirectedURL(flow: flow, code: code))
+            }
+        }
+    }
+
+    /// Whether this process can receive the answer without a pasted URL.
+    var canWait: Bool { waiting.userCode != nil || loopback != nil }
+
+    private var loopback: LoopbackAddress? {
+        waiting.redirectURI.flatMap { try? RedirectAddress($0) }?.loopback
+    }
+
+    /// Waits for the answer, at the listener or the device endpoint, and returns the result. Throws if the
+    /// wait ended and the sign-in did not. The caller holds the lock.
+    func wait(_ descriptors: [FileDescriptor], _ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue {
+        let continued = try continued()
+        var hasAnswer = false
+        let answered = { () in
+            hasAnswer = true
+            try? markRedeeming(signIns)
+        }
+        var unfinished: OIDCError?
+        let result = result { () throws(OIDCError) in
+            do throws(OIDCError) { return try waited(continued, descriptors, signIns, answered) } catch {
+                // Without an answer, the failure is this process's: another one may receive the answer.
+                let isEarly = error.kind == .timedOut && waiting.end > context.now
+                let isOwn = [.interrupted, .failed, .usage].contains(error.kind) || isEarly
+                if !hasAnswer, isOwn { unfinished = error }
+                throw error
+            }
+        }
+        if let unfinished { throw unfinished }
+        return result
+    }
+
+    private func waited(
+        _ continued: Continued, _ descriptors: [FileDescriptor], _ signIns: WaitingSignIns,
+        _ answered: @escaping () -> Void
+    ) throws(OIDCError) -> (Session, Account) {
+        let reporter = continued.signIn.reporter(continued.flow, continued.metadata)
+        let id = waiting.id
+        let notice = { (notice: SignInNotice) in
+            switch notice {
+            case .answered: answered()
+            case .warning, .strayRequest: reporter.report(notice)
+            default: break
+            }
+        }
+        return try finished(continued) { (engine, flow) throws(OIDCError) in
+            guard let text = waiting.redirectURI else {
+                var way = DeviceSignIn(flow: flow, deadline: deadline, notice: notice)
+                way.begun = continued.begun.device
+                (way.isCancelled, way.pause) = ({ signIns.isStopped(id) }, SecondStep.pause)
+                return try engine.signIn(by: way)
+            }
+            var way = BrowserSignIn(
+                flow: flow, redirect: try RedirectAddress(text), readsInput: false, browser: nil,
+                environment: continued.signIn.provider.childEnvironment, deadline: deadline, notice: notice)
+            way.begun = continued.begun
+            if let loopback, let port = loopback.ports.candidates.first, !descriptors.isEmpty {
+                way.begun?.listener = LoopbackListener(descriptors, loopback.host, port: port)
+            }
+            (way.isCancelled, way.pause) = ({ signIns.isStopped(id) }, SecondStep.pause)
+            (way.lingers, way.program, way.words) = (true, "oidc", \.commandLine)
+            return try engine.signIn(by: way)
+        }
+    }
+
+    /// The milliseconds between two looks at whether the sign-in was canceled.
+    private static let pause: Int64 = 250
+
+    // MARK: The sign-in of the first step
+
+    /// A sign-in whose first requests were made, with what its answer is checked against.
+    private typealias Continued = (
+        signIn: SignIn, account: Account, flow: SignInFlow, metadata: ProviderMetadata, begun: BegunSignIn
+    )
+
+    private func opened() throws(OIDCError) -> (begun: BegunSignIn, secrets: JSONValue) {
+        guard let sealed = waiting.secrets else { throw SecondStep.damaged(waiting) }
+        let plain = try account.store.opened(sealed, of: account.key)
+        guard let secrets = try? JSONValue(parsing: plain) else { throw SecondStep.damaged(waiting) }
+        var begun = BegunSignIn(
+            pending: nil, device: secrets["device"].flatMap { DeviceAuthorization(json: $0) })
+        if let pending = secrets["pending"] {
+            var pending = try PendingAuthorization(json: pending)
+            pending.rejectsErrorsWithoutIssuer = account.provider.settings.resource != nil
+            begun.pending = pending
+        }
+        return (begun, secrets)
+    }
+
+    private func continued() throws(OIDCError) -> Continued {
+        var (begun, secrets) = try opened()
+        var account = account
+        let registered = (secrets["registered"]?.array ?? []).compactMap { SettingLayers.Entry(recorded: $0) }
+        if !registered.isEmpty, let settings = plan["settings"].flatMap({ RecordedSettings($0) }) {
+            let given = RecordedSettings.secrets(of: account.provider.settings)
+            account = try SecondStep.account(settings, given + registered, plan, context, deadline)
+        }
+        let signIn = SignIn(account)
+        let provider = account.provider
+        let environment = provider.environment(over: try provider.transport())
+        let metadata = try provider.metadata(environment, for: signIn.needed)
+        var dpop: DPoPKey?
+        if let pem = secrets["dpop_key"]?.string { dpop = try DPoPKey(pem: Redacted(pem)) }
+        var flow = try signIn.login(metadata, environment, dpop: dpop)
+        flow.pin(to: try? account.store.load(account.key))
+        let expected = plan["token_endpoint"]?.string ?? ""
+        guard ExactText.isSame(flow.tokenEndpoint.url.text, expected) else {
+            throw .untrusted(
+                .discovery, "token_endpoint", expected: "\(expected), as when the sign-in was started",
+                found: flow.tokenEndpoint.url.text, hint: .signIn)
+        }
+        if var pending = begun.pending {
+            try flow.addResponseRules(to: &pending)
+            begun.pending = pending
+        }
+        return (signIn, account, flow, metadata, begun)
+    }
+
+    private func finished(
+        _ continued: Continued,
+        _ body: (AccountEngine, SignInFlow) throws(OIDCError) -> SignInFlow.Outcome
+    ) throws(OIDCError) -> (Session, Account) {
+        let (signIn, account, flow, metadata, _) = continued
+        do throws(OIDCError) {
+            let outcome: SignInFlow.Outcome
+            do throws(OIDCError) { outcome = try body(signIn.engine, flow) } catch {
+                guard let text = waiting.redirectURI, let redirect = try? RedirectAddress(text) else {
+                    throw error
+                }
+                throw signIn.explained(error, flow.request.scope, redirect)
+            }
+            return (try signIn.completed(outcome, metadata), account)
+        } catch {
+            let provider = account.provider
+            throw provider.registeringAgain(
+                provider.naming(error.signingInAgain(by: provider.settings.sameLoginLine)))
+        }
+    }
+
+    /// Takes the secrets out of the file, before the answer is redeemed.
+    private func markRedeeming(_ signIns: WaitingSignIns) throws(OIDCError) {
+        try signIns.save(waiting.without(secretsIn: .redeeming))
+        if let secrets = waiting.secrets { account.store.forget(secrets) }
+    }
+
+    // MARK: The result
+
+    /// Returns the result of an answer that refuses the sign-in.
+    func refused(_ error: OIDCError) -> JSONValue { result { () throws(OIDCError) in throw error } }
+
+    /// Returns what `oidc login` would have printed after `body`.
+    private func result(_ body: () throws(OIDCError) -> (Session, Account)) -> JSONValue {
+        do throws(OIDCError) {
+            try LoginCommand.report(try body(), as: plan["name"]?.string)
+            return [
+                "document": transcript.document ?? .null, "messages": .string(transcript.messages),
+            ]
+        } catch {
+            var error = error
+            // The options of the first step are known here only.
+            error.hint = error.hint.map { .text(context.console.line.text($0)) }
+            let failure = SharedFailure(
+                error: error, time: context.now, id: waiting.id, refreshTokenHash: nil)
+            return ["error": failure.json, "messages": .string(transcript.messages)]
+        }
+    }
+
+    /// Stores a result.
+    func keep(_ result: JSONValue, _ signIns: WaitingSignIns) throws(OIDCError) {
+        var finished = waiting.without(secretsIn: .finished)
+        finished.result = result
+        try signIns.save(finished)
+        if let secrets = waiting.secrets { account.store.forget(secrets) }
+    }
+}

@@ -1,0 +1,59 @@
+import LoopbackHTTP
+import OIDCCore
+import Posix
+
+/// The process that stays after the first step of a sign-in, and waits for the answer.
+///
+/// It knows the sign-in's file; its variables, its working directory and the secrets that are not in that
+/// file come through a pipe, so neither arguments nor variables that others can read contain them.
+enum WaitingProcess {
+    /// The name of the task for `DetachedProcess`.
+    static let task = "sign-in"
+
+    static func start(
+        for signIn: WaitingSignIn, _ listener: LoopbackListener?, _ secrets: [SettingLayers.Entry]
+    ) throws(Errno) {
+        let input: JSONValue = [
+            "id": .string(signIn.id), "secrets": .array(secrets.map(\.recorded)),
+            "surroundings": ProcessEnvironment.surroundings,
+        ]
+        let descriptors = listener?.descriptors ?? []
+        try DetachedProcess(
+            task: task, input: input.bytes, output: descriptors.first, errors: descriptors.dropFirst().first
+        ).start()
+    }
+
+    /// Waits for the answer: the whole of the process. Returns its exit code.
+    static func run() -> Int32 {
+        let descriptors = DetachedProcess.takeListeners()
+        guard let input = DetachedProcess.begin(), let json = try? JSONValue(parsing: input),
+            let id = json["id"]?.string
+        else { return 2 }
+        ProcessEnvironment.adopt(json["surroundings"] ?? .null)
+        do {
+            try Interruption.install()
+            let secrets = (json["secrets"]?.array ?? []).compactMap { SettingLayers.Entry(recorded: $0) }
+            try wait(for: id, secrets, descriptors)
+            return 0
+        } catch {
+            // Nobody can be told. What the user pastes may still finish the sign-in.
+            return Diagnostics.exitCode(error)
+        }
+    }
+
+    private static func wait(
+        for id: String, _ secrets: [SettingLayers.Entry], _ descriptors: [FileDescriptor]
+    ) throws(OIDCError) {
+        let common = CommonOptions()
+        let context = CommandContext(
+            console: Console(common), environment: ProcessEnvironment.current, common: common)
+        ProcessEnvironment.forgetKeyLog()
+        guard let signIns = WaitingSignIns(context.environment) else { return }
+        let lock = try signIns.hold(id, within: .seconds(10))
+        defer { withExtendedLifetime(lock) {} }
+        guard !signIns.isStopped(id), let waiting = try signIns.load(id), waiting.isOpen(at: context.now)
+        else { return }
+        let step = try SecondStep(waiting, context, secrets: secrets)
+        try step.keep(try step.wait(descriptors, signIns), signIns)
+    }
+}

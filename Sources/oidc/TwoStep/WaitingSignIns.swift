@@ -1,0 +1,167 @@
+import OIDCCore
+import OIDCSessions
+import Posix
+
+/// The sign-ins of this machine that are between their two steps, one file each in `sign-ins` beside the
+/// sessions.
+///
+/// Whoever holds a sign-in's lock may redeem its answer and change its file: the waiting process, or the
+/// second step after that process has stopped. A process that is killed holds nothing.
+struct WaitingSignIns {
+    private let path: String
+    private let files: SessionDirectory
+    /// Empty files that ask the holder of a sign-in to stop.
+    private let stops: SessionDirectory
+
+    /// The number of sign-ins that may wait at a time.
+    static let limit = 8
+    /// The seconds for which an expired sign-in is remembered.
+    private static let memory: Int64 = 86_400
+
+    /// Creates access to the files; nil if no state directory is available.
+    init?(_ environment: Variables) {
+        guard let state = StateDirectories(environment: environment).state, FilePath.isPossible(state) else {
+            return nil
+        }
+        path = "\(FilePath.trimmed(state))/sign-ins"
+        files = SessionDirectory(path: path, ending: ".json", noun: "file of a sign-in")
+        stops = SessionDirectory(path: path, ending: ".stop", noun: "file of a sign-in")
+    }
+
+    /// Returns a sign-in; nil if there is none. A damaged file counts as none.
+    func load(_ id: String) throws(OIDCError) -> WaitingSignIn? {
+        guard WaitingSignIns.isID(id) else { return nil }
+        return try files.read(id).flatMap { WaitingSignIn(stored: $0) }
+    }
+
+    private static func isID(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.count <= 64 && text.utf8.allSatisfy { ASCII.isAlphanumeric($0) }
+    }
+
+    /// Returns all sign-ins that can be read.
+    func all() -> [WaitingSignIn] {
+        ((try? files.names()) ?? []).compactMap { name in (try? load(name)).flatMap { $0 } }
+    }
+
+    /// Saves a sign-in. Called by the holder of its lock.
+    func save(_ signIn: WaitingSignIn) throws(OIDCError) {
+        try files.replace(signIn.id) { _ in signIn.bytes }
+    }
+
+    func remove(_ id: String) throws(OIDCError) { try files.remove(id) }
+
+    /// Runs `body` while no other first step does.
+    func withLock<Value>(_ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
+        let lock = try FileLock.acquire(
+            "first-step.lock", in: PrivateDirectory.create(path), LockWait(limit: .seconds(30)))
+        defer { withExtendedLifetime(lock) {} }
+        return try body()
+    }
+
+    /// Returns the lock of a sign-in once it is free.
+    func hold(_ id: String, within limit: Duration) throws(OIDCError) -> FileLock {
+        try FileLock.acquire("\(id).lock", in: PrivateDirectory.create(path), LockWait(limit: limit))
+    }
+
+    /// Returns the lock of a sign-in if nobody holds it.
+    func holdIfFree(_ id: String) -> FileLock? { try? hold(id, within: .zero) }
+
+    /// Whether a process waits for the answer to a sign-in.
+    func isHeld(_ id: String) -> Bool {
+        guard let lock = holdIfFree(id) else { return true }
+        withExtendedLifetime(lock) {}
+        return false
+    }
+
+    /// Waits until a process has the lock of a sign-in, or has ended it, and returns whether one has.
+    func becomesHeld(_ id: String, within milliseconds: Int64) -> Bool {
+        let limit = MonotonicTime.now().adding(milliseconds: milliseconds)
+        while MonotonicTime.now() < limit, Interruption.pending == nil {
+            if isHeld(id) { return true }
+            guard let waiting = try? load(id), waiting.phase == .waiting else { return false }
+            Poll.sleep(until: MonotonicTime.now().adding(milliseconds: 10))
+        }
+        return false
+    }
+
+    /// Asks the holder of a sign-in to stop, and returns its lock. A holder that is redeeming the answer
+    /// finishes first.
+    func takeOver(_ id: String) throws(OIDCError) -> FileLock {
+        if let lock = holdIfFree(id) {
+            try stops.remove(id)
+            return lock
+        }
+        try stops.replace(id, survivesPowerFailure: false) { _ in [] }
+        let lock = try hold(id, within: .seconds(60))
+        try stops.remove(id)
+        return lock
+    }
+
+    /// Whether the holder of a sign-in is to stop.
+    func isStopped(_ id: String) -> Bool { (try? stops.read(id)).flatMap { $0 } != nil }
+
+    /// Removes the secrets of sign-ins that nobody answered in time, what killed processes left, and results
+    /// that are no longer asked for. Does nothing but look for the directory if there was no such sign-in.
+    func sweep(_ context: CommandContext) {
+        guard let directory = try? PrivateDirectory.open(path), let names = try? directory.file.names() else {
+            return
+        }
+        for name in names where name.hasSuffix(".tmp") {
+            // A writer that is killed leaves what it wrote.
+            let id = String(name.dropLast(4))
+            guard let lock = holdIfFree(id) else { continue }
+            _ = try? AtomicFile.takeLeftover(name, in: directory) { _ in true }
+            withExtendedLifetime(lock) {}
+        }
+        for signIn in all() where signIn.hasEnded(at: context.now) {
+            guard let lock = holdIfFree(signIn.id), let current = try? load(signIn.id),
+                current.hasEnded(at: context.now)
+            else { continue }
+            forgetSecrets(of: current, context)
+            if current.phase == .finished
+                || abs(current.end.seconds(since: context.now)) > WaitingSignIns.memory
+            {
+                try? remove(current.id)
+            } else if current.phase != .expired {
+                try? save(current.without(secretsIn: .expired))
+            }
+            withExtendedLifetime(lock) {}
+        }
+    }
+
+    /// Forgets the key of sealed secrets, which are about to be removed from their file.
+    func forgetSecrets(of signIn: WaitingSignIn, _ context: CommandContext) {
+        guard let sealed = signIn.secrets,
+            let account = try? SecondStep(signIn, context, secrets: []).account
+        else { return }
+        account.store.forget(sealed)
+    }
+}
+
+/// What other commands say about sign-ins that wait.
+extension WaitingSignIns {
+    private static func open(_ context: CommandContext) -> [WaitingSignIn] {
+        guard let signIns = WaitingSignIns(context.environment) else { return [] }
+        signIns.sweep(context)
+        return signIns.all().filter { $0.isOpen(at: context.now) }
+    }
+
+    /// Returns the open sign-in to the session of a key; nil if there is none.
+    static func open(_ key: SessionKey, _ context: CommandContext) -> WaitingSignIn? {
+        open(context).first { $0.key == key.text }
+    }
+
+    /// Returns the open sign-in to a resource; nil if there is none.
+    static func open(at url: WebURL, _ context: CommandContext) -> WaitingSignIn? {
+        open(context).first { signIn in
+            guard let asked = signIn.askedURL else { return false }
+            return asked == url || ResourceIdentifier(asked.text)?.covers(url) == true
+        }
+    }
+
+    /// Returns the only open sign-in; nil if there is none or there are several.
+    static func only(_ context: CommandContext) -> WaitingSignIn? {
+        let open = open(context)
+        return open.count == 1 ? open.first : nil
+    }
+}

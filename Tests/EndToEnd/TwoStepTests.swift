@@ -1,0 +1,346 @@
+import DemoProvider
+import Foundation
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("a sign-in in two steps, by the built program", .serialized, .waiting)
+struct TwoStepTests {
+    private let world: SessionWorld
+    private var program: TestSupport.Program { world.program }
+    private var provider: ProviderServer { world.provider }
+
+    init() throws { world = try SessionWorld { $0.deviceInterval = 1 } }
+
+    /// The document of a first step.
+    private struct Started: Decodable {
+        let id: String
+        let authorization_url: String?
+        let redirect_uri: String?
+        let verification_uri: String?
+        let user_code: String?
+        let expires_at: Int64
+        let waiting: Bool
+
+        /// The request of the user's browser after the provider's pages.
+        func redirect(
+            _ provider: ProviderServer, _ choice: BrowserStandIn.Choice = .approve
+        ) throws -> HTTPRequest {
+            let url = try #require(authorization_url.flatMap(WebURL.init))
+            return try #require(provider.redirect(of: url, choice))
+        }
+
+        var port: UInt16? {
+            redirect_uri.flatMap(WebURL.init).flatMap { $0.port.flatMap { UInt16(exactly: $0) } }
+        }
+
+        var isListening: Bool { port.flatMap { RawConnection(port: $0) } != nil }
+    }
+
+    private func start(_ options: String..., variables: [String: String] = [:]) throws -> Started {
+        let outcome = try program.start(["login", "--start", "-o", "json"] + options, variables).finish()
+        try #require(outcome.status == 0, "\(outcome)")
+        return try JSONDecoder().decode(Started.self, from: Data(outcome.output.utf8))
+    }
+
+    private func finish(
+        _ arguments: String..., input: String? = nil, variables: [String: String] = [:]
+    ) throws -> Program.Outcome {
+        try program.start(
+            ["login", "--finish"] + arguments, input: input.map { .text($0) } ?? .none, variables
+        ).finish()
+    }
+
+    /// Ends the processes that wait in this home.
+    private func remove() {
+        for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
+        world.remove()
+    }
+
+    private var file: URL? {
+        program.files(in: ".local/state/oidc/sign-ins").first { $0.pathExtension == "json" }
+    }
+
+    private func stored() throws -> String {
+        try String(contentsOf: try #require(file), encoding: .utf8)
+    }
+
+    private var codes: Int { provider.requestCount(grant: "authorization_code") }
+
+    @Test("the first step returns at once, and its process redeems the browser's answer")
+    func listener() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        #expect(started.waiting && started.user_code == nil && started.isListening)
+        let page = try Visit.send(try started.redirect(provider))
+        #expect(page.status == 200)
+        let outcome = try finish(started.id, "-o", "json")
+        #expect(outcome.status == 0 && outcome.errorOutput.contains("Signed in"), "\(outcome)")
+        let report = try JSONSerialization.jsonObject(with: Data(outcome.output.utf8)) as? [String: Any]
+        #expect(report?["subject"] as? String != nil)
+        #expect(try finish(started.id, "-o", "json").output == outcome.output)
+        #expect(try finish("-o", "json").output == outcome.output)
+        #expect(codes == 1 && !started.isListening)
+        #expect(try program.run("token").status == 0)
+    }
+
+    @Test(
+        "a second step that comes first waits for the answer, and its own time limit does not end the sign-in"
+    )
+    func early() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        let late = try finish(started.id, "--timeout", "1")
+        #expect(late.status == 6 && late.error?.contains("nobody has answered yet") == true, "\(late)")
+        let run = try program.start(["login", "--finish"])
+        try Visit.send(try started.redirect(provider))
+        let outcome = run.finish()
+        #expect(outcome.status == 0, "\(outcome)")
+    }
+
+    @Test("without a process, the pasted URL finishes it; two second steps send the code once")
+    func paste() throws {
+        defer { remove() }
+        let started = try start("--no-wait", "--flow", "browser")
+        #expect(!started.waiting && !started.isListening)
+        #expect(WaitingProcesses.all(in: program.home).isEmpty)
+        let url = try started.redirect(provider).url.text
+        provider.delayTokens(milliseconds: 500)
+        let runs = try (0..<2).map { _ in try program.start(["login", "--finish", started.id, url]) }
+        let outcomes = runs.map { $0.finish() }
+        #expect(outcomes.allSatisfy { $0.status == 0 && $0.errorOutput.contains("Signed in") }, "\(outcomes)")
+        #expect(codes == 1)
+    }
+
+    @Test("a URL from stdin is redeemed in place of the process that waits, which stops listening")
+    func pasteBesideListener() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        let url = try started.redirect(provider).url.text
+        let outcome = try finish(started.id, "-", input: url + "\n")
+        #expect(outcome.status == 0 && codes == 1 && !started.isListening, "\(outcome)")
+    }
+
+    @Test("a URL of another sign-in is refused, and the sign-in stays open (RFC 6749 §10.12)")
+    func stray() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        let url = try started.redirect(provider).url.text
+        let other = url.replacingOccurrences(of: "state=", with: "state=A")
+        #expect(try finish(started.id, other).status == 7)
+        #expect(try finish(started.id, "https://example.com/").status != 0)
+        #expect(codes == 0 && started.isListening)
+        #expect(try finish(started.id, url).status == 0)
+    }
+
+    @Test("a refused sign-in is reported by each second step, and leaves the session of before")
+    func refused() throws {
+        defer { remove() }
+        try program.storeSession(at: provider)
+        let started = try start("--flow", "browser")
+        try Visit.send(try started.redirect(provider, .deny))
+        for _ in 0..<2 {
+            let outcome = try finish(started.id)
+            #expect(outcome.status == 4 && outcome.error?.contains("access_denied") == true, "\(outcome)")
+        }
+        #expect(try program.run("token").status == 0 && codes == 0)
+    }
+
+    @Test("a device code is polled by the process, and finishes the sign-in")
+    func device() throws {
+        defer { remove() }
+        provider.with { $0.configuration.user = .approves("alice") }
+        let started = try start("--flow", "device")
+        #expect(started.authorization_url == nil && started.user_code != nil && started.waiting)
+        let outcome = try finish(started.id)
+        #expect(outcome.status == 0, "\(outcome)")
+    }
+
+    @Test(
+        "in one step with -o json, stderr has an event for the page and one for the answer, each a line of JSON"
+    )
+    func events() throws {
+        defer { remove() }
+        let run = try program.start(["login", "--flow", "browser", "--no-browser", "-o", "json"])
+        let url = try #require(run.address.flatMap(WebURL.init))
+        try Visit.send(try #require(provider.redirect(of: url)))
+        let outcome = run.finish()
+        let lines = outcome.errorOutput.split(separator: "\n").prefix(2)
+        #expect(lines.first == "{\"event\":\"authorize\",\"url\":\"\(url.text)\"}", "\(outcome)")
+        #expect(lines.last == "{\"event\":\"callback\"}", "\(outcome)")
+        #expect(outcome.status == 0 && outcome.output.contains("\"subject\""))
+    }
+
+    @Test("canceled: the listener is gone within a second, and the id is unknown")
+    func cancel() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        let outcome = try program.run("login", "--cancel", started.id, "-o", "json")
+        #expect(outcome.status == 0 && outcome.output.contains("\"canceled\":true"), "\(outcome)")
+        #expect(!started.isListening && file == nil)
+        #expect(try finish(started.id).status == 2)
+        #expect(try finish().status == 2)
+        #expect(try program.run("login", "--cancel", started.id).status == 2)
+    }
+
+    @Test("started again, it has another URL, the same id, and one listener")
+    func again() throws {
+        defer { remove() }
+        let first = try start("--flow", "browser")
+        let second = try start("--flow", "browser")
+        #expect(first.id == second.id && first.authorization_url != second.authorization_url)
+        #expect(second.isListening && (first.port == second.port || !first.isListening))
+        try Visit.send(try second.redirect(provider))
+        #expect(try finish().status == 0)
+    }
+
+    @Test("a ninth sign-in is refused, and the second step needs an id if several wait")
+    func limit() throws {
+        defer { remove() }
+        for number in 1...8 { _ = try start("--no-wait", "--flow", "browser", "--account", "a\(number)") }
+        let ninth = try program.run("login", "--start", "--no-wait", "--account", "a9")
+        #expect(ninth.status == 2 && ninth.output.isEmpty, "\(ninth)")
+        _ = try start("--no-wait", "--flow", "browser", "--account", "a1")
+        let outcome = try finish()
+        #expect(outcome.status == 2 && outcome.error?.contains("several sign-ins") == true, "\(outcome)")
+    }
+
+    @Test("expired: exit 6, and the next command removes the verifier")
+    func expired() throws {
+        defer { remove() }
+        let started = try start("--no-wait", "--flow", "browser")
+        #expect(try !stored().contains("code_verifier"))
+        let text = try stored()
+        let end = try #require(text.range(of: "\"end\":\\d+", options: .regularExpression))
+        let old = text.replacingCharacters(in: end, with: "\"end\":\(Int(Date().timeIntervalSince1970) - 5)")
+        try Data(old.utf8).write(to: try #require(file))
+        _ = try program.run("status")
+        #expect(try !stored().contains("\"secrets\""))
+        #expect(try finish(started.id).status == 6)
+        #expect(try finish("00000000").status == 2)
+    }
+
+    @Test("token, request and status name the page of a sign-in that waits")
+    func named() throws {
+        defer { remove() }
+        let started = try start("--no-wait", "--flow", "browser")
+        let url = try #require(started.authorization_url)
+        for arguments in [["token"], ["status"], ["request", provider.origin + "/api"]] {
+            let outcome = try program.start(arguments).finish()
+            #expect(outcome.status == 3 && outcome.output.isEmpty, "\(outcome)")
+            #expect(outcome.errorOutput.contains("a sign-in is waiting, until "), "\(outcome)")
+            #expect(outcome.errorOutput.contains(url), "\(outcome)")
+        }
+    }
+
+    @Test(
+        "a secret that came as a value is in no file, argument or variable, and is needed again by a pasted URL"
+    )
+    func secret() throws {
+        defer { remove() }
+        let secret = ["OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret"]
+        let started = try start("--flow", "browser", variables: secret)
+        #expect(started.waiting)
+        for process in WaitingProcesses.all(in: program.home) {
+            for name in ["cmdline", "environ"] {
+                let text = (try? String(contentsOfFile: "/proc/\(process)/\(name)", encoding: .utf8)) ?? ""
+                #expect(!text.contains("demo-secret"))
+            }
+        }
+        for file in program.files(in: ".local/state/oidc/sign-ins") {
+            #expect(try !String(contentsOf: file, encoding: .utf8).contains("demo-secret"))
+            let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+            #expect(attributes[.posixPermissions] as? Int == 0o600)
+        }
+        let url = try started.redirect(provider).url.text
+        let outcome = try finish(started.id, url)
+        #expect(outcome.status == 2 && outcome.errorOutput.contains("OIDC_CLIENT_SECRET"), "\(outcome)")
+        #expect(try finish(started.id, url, variables: secret).status == 0)
+    }
+
+    @Test("a sealed store seals the verifier, and its key is gone at the end")
+    func sealed() throws {
+        defer { remove() }
+        var world = world
+        try world.install("docker-credential-fake", HelperTests.keeping)
+        let bin = world.program.home.appendingPathComponent("bin").path
+        let variables = ["OIDC_STORE": "helper:fake", "PATH": "\(bin):/usr/local/bin:/usr/bin:/bin"]
+        world.program.environment.merge(variables) { $1 }
+        let started = try start("--no-wait", "--flow", "browser", variables: variables)
+        let text = try stored()
+        let secrets = try #require(
+            text.range(of: "\"secrets\":\"[^\"]+", options: .regularExpression).map { text[$0].dropFirst(11) }
+        )
+        let sealed = try #require(Base64URL.decode(String(secrets)))
+        #expect(String(decoding: sealed, as: UTF8.self).contains("\"sealed\""))
+        #expect(keys(world).count == 1)
+        let url = try started.redirect(provider).url.text
+        #expect(try finish(started.id, url, variables: variables).status == 0)
+        #expect(keys(world).count == 1 && !keys(world).contains { $0.contains("sign_in") })
+    }
+
+    private func keys(_ world: SessionWorld) -> [String] {
+        world.program.files(in: "keychain").map(\.lastPathComponent)
+    }
+
+    @Test(
+        "kill -9 at random moments leaves no listener and, after expiry and the next command, no verifier",
+        .enabled(
+            if: FileManager.default.fileExists(atPath: "/proc/self/cwd"), "it looks for processes in /proc"))
+    func killed() throws {
+        defer { remove() }
+        let rounds = ProcessInfo.processInfo.environment["OIDC_KILL_ROUNDS"].flatMap { Int($0) } ?? 10
+        for round in 0..<rounds {
+            let begun = try program.start(["login", "--start", "--flow", "browser", "-o", "json"])
+            if round % 3 == 0 {
+                usleep(.random(in: 0...60_000))
+                begun.signal(SIGKILL)
+            }
+            let output = begun.finish().output
+            let started = try? JSONDecoder().decode(Started.self, from: Data(output.utf8))
+            let second = try program.start(["login", "--finish", "--timeout", "5"])
+            if let started, round % 2 == 0, let request = try? started.redirect(provider) {
+                let visit = Thread { _ = try? Visit.send(request) }
+                visit.start()
+            }
+            usleep(.random(in: 0...120_000))
+            for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
+            second.signal(SIGKILL)
+            _ = second.finish()
+            #expect(WaitingProcesses.all(in: program.home).isEmpty)
+            if let started { #expect(!started.isListening) }
+            #expect(program.sessionFiles.count <= 1)
+            try expire()
+            _ = try program.run("status")
+            for file in program.files(in: ".local/state/oidc/sign-ins") {
+                #expect(try !String(contentsOf: file, encoding: .utf8).contains("\"secrets\""), "\(file)")
+            }
+        }
+        let last = try start("--no-wait", "--flow", "browser")
+        #expect(try finish(last.id, try last.redirect(provider).url.text).status == 0)
+    }
+
+    /// Makes what is stored as old as after its end.
+    private func expire() throws {
+        for file in program.files(in: ".local/state/oidc/sign-ins") where file.pathExtension == "json" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            guard let end = text.range(of: "\"end\":\\d+", options: .regularExpression) else { continue }
+            let past = "\"end\":\(Int(Date().timeIntervalSince1970) - 5)"
+            try Data(text.replacingCharacters(in: end, with: past).utf8).write(to: file)
+        }
+    }
+}
+
+/// The processes that wait for an answer.
+private enum WaitingProcesses {
+    /// Returns those that were started in a directory.
+    static func all(in home: URL) -> [Int32] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
+        return names.compactMap { Int32($0) }.filter { process in
+            let line = (try? String(contentsOfFile: "/proc/\(process)/cmdline", encoding: .utf8)) ?? ""
+            guard line.contains("--detached=sign-in") else { return false }
+            let directory = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(process)/cwd")
+            return directory.map { $0.hasSuffix(home.lastPathComponent) } ?? false
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import OIDCCore
+import OIDCSessions
+import Posix
+import Testing
+
+@testable import oidc
+
+@Suite("what is kept between the two steps of a sign-in")
+struct WaitingSignInTests {
+    private static let entries: [SettingLayers.Entry] = [
+        SettingLayers.Entry(setting: .clientID, value: "cli", origin: .option("--client-id")),
+        SettingLayers.Entry(
+            setting: .clientSecretFile, value: "keys/secret", origin: .option("--set client_secret_file")),
+        SettingLayers.Entry(
+            setting: .clientSecret, value: "s3cret", origin: .variable("OIDC_CLIENT_SECRET")),
+        SettingLayers.Entry(setting: .issuer, value: "https://login.example.com", origin: .profile("work")),
+        SettingLayers.Entry(
+            setting: .resource, value: ["https://api.example.com/v1"], origin: .resource("https://a.example")),
+    ]
+
+    private static let settings = Settings(
+        SettingLayers(
+            chosen: entries, profile: "work", isProfileNamed: true, home: "/home/me"))
+
+    @Test("a secret is left out, its name is not; the rest returns with its origin, and absolute paths")
+    func recorded() throws {
+        let json = RecordedSettings(WaitingSignInTests.settings).json
+        #expect(!json.compact.contains("s3cret"))
+        let recorded = try #require(RecordedSettings(json))
+        #expect(recorded.secrets == ["client_secret"])
+        let layers = recorded.settings(with: [], home: "/home/me").layers
+        #expect(layers.profile == "work" && layers.isProfileNamed)
+        let expected = WaitingSignInTests.entries.filter { $0.setting != .clientSecret }
+        #expect(layers.entries.map(\.setting) == expected.map(\.setting))
+        #expect(layers.entries.map(\.origin) == expected.map(\.origin))
+        #expect(layers.text(.issuer) == "https://login.example.com")
+        #expect(layers.text(.clientSecretFile) == UserFile.absolute("keys/secret"))
+    }
+
+    @Test("a setting of an unknown name or origin makes the record useless")
+    func unreadable() {
+        for text in [
+            #"{"entries":[{"setting":"nonsense","value":"x","from":"option","name":"--x"}]}"#,
+            #"{"entries":[{"setting":"issuer","value":"https://a.example","from":"thin air","name":"x"}]}"#,
+            #"{"secrets":[]}"#,
+        ] {
+            #expect((try? JSONValue(parsing: Array(text.utf8))).flatMap { RecordedSettings($0) } == nil)
+        }
+    }
+
+    private func waiting(until end: Int64) -> WaitingSignIn {
+        let key = SessionKey(provider: "https://login.example.com", clientID: "cli")
+        var signIn = WaitingSignIn(
+            of: key, askedURL: nil, until: Instant(secondsSinceEpoch: end), plan: ["settings": .null])
+        signIn.authorizationURL = WebURL("https://login.example.com/authorize?state=abc")
+        signIn.secrets = Array("verifier".utf8)
+        return signIn
+    }
+
+    @Test("the file returns what was written; after the answer it has neither secrets nor page")
+    func stored() throws {
+        let signIn = waiting(until: 1_000)
+        let read = try #require(WaitingSignIn(stored: signIn.bytes))
+        #expect(read.bytes == signIn.bytes && read.secrets == signIn.secrets && read.phase == .waiting)
+        for phase in [WaitingSignIn.Phase.redeeming, .finished, .expired] {
+            let left = try #require(WaitingSignIn(stored: signIn.without(secretsIn: phase).bytes))
+            #expect(left.phase == phase && left.secrets == nil && left.page == nil && left.plan == .null)
+            #expect(left.id == signIn.id && left.end == signIn.end)
+        }
+        #expect(WaitingSignIn(stored: Array("{}".utf8)) == nil)
+    }
+
+    @Test("it has ended at its end, and if the clock was set back by more than a sign-in can wait")
+    func ended() {
+        let signIn = waiting(until: 10_000)
+        #expect(!signIn.hasEnded(at: Instant(secondsSinceEpoch: 9_999)))
+        #expect(signIn.hasEnded(at: Instant(secondsSinceEpoch: 10_000)))
+        #expect(signIn.hasEnded(at: Instant(secondsSinceEpoch: 8_000)))
+    }
+}
