@@ -63,7 +63,7 @@ let package = Package(
         .target(
             name: "OIDCProxy",
             dependencies: [
-                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSystem", "CPlatform",
+                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSystem",
             ], swiftSettings: strict),
         .target(name: "CommandLineKit", swiftSettings: strict),
         .target(name: "DemoProvider", dependencies: ["OIDCCore", "OIDCCrypto"], swiftSettings: strict),

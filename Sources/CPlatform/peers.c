@@ -9,6 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#ifndef __linux__
+#include <sys/un.h>
+#endif
 // For `find_user`.
 #ifdef __linux__
 #include <linux/inet_diag.h>
@@ -112,5 +115,26 @@ oidc_peer oidc_peer_user(int descriptor, uint32_t *user) {
     (void)descriptor;
     (void)user;
     return oidc_peer_unknown;
+#endif
+}
+
+int oidc_unix_peer(int descriptor, uint32_t *user, int32_t *process) {
+#ifdef __linux__
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return errno;
+    *user = peer.uid;
+    *process = peer.pid;
+    return 0;
+#else
+    uid_t owner;
+    gid_t group;
+    if (getpeereid(descriptor, &owner, &group) != 0) return errno;
+    *user = owner;
+    *process = 0;
+    pid_t peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_LOCAL, LOCAL_PEERPID, &peer, &length) == 0) *process = peer;
+    return 0;
 #endif
 }

@@ -1,4 +1,3 @@
-import CPlatform
 import LoopbackHTTP
 import OIDCCore
 import Posix
@@ -39,8 +38,8 @@ enum ProxyAddress: Hashable, Sendable {
 struct ProxyListener {
     let address: ProxyAddress
     let descriptor: FileDescriptor
-    /// The status of the Unix socket's file when it was made; no other file is removed.
-    private let file: FileStatus?
+    /// The listener of a Unix socket, whose file is removed at the end.
+    private let socket: SocketListener?
 
     init(_ endpoint: ProxyEndpoint) throws(OIDCError) {
         switch endpoint {
@@ -56,50 +55,15 @@ struct ProxyListener {
             }
             address = .tcp(listener.port)
             descriptor = first
-            file = nil
+            socket = nil
         case .socket(let path):
-            if let kind = try? FilePath.status(path).kind, kind != .socket {
-                throw OIDCError(
-                    .usage, "\(DisplayText.clean(path)) is \(kind.rawValue), not a socket",
-                    hint: "choose another path")
-            }
-            do throws(Errno) {
-                try ProxyListener.removeAbandoned(path)
-                let result = oidc_listen_unix(path, LoopbackListener.backlog)
-                guard result >= 0 else { throw Errno(-result) }
-                descriptor = FileDescriptor(rawValue: result)
-            } catch {
-                throw OIDCError(
-                    error == .addressInUse ? .failed : .usage,
-                    "cannot listen on the socket \(DisplayText.clean(path)): \(error)",
-                    hint: error == .addressInUse
-                        ? "end the program that uses it, or choose another path"
-                        : "choose a path in a directory of your own, of at most 100 characters")
-            }
+            let listener = try SocketListener(path)
             address = .socket(path: path)
-            file = try? FilePath.status(path)
+            descriptor = listener.descriptor
+            socket = listener
         }
-    }
-
-    /// Removes a socket of this user that no program listens on, such as one left by a crash. Only a socket:
-    /// `connect` is refused at a pipe or a device, too.
-    private static func removeAbandoned(_ path: String) throws(Errno) {
-        guard let status = try? FilePath.status(path) else { return }
-        guard status.kind == .socket, !status.isSomeoneElses else { throw .addressInUse }
-        let result = oidc_connect_unix(path)
-        guard result < 0 else {
-            FileDescriptor(rawValue: result).close()
-            throw .addressInUse
-        }
-        guard Errno(-result) == .connectionRefused else { throw .addressInUse }
-        try FilePath.remove(path)
     }
 
     /// Removes the file of the Unix socket.
-    func remove() {
-        guard case .socket(let path) = address, let file, let current = try? FilePath.status(path),
-            current.isSameFile(as: file)
-        else { return }
-        try? FilePath.remove(path)
-    }
+    func remove() { socket?.remove() }
 }

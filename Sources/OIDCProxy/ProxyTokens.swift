@@ -55,10 +55,10 @@ package final class ProxyTokens {
     }
 
     let source: ProxyTokenSource
-    private let job: ProxyJob<JobResult>
+    private let job: BackgroundJob<JobResult>
     private var jobBegan: MonotonicTime
     /// The sign-in for a step-up. Meanwhile, other requests get tokens, and a sign-out is noticed.
-    private let signIn: ProxyJob<SignInResult>
+    private let signIn: BackgroundJob<SignInResult>
     private var current: Grant?
     /// The time until which the token is used without checking the session.
     private var trustedUntil = MonotonicTime(nanoseconds: .min)
@@ -79,9 +79,9 @@ package final class ProxyTokens {
 
     package init(_ source: ProxyTokenSource, wake: FileDescriptor, now: MonotonicTime = .now()) {
         self.source = source
-        job = ProxyJob(wake: wake)
+        job = BackgroundJob(wake: wake)
         jobBegan = now
-        signIn = ProxyJob(wake: wake)
+        signIn = BackgroundJob(wake: wake)
         nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
     }
 
@@ -169,7 +169,7 @@ package final class ProxyTokens {
         }
     }
 
-    private func start<Value>(_ job: ProxyJob<Value>, _ work: @escaping @Sendable () -> Value) {
+    private func start<Value>(_ job: BackgroundJob<Value>, _ work: @escaping @Sendable () -> Value) {
         do throws(Errno) {
             try job.start(work)
         } catch {

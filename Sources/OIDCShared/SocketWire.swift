@@ -1,9 +1,9 @@
 import CPlatform
 import OIDCCore
-import Posix
+package import Posix
 
 /// A connection over TCP or to a socket file, without TLS.
-final class SocketWire: Wire {
+package final class SocketWire: Wire {
     private let descriptor: FileDescriptor
 
     private init(_ descriptor: FileDescriptor) {
@@ -12,7 +12,9 @@ final class SocketWire: Wire {
 
     deinit { descriptor.close() }
 
-    static func connect(socket path: String, until deadline: MonotonicTime) throws(WireFault) -> SocketWire {
+    package static func connect(
+        socket path: String, until deadline: MonotonicTime
+    ) throws(WireFault) -> SocketWire {
         try SocketWire(opened(oidc_connect_unix(path))).connected(until: deadline)
     }
 
@@ -52,7 +54,7 @@ final class SocketWire: Wire {
         try WireWait.wait(for: descriptor.rawValue, direction, until: deadline)
     }
 
-    func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
+    package func send(_ bytes: [UInt8], until deadline: MonotonicTime) throws(WireFault) {
         var rest = bytes[...]
         while !rest.isEmpty {
             do throws(Errno) {
@@ -64,7 +66,7 @@ final class SocketWire: Wire {
         }
     }
 
-    func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
+    package func receive(until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
         while true {
             try wait(.reading, until: deadline)
             let bytes: [UInt8]

@@ -71,6 +71,10 @@ typedef enum oidc_peer {
 /// is found.
 oidc_peer oidc_peer_user(int descriptor, uint32_t *user);
 
+/// Asks the kernel who connected to a Unix socket: the user, and the process, which is 0 if the system does not say.
+/// Returns 0, or errno.
+int oidc_unix_peer(int descriptor, uint32_t *user, int32_t *process);
+
 /// Finds the first line of a file that contains the text, without reading the whole file into memory. Returns
 /// 1 if found, 0 if not, or errno as a negative number.
 int oidc_find_line(const char *path, const char *text, char *line, size_t size);

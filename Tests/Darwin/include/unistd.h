@@ -22,6 +22,7 @@ uid_t geteuid(void);
 int gethostname(char *, size_t);
 pid_t getpgrp(void);
 pid_t getpid(void);
+int getpeereid(int, uid_t *, gid_t *);
 int isatty(int);
 off_t lseek(int, off_t, int);
 int pipe(int[2]);

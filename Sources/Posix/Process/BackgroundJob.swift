@@ -1,9 +1,7 @@
-import OIDCCore
-import Posix
 import Synchronization
 
-/// A job on another thread. It writes to `wake` when the proxy's thread can take its result.
-final class ProxyJob<Value: Sendable> {
+/// A job on another thread. It writes to `wake` when the thread that started it can take its result.
+package final class BackgroundJob<Value: Sendable> {
     private final class Mailbox: Sendable {
         let result = Mutex<Value?>(nil)
     }
@@ -12,14 +10,14 @@ final class ProxyJob<Value: Sendable> {
     private let wake: FileDescriptor
     private var thread: BackgroundThread?
 
-    init(wake: FileDescriptor) {
+    package init(wake: FileDescriptor) {
         self.wake = wake
     }
 
     /// Whether a job was started whose result was not yet taken.
-    var isRunning: Bool { thread != nil }
+    package var isRunning: Bool { thread != nil }
 
-    func start(_ work: @escaping @Sendable () -> Value) throws(Errno) {
+    package func start(_ work: @escaping @Sendable () -> Value) throws(Errno) {
         thread = try BackgroundThread { [mailbox, wake] in
             let result = work()
             mailbox.result.withLock { $0 = result }
@@ -28,14 +26,14 @@ final class ProxyJob<Value: Sendable> {
     }
 
     /// Returns the result once; nil before the job has ended.
-    func take() -> Value? {
+    package func take() -> Value? {
         guard let result = mailbox.result.withLock({ $0.take() }) else { return nil }
         finish()
         return result
     }
 
     /// Waits for the job to end.
-    func finish() {
+    package func finish() {
         thread?.join()
         thread = nil
     }

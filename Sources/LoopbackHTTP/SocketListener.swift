@@ -1,0 +1,70 @@
+import CPlatform
+package import OIDCCore
+package import Posix
+
+/// A listening Unix socket of mode 0600.
+package struct SocketListener {
+    package let path: String
+    package let descriptor: FileDescriptor
+    /// The status of the socket's file when it was made; no other file is removed.
+    private let file: FileStatus?
+
+    package init(_ path: String) throws(OIDCError) {
+        if let kind = try? FilePath.status(path).kind, kind != .socket {
+            throw OIDCError(
+                .usage, "\(DisplayText.clean(path)) is \(kind.rawValue), not a socket",
+                hint: "choose another path")
+        }
+        do throws(Errno) {
+            try SocketListener.removeAbandoned(path)
+            let result = oidc_listen_unix(path, LoopbackListener.backlog)
+            guard result >= 0 else { throw Errno(-result) }
+            descriptor = FileDescriptor(rawValue: result)
+        } catch {
+            throw OIDCError(
+                error == .addressInUse ? .failed : .usage,
+                "cannot listen on the socket \(DisplayText.clean(path)): \(error)",
+                hint: error == .addressInUse
+                    ? "end the program that uses it, or choose another path"
+                    : "choose a path in a directory of your own, of at most 100 characters")
+        }
+        self.path = path
+        file = try? FilePath.status(path)
+    }
+
+    /// Removes a socket of this user that no program listens on, such as one left by a crash. Only a socket:
+    /// `connect` is refused at a pipe or a device, too.
+    private static func removeAbandoned(_ path: String) throws(Errno) {
+        guard let status = try? FilePath.status(path) else { return }
+        guard status.kind == .socket, !status.isSomeoneElses else { throw .addressInUse }
+        let result = oidc_connect_unix(path)
+        guard result < 0 else {
+            FileDescriptor(rawValue: result).close()
+            throw .addressInUse
+        }
+        guard Errno(-result) == .connectionRefused else { throw .addressInUse }
+        try FilePath.remove(path)
+    }
+
+    /// Removes the socket's file.
+    package func remove() {
+        guard let file, let current = try? FilePath.status(path), current.isSameFile(as: file) else { return }
+        try? FilePath.remove(path)
+    }
+}
+
+/// The program at the other end of a Unix socket, as the kernel names it.
+package struct SocketPeer: Hashable, Sendable {
+    package let user: UInt32
+    /// The process; nil if the system does not say. It may have passed the connection on.
+    package let process: Int32?
+
+    /// Asks the kernel; returns nil if it does not know.
+    package init?(of descriptor: FileDescriptor) {
+        var user: UInt32 = 0
+        var process: Int32 = 0
+        guard oidc_unix_peer(descriptor.rawValue, &user, &process) == 0 else { return nil }
+        self.user = user
+        self.process = process > 0 ? process : nil
+    }
+}
