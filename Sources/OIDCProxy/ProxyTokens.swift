@@ -343,7 +343,7 @@ extension ProxyTokens.Grant {
         {
             key = last.key
         } else {
-            key = try delivery.session.dpopKey(of: delivery.access)
+            key = delivery.signing == nil ? try delivery.session.dpopKey(of: delivery.access) : nil
         }
     }
 
@@ -354,12 +354,13 @@ extension ProxyTokens.Grant {
         var fields = [
             HTTPHeaders.Field(name: "Authorization", value: try delivery.access.credentials(.resource))
         ]
-        if let key {
-            let proof = try key.proof(
-                method: method, url: url, accessToken: token.revealed, nonce: nonce, now: environment.now(),
-                random: environment.random)
-            fields.append(HTTPHeaders.Field(name: DPoP.header, value: proof))
+        var proof = try key?.proof(
+            method: method, url: url, accessToken: token.revealed, nonce: nonce, now: environment.now(),
+            random: environment.random)
+        if let signing = delivery.signing, delivery.access.type == .dpop {
+            proof = try signing(method, url, nonce)
         }
+        if let proof { fields.append(HTTPHeaders.Field(name: DPoP.header, value: proof)) }
         return fields
     }
 }

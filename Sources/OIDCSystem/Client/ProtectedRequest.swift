@@ -41,7 +41,10 @@ package struct ProtectedRequest {
         fileprivate let environment: ProviderEnvironment
 
         package func proof(_ method: HTTPMethod, _ url: WebURL) throws(OIDCError) -> String? {
-            try delivery.session.proof(method, url, delivery.access, nonce: retry.nonce, environment)
+            if let signing = delivery.signing, delivery.access.type == .dpop {
+                return try signing(method, url, retry.nonce)
+            }
+            return try delivery.session.proof(method, url, delivery.access, nonce: retry.nonce, environment)
         }
 
         /// Whether the token is bound to the client certificate (RFC 8705 §3).

@@ -37,6 +37,8 @@ package struct SessionTokens {
         package var refusal: HTTPResponse?
         /// Whether the token's server was found to be the resource's before this token replaced a refused one.
         package var isServerChecked = false
+        /// The function that signs proofs for a token whose key is elsewhere; nil if the session has the key.
+        package var signing: ProofSigning?
 
         package init(session: Session, access: AccessToken, warnings: [Warning] = []) {
             self.session = session
@@ -44,6 +46,10 @@ package struct SessionTokens {
             self.warnings = warnings
         }
     }
+
+    /// Returns the proof of a request with a token that is bound to a key (RFC 9449 §4.2).
+    package typealias ProofSigning =
+        @Sendable (_ method: HTTPMethod, _ url: WebURL, _ nonce: String?) throws(OIDCError) -> String
 
     /// The token that the caller must not get again. One that was refreshed meanwhile is accepted.
     package enum Refusal: Sendable {
