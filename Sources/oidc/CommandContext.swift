@@ -51,6 +51,7 @@ struct CommandContext: Sendable {
         var loader = SettingsLoader(environment: environment, common: common)
         loader.mayBeMissing = makesConfiguration
         loader.isProfileNew = makesProfile
+        loader.command = console.command
         return loader
     }
 

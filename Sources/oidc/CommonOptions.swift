@@ -13,7 +13,7 @@ struct CommonOptions: OptionGroup {
 
     static let options: [Option<CommonOptions>] = [
         .value(
-            \.profile, "--profile", "NAME", "the profile to use", short: "p", environment: "OIDC_PROFILE",
+            \.nextProfile, "--profile", "NAME", "the profile to use", short: "p", environment: "OIDC_PROFILE",
             completion: .dynamic("profiles")),
         .value(
             \.config, "--config", "FILE", "the configuration file", environment: "OIDC_CONFIG",
@@ -26,12 +26,24 @@ struct CommonOptions: OptionGroup {
         .version(),
     ]
 
-    var profile: String?
+    /// The profiles in the order of the command line. All but one command use the last one only.
+    private(set) var profiles: [String] = []
     var config: String?
     var format: OutputFormat?
     var isJSON = false
     var isVerbose = false
     var isQuiet = false
+
+    var profile: String? {
+        get { profiles.last }
+        set { profiles = newValue.map { [$0] } ?? [] }
+    }
+
+    /// The value of the option, each time that it is given.
+    private var nextProfile: String? {
+        get { profiles.last }
+        set { profiles += newValue.map { [$0] } ?? [] }
+    }
 
     var output: OutputFormat { isJSON ? .json : format ?? .text }
 

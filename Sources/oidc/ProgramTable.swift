@@ -19,7 +19,7 @@ extension Program {
                 "Use it",
                 [
                     ExecCommand.self, ProxyCommand.self, RequestCommand.self, ResourcesCommand.self,
-                    CredentialCommand.self,
+                    CredentialCommand.self, LendCommand.self,
                 ]),
             CommandSection(
                 "Look inside",
@@ -151,6 +151,7 @@ enum Manual {
     static let environment: [(term: String, meaning: String)] = [
         ("OIDC_<NAME>", "a setting, as in OIDC_CLIENT_SECRET: see oidc help settings"),
         ("OIDC_CONFIG", "the configuration file"), ("OIDC_PROFILE", "the profile to use"),
+        (LentSocket.variable, "the socket of a session that oidc lend lends, as store=lent:PATH"),
         ("OIDC_STATE_DIR", "where sessions are kept"),
         ("OIDC_CACHE_DIR", "where metadata and keys are kept"),
         (
@@ -163,6 +164,11 @@ enum Manual {
         (
             "DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION, SSH_TTY",
             "whether a browser can be shown: on a display, and not in an SSH session"
+        ),
+        ("USER, LOGNAME", "this user's name, for the other side of oidc lend"),
+        (
+            "SSH_ASKPASS, SSH_ASKPASS_REQUIRE",
+            "the program that asks the questions of oidc lend --ask, and whether it is used, as for ssh"
         ),
         ("WSL_DISTRO_NAME", "set in WSL, where the browser of Windows is opened"),
         ("NO_COLOR, TERM", "no color if NO_COLOR is set, or if TERM is dumb"),

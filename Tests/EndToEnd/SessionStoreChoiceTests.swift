@@ -20,7 +20,7 @@ struct SessionStoreChoiceTests {
     func unknown(_ setting: String) {
         let expected = OIDCError(
             .usage,
-            "store: expected file, none, keychain, helper:NAME or the URL of a shared store, found "
+            "store: expected file, none, keychain, helper:NAME, lent:PATH or the URL of a shared store, found "
                 + "\"\(setting)\"",
             hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass")
         #expect(throws: expected) { try SessionStoreChoice(setting: setting) }

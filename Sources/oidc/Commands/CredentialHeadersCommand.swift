@@ -32,14 +32,15 @@ struct CredentialHeadersCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let url = try ResourceOperand.url(url, command: "credential headers", context)
-        let operand = try ResourceOperand(url, options, context)
         if let agent {
+            _ = try ResourceOperand(url, options, context)
             let command = try CredentialCommandLine(agent.command, context, options, operand: url)
             try context.console.output(agent.text(url, command.line))
             context.console.note(agent.note)
             return 0
         }
-        let token = try CredentialToken(.access, try operand.account(mayLogIn: false))
+        let target = try context.target(self.url, command: "credential headers", options)
+        let token = try CredentialToken(.access, try target.account())
         try context.console.output(["Authorization": .string("Bearer \(token.text.revealed)")])
         return 0
     }

@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSystem
 import Posix
 
 struct InspectCommand: RunnableCommand {
@@ -87,7 +88,12 @@ struct InspectCommand: RunnableCommand {
         if source != nil {
             return ASCII.trimmed(try InputText.read("-", limit: 2 << 20, named: "stdin"))
         }
-        let session = try Account(provider).session()
+        let account = try Account(provider)
+        guard provider.lent == nil else {
+            if type == .id { return try account.idToken(minimumValidity: 0).compact }
+            return try account.token(account.demand()).access.token.revealed
+        }
+        let session = try account.session()
         let idToken = session.tokens.idToken?.revealed
         if type == nil, let idToken { return idToken }
         switch type {

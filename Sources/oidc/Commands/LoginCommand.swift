@@ -112,6 +112,7 @@ struct LoginCommand: RunnableCommand {
         if isSecondStep { return try finishStarted(context) }
         if isCanceling { return try cancel(context) }
         var context = context.keepingProfile(!isWithoutProfile)
+        try context.refuseIfLent(Self.name, options)
         context.makesConfiguration = try namesProvider(context)
         let profiles = try context.settingsLoader.file()?.profiles.map(\.name) ?? []
         guard let operand else {

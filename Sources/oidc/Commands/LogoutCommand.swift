@@ -51,6 +51,7 @@ struct LogoutCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        try context.refuseIfLent(Self.name, options)
         let bound = try SettingsLoader.entries([(.timeout, "--timeout", timeout.map { String($0) })])
         let results = Results(context.console)
         if isAll {

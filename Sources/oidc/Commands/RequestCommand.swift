@@ -87,6 +87,7 @@ struct RequestCommand: RunnableCommand {
             provider = ProviderContext(resource.settings, context)
             isOfResource = true
         }
+        guard provider.lent == nil else { return try runLent(provider, url) }
         let isForResource = options.resource.isEmpty && allowedOrigins.isEmpty
         let operand = isForResource ? ResourceOperand(url, provider.settings, context) : nil
         try RequestOptions.checkScheme(url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
@@ -113,5 +114,22 @@ struct RequestCommand: RunnableCommand {
             return try request.runWithoutSession(operand)
         }
         return try request.run(account)
+    }
+
+    /// Sends the request with a token that is lent: to the origins that its lender names, or that options name.
+    private func runLent(_ provider: ProviderContext, _ url: WebURL) throws(OIDCError) -> Int32 {
+        if mayLogIn { try provider.refuseIfLent("--login") }
+        try RequestOptions.checkScheme(url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
+        let call = try request.call(url, method ?? namedMethod, isJSON: common.output == .json)
+        let account = try Account(provider)
+        if allowedOrigins.isEmpty { try provider.checkLent(url) }
+        guard try AllowedOrigins(provider, try account.load(), naming: allowedOrigins).contains(url) else {
+            throw .usage(
+                "\(url.origin) is neither the provider nor one of the resources of the profile that is lent, "
+                    + "so it gets no token",
+                hint: .words(
+                    "give ", .options(["--allow-origin", url.origin]), " if the token is meant for it"))
+        }
+        return try ResourceRequest(call: call).run(account)
     }
 }

@@ -23,6 +23,7 @@ struct RevokeCommand: TokenOperandCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
+        if source == nil { try provider.refuseIfLent(Self.name) }
         let (token, session) = try token(provider)
         let endpoint = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
         {

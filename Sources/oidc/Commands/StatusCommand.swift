@@ -36,10 +36,16 @@ struct StatusCommand: RunnableCommand {
         if let url {
             let operand = try ResourceOperand(
                 try ResourceOperand.url(url, command: "status", context), options, context)
+            let settings = ProviderContext(operand.settings, context)
+            if settings.lent != nil {
+                try settings.checkLent(operand.url, isResource: true)
+                return try showLent(settings, context)
+            }
             guard let provider = try operand.linked() else { return try showNone(operand, context) }
             return try showOne(provider, context)
         }
         let provider = try context.provider(options)
+        if provider.lent != nil { return try showLent(provider, context) }
         if !isAll, let own = context.ownResource(provider.settings) {
             let operand = ResourceOperand(own, provider.settings, context)
             guard let linked = try operand.linked() else { throw operand.notSignedIn }
@@ -60,6 +66,34 @@ struct StatusCommand: RunnableCommand {
             }
         }
         return try showOne(provider, context)
+    }
+
+    /// Shows what is lent: the profile in use, or all of them.
+    private func showLent(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
+        guard let lent = provider.lent else { return 0 }
+        let first = try lent.terms()
+        var all = [(provider, first)]
+        if isAll {
+            for name in first.profiles where name != first.profile {
+                let other = try context.using(profile: name).provider(options)
+                if let terms = try other.lent?.terms() { all.append((other, terms)) }
+            }
+        }
+        let reports = try all.map { provider, terms throws(OIDCError) in
+            SessionReport(
+                session: terms.session(try provider.sessionKey(), at: context.now), profile: terms.profile,
+                location: terms.location, now: context.now, lent: terms)
+        }
+        if context.console.isJSON {
+            try context.console.output(isAll ? .array(reports.map(\.json)) : reports[0].json)
+        } else {
+            try context.console.report(reports.map { Table.text($0.lines) }.joined(separator: "\n\n"))
+        }
+        guard !reports.contains(where: \.isUsable) else { return 0 }
+        throw OIDCError(
+            .loginRequired,
+            "the session that is lent by \(first.lender) has no token without signing in there",
+            hint: "sign in where it is lent", stage: .token)
     }
 
     private func showOne(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {

@@ -68,7 +68,10 @@ extension Account {
     /// Marks a token as expired after a server refused it, so the next one is new. Does nothing if the
     /// session cannot be refreshed.
     func expire(_ token: Redacted<String>) throws(OIDCError) {
-        guard let stored = try load(), stored.holds(token), stored.canRefresh else { return }
+        // A token that is lent is replaced by its lender, once a server refuses it.
+        guard provider.lent == nil, let stored = try load(), stored.holds(token), stored.canRefresh else {
+            return
+        }
         let wait = LockWait(
             limit: .seconds(30), onWaiting: {}, isCancelled: { Interruption.pending != nil })
         try store.withLock(key, wait) { () throws(OIDCError) in

@@ -14,6 +14,11 @@ struct StoreChecks {
     private func checked() throws(OIDCError) -> [Finding] {
         let choice = try provider.settings.storeChoice()
         let store = try provider.store()
+        if let lent = provider.lent {
+            let terms = try lent.terms()
+            let left = TimeWords.duration(terms.secondsLeft)
+            return [Finding("store", .ok, "\(terms.location), for \(left) more")]
+        }
         let keychain = Finding("keychain") { self.keychain(choice) }
         guard choice != .none else {
             return [Finding("store", .warning, "none: sessions are not kept"), keychain] + tokenSource

@@ -273,6 +273,7 @@ extension ProviderContext {
             .flatMap { FilePath.isPossible($0) ? $0 : nil }
         switch (choice, directory) {
         case (.none, _): return SessionStore.inMemory()
+        case (.lent(let path), _): return SessionStore(records: LentRecords(path: path))
         case (.file, let directory?): return SessionStore(directory: directory)
         case (.helper(let name), let directory?):
             return SessionStore(

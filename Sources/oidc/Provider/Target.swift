@@ -87,9 +87,12 @@ extension CommandContext {
         _ url: String?, command: String, _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
     ) throws(OIDCError) -> Target {
         guard let url else { return try target(options, and: more) }
-        return .url(
-            try ResourceOperand(
-                try ResourceOperand.url(url, command: command, self), options, self, and: more))
+        let operand = try ResourceOperand(
+            try ResourceOperand.url(url, command: command, self), options, self, and: more)
+        let provider = ProviderContext(operand.settings, self)
+        guard provider.lent != nil else { return .url(operand) }
+        try provider.checkLent(operand.url, isResource: true)
+        return .settings(provider)
     }
 
     /// Returns the session that a command without an operand is about:
@@ -106,6 +109,7 @@ extension CommandContext {
         _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
     ) throws(OIDCError) -> Target {
         let provider = try provider(options, and: more)
+        guard provider.lent == nil else { return .settings(provider) }
         if let url = ownResource(provider.settings) {
             return .url(ResourceOperand(url, provider.settings, self))
         }

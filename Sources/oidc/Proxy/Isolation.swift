@@ -49,6 +49,7 @@ struct Isolation {
         let named =
             try Isolation.secretFiles(provider)
             + (folder == nil ? [configuration].compactMap { $0 } : [])
+            + [provider.lent?.path].compactMap { $0 }
         files = named.compactMap(UserFile.resolved)
         try check()
     }
@@ -98,7 +99,7 @@ struct Isolation {
     static let shell = "/bin/sh"
 
     /// Variables that lead to services which would act for the command outside.
-    static let variables = ["DBUS_SESSION_BUS_ADDRESS"]
+    static let variables = ["DBUS_SESSION_BUS_ADDRESS", LentSocket.variable]
 
     private func check() throws(OIDCError) {
         var process = ChildProcess([program] + arguments + ["true"], environment: environment)

@@ -43,9 +43,10 @@ struct ProxySession {
         for route in routes {
             let operand = ResourceOperand(route.url, provider.settings, provider.context)
             let isOfResource = provider.context.ownResource(provider.settings) != nil
+            if provider.lent != nil { try provider.checkLent(route.url) }
             let namesNoOther = provider.settings.token.resources.isEmpty || isOfResource
             let isResource =
-                namesNoOther
+                namesNoOther && provider.lent == nil
                 ? try operand.stored() != nil || isOfResource || !provider.namesProvider : false
             guard isResource || own == nil else {
                 indices.append(own ?? 0)
@@ -181,6 +182,7 @@ struct ProxySession {
             let account = try account(context)
             guard account.key.grant.needsUser else { return nil }
             let session = try account.session()
+            guard account.provider.lent == nil else { return nil }
             let isUsable =
                 session.tokens.refreshToken != nil
                 || session.tokens.access.isFresh(at: Clock.now(), minimum: 0)

@@ -11,6 +11,8 @@ enum SessionStoreChoice: Hashable, Sendable {
     case helper(String)
     /// A server that several machines share.
     case shared(SharedStoreURL)
+    /// A socket on which `oidc lend` serves.
+    case lent(path: String)
 
     init(setting: String) throws(OIDCError) {
         if setting == "file" {
@@ -21,11 +23,13 @@ enum SessionStoreChoice: Hashable, Sendable {
             self = .keychain
         } else if setting.hasPrefix("helper:"), SessionStoreChoice.isHelperName(setting.dropFirst(7)) {
             self = .helper(String(setting.dropFirst(7)))
+        } else if let path = LentSocket.path(inSetting: setting) {
+            self = .lent(path: path)
         } else if SharedStoreURL.isSharedStore(setting) {
             self = .shared(try SharedStoreURL(setting))
         } else {
             throw .usage(
-                "store: expected file, none, keychain, helper:NAME or the URL of a shared store, found "
+                "store: expected file, none, keychain, helper:NAME, lent:PATH or the URL of a shared store, found "
                     + "\"\(DisplayText.distinct(setting, from: ["file", "none", "keychain"]))\"",
                 hint: "helper:NAME runs docker-credential-NAME, say helper:secretservice or helper:pass")
         }
@@ -35,7 +39,7 @@ enum SessionStoreChoice: Hashable, Sendable {
     var seals: Bool {
         switch self {
         case .keychain, .helper: true
-        case .file, .none, .shared: false
+        case .file, .none, .shared, .lent: false
         }
     }
 
@@ -47,6 +51,7 @@ enum SessionStoreChoice: Hashable, Sendable {
         case .keychain: "keychain"
         case .helper(let name): "helper:\(name)"
         case .shared(let url): url.redacted
+        case .lent(let path): LentSocket.setting(path)
         }
     }
 

@@ -14,6 +14,8 @@ struct SettingsLoader: Sendable {
     var mayBeMissing = false
     /// Whether the profile of that name does not exist yet, so no profile is in use.
     var isProfileNew = false
+    /// The command that runs, which a lender is told.
+    var command: String?
     /// Whether `--config` names the file.
     private let isNamedByOption: Bool
     /// The profile in OIDC_PROFILE, if `-p` overrides it.
@@ -51,7 +53,21 @@ struct SettingsLoader: Sendable {
         return path
     }
 
+    /// Loads the settings. If they name a session that is lent, they are the lender's.
     func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
+        if let socket = lentSocket(options) {
+            return try lentSettings(at: socket, options + (try ownVariables()), profile: profileName)
+        }
+        let settings = try ownSettings(options)
+        guard let socket = LentSocket.path(inSetting: settings.store) else { return settings }
+        let given = settings.layers.given.filter { $0.origin.layer != .profile }
+        let machine = settings.layers.given.filter {
+            $0.origin.layer == .profile && $0.setting.reach == .machine
+        }
+        return try lentSettings(at: socket, given, profile: profileName, machine: machine)
+    }
+
+    private func ownSettings(_ options: [SettingLayers.Entry]) throws(OIDCError) -> Settings {
         let path = path ?? ""
         if isProfileNew { return try settings(options, nil, in: path) }
         guard let contents = try ownFile() else { return try load(options, from: nil, in: path) }

@@ -181,7 +181,8 @@ extension Setting {
     )
     static let store = Setting(
         "store", .text,
-        "file, none, keychain, helper:NAME, or the URL of a shared store (redis://…, etcd://…; default: file)",
+        "file, none, keychain, helper:NAME, lent:PATH (see oidc help lend), or the URL of a shared store "
+            + "(redis://…, etcd://…; default: file)",
         reach: .machine)
     static let storeKeyFile = Setting(
         "store_key_file", .path, "a file with the key that seals the sessions of a shared store")

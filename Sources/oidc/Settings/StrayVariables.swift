@@ -8,7 +8,7 @@ struct StrayVariables {
 
     private static let others = [
         "OIDC_PROFILE", "OIDC_CONFIG", "OIDC_STATE_DIR", "OIDC_CACHE_DIR", "OIDC_ACCESS_TOKEN",
-        "OIDC_ID_TOKEN",
+        "OIDC_ID_TOKEN", LentSocket.variable,
     ]
     /// Written for the commands that `oidc exec --proxy` starts, which may call this program.
     private static let proxy = "OIDC_PROXY_URL"

@@ -44,8 +44,10 @@ struct Account {
         }
     }
 
-    /// Loads the session. Completes a hint to sign in with the options that were given.
+    /// Loads the session; one that is lent comes without tokens. Completes a hint to sign in with the options that were
+    /// given.
     func load() throws(OIDCError) -> Session? {
+        if let lent = provider.lent { return try lent.terms().session(key, at: context.now) }
         do throws(OIDCError) { return try store.load(key) } catch {
             throw provider.namingResource(error.signingInAgain(by: provider.settings.scopedLoginLine))
         }
@@ -108,6 +110,7 @@ struct Account {
 
     /// Returns a fresh token, from the store if possible.
     func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery {
+        if let lent = provider.lent { return try lentToken(lent, demand) }
         let session = try load()
         try refuseWider(session, demand)
         traceFreshness(session, demand)
@@ -121,6 +124,7 @@ struct Account {
     func token(
         _ demand: TokenDemand, insteadOf refused: SessionTokens.Delivery
     ) throws(OIDCError) -> SessionTokens.Delivery {
+        if let lent = provider.lent { return try lentToken(lent, demand, refused: refused) }
         let isChecked = try checkServer(after: refused)
         var delivery = try refreshed(demand, loaded: refused.session, refusing: .refused(refused.access))
         delivery.isServerChecked = isChecked
@@ -131,7 +135,8 @@ struct Account {
     func refreshed(
         _ demand: TokenDemand, loaded: Session?, refusing refusal: SessionTokens.Refusal
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        try delivered(demand, loaded) { (tokens) throws(OIDCError) in
+        if let lent = provider.lent { return try lentToken(lent, demand, isRenewed: true) }
+        return try delivered(demand, loaded) { (tokens) throws(OIDCError) in
             try tokens.refreshed(demand, loaded: loaded, refusing: refusal)
         }
     }
@@ -171,6 +176,9 @@ struct Account {
 
     /// Returns the session's ID token. Refreshes it if it is about to expire, or always if `forced` is true.
     func idToken(minimumValidity: Int64, forced: Bool = false) throws(OIDCError) -> IDToken {
+        if let lent = provider.lent {
+            return try lent.idToken(minimumValidity: minimumValidity, isRenewed: forced)
+        }
         guard key.grant.needsUser else { throw .noIDToken(key.grant) }
         let session = try session()
         if let ended = session.endedError, !session.hasAccessToken, !session.canRefresh {
@@ -249,6 +257,7 @@ extension Account {
     func signingIn<Value>(
         _ mayLogIn: Bool, _ body: (Account) throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
+        if mayLogIn { try provider.refuseIfLent("--login") }
         guard mayLogIn, key.grant.needsUser else { return try body(self) }
         let earlier = try? load()
         do { return try body(self) } catch {

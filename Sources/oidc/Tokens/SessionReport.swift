@@ -6,9 +6,11 @@ struct SessionReport {
     let profile: String?
     let location: String
     let now: Instant
+    /// What its lender says, if the session is lent.
+    var lent: LentTerms?
 
     /// Whether the session can be refreshed, as far as is known.
-    var canRefresh: Bool { session.canRefresh && session.ended == nil }
+    var canRefresh: Bool { lent?.isUsable ?? (session.canRefresh && session.ended == nil) }
 
     /// When the refresh token ends unless it is used, if the provider said so.
     private var refreshExpiresAt: Instant? {
@@ -145,7 +147,10 @@ struct SessionReport {
     }
 
     private func accessText(_ access: AccessToken) -> String {
-        guard session.hasAccessToken else { return session.ended == nil ? "revoked" : "refused" }
+        if lent != nil, access.expiresAt == nil { return "by its lender, for each command" }
+        guard session.hasAccessToken || lent != nil else {
+            return session.ended == nil ? "revoked" : "refused"
+        }
         let bound =
             switch session.bond(of: access) {
             case .key: ", bound to a key (DPoP)"
@@ -162,6 +167,11 @@ struct SessionReport {
     }
 
     private var refreshText: String {
+        if let lent {
+            let end = now.adding(lent.secondsLeft)
+            let clock = TimeWords.clock(end, now: now).map { "\($0) (\(TimeWords.relative(end, to: now)))" }
+            return "by its lender, until \(clock ?? "\(end)")"
+        }
         if !session.key.grant.needsUser { return "requested again automatically" }
         if let endedText { return endedText }
         guard session.tokens.refreshToken != nil else {

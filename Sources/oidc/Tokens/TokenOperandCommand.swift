@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSystem
 
 /// The kind of a session's token.
 enum TokenKind: String, CaseIterable, OptionValue, Sendable {
@@ -44,6 +45,11 @@ extension TokenOperandCommand {
         }
         let account = try Account(provider)
         let session = try account.session()
+        if let lent = provider.lent {
+            guard !isRefreshToken else { throw try lent.terms().refusal(of: "its refresh token") }
+            let delivery = try account.token(account.demand())
+            return (delivery.access.token, delivery.session)
+        }
         guard isRefreshToken else {
             let source = session.source(for: account.demand())
             guard let token = session.accessToken(from: source)?.token else {

@@ -1,0 +1,58 @@
+import OIDCCore
+import Posix
+
+/// The question whether a new caller may have tokens, to the user who lends them.
+struct LendQuestion: Sendable {
+    private enum Way: Sendable {
+        case terminal
+        /// A program that shows the question, as ssh uses it.
+        case program(String)
+    }
+
+    private let way: Way
+    private let environment: Variables
+
+    /// Milliseconds that a program may wait for the user; callers wait a little longer.
+    private static let patience: Int64 = 110_000
+
+    /// Chooses the terminal, or the program of SSH_ASKPASS as ssh does (ssh(1), ENVIRONMENT). Throws if neither can ask.
+    init(_ environment: Variables, ownsTerminal: Bool) throws(OIDCError) {
+        self.environment = ProcessEnvironment.withoutOurs(environment)
+        let program = environment["SSH_ASKPASS"].flatMap { $0.isEmpty ? nil : $0 }
+        let requirement = environment["SSH_ASKPASS_REQUIRE"] ?? ""
+        let hasDisplay = ["DISPLAY", "WAYLAND_DISPLAY"].contains { environment[$0]?.isEmpty == false }
+        let hasTerminal = ownsTerminal && TerminalQuestion.isPossible
+        if let program, requirement == "force" || requirement == "prefer" || !hasTerminal && hasDisplay,
+            requirement != "never"
+        {
+            way = .program(program)
+        } else if hasTerminal {
+            way = .terminal
+        } else {
+            throw .usage(
+                ownsTerminal
+                    ? "--ask needs a terminal, or a program in SSH_ASKPASS"
+                    : "--ask with --to needs a program in SSH_ASKPASS, as the terminal is the far command's",
+                hint: "set SSH_ASKPASS, and SSH_ASKPASS_REQUIRE=force if there is no display")
+        }
+    }
+
+    /// Asks, and returns whether the answer is yes. Anything else is a no.
+    func ask(_ text: String) -> Bool {
+        switch way {
+        case .terminal:
+            let prompt = Terminal.text("\(text) [y/N] ", environment: ProcessEnvironment.current)
+            let answer = (try? TerminalQuestion.ask(prompt)).flatMap { $0 }
+            return answer.map { ["y", "yes"].contains(ASCII.lowercased($0)) } ?? false
+        case .program(let program):
+            var own = environment
+            own["SSH_ASKPASS_PROMPT"] = "confirm"
+            var process = ChildProcess([program, text], environment: own)
+            process.milliseconds = Self.patience
+            process.outputLimit = 4_096
+            guard let outcome = try? process.run(), outcome.status.isSuccess else { return false }
+            let answer = ASCII.trimmed(String(decoding: outcome.output, as: UTF8.self))
+            return ["", "y", "yes"].contains(ASCII.lowercased(answer))
+        }
+    }
+}

@@ -1,0 +1,287 @@
+import OIDCCore
+
+/// What a program asks of the one that lends it a session: a JSON object, posted to a socket. The answer is one too.
+///
+/// It is known to this program only, on both sides, so it needs no library. Neither side trusts the other with more
+/// than a token: requests and answers are bounded, and each member is read by its type.
+struct LendRequest: Sendable {
+    enum Matter: Sendable {
+        /// What is lent, and until when. No token is in the answer.
+        case terms
+        case accessToken(
+            scope: Scope?, minimumValidity: Int64, isRenewed: Bool, refused: Redacted<String>?)
+        case idToken(minimumValidity: Int64, isRenewed: Bool)
+        /// A proof for a request with a token that was handed out (RFC 9449 §4.2).
+        case proof(method: HTTPMethod, url: WebURL, nonce: String?, token: Redacted<String>)
+    }
+
+    /// What a caller says of itself. Nobody can check it.
+    struct Claim: Hashable, Sendable {
+        var user: String
+        var host: String
+        var command: String
+
+        var text: String { "\(user)@\(host), oidc \(command)" }
+    }
+
+    /// The profile, by the lender's name; nil for the first one that is lent.
+    let profile: String?
+    let claim: Claim
+    let matter: Matter
+
+    static let path = "/"
+    static let mediaType = "application/json"
+    static let host = "localhost"
+    /// The size limits of a request and of an answer.
+    static let requestLimit = 65_536
+    static let answerLimit = 1 << 20
+}
+
+extension LendRequest {
+    private static let version: Int64 = 1
+
+    var json: JSONValue {
+        var object = JSONObject()
+        object["version"] = JSONValue(LendRequest.version)
+        object["profile"] = profile.map { .string($0) }
+        object["user"] = .string(claim.user)
+        object["host"] = .string(claim.host)
+        object["command"] = .string(claim.command)
+        switch matter {
+        case .terms: object["ask"] = "terms"
+        case .accessToken(let scope, let minimumValidity, let isRenewed, let refused):
+            object["ask"] = "access_token"
+            object["scope"] = scope.map { .string($0.text) }
+            object["min_valid"] = JSONValue(minimumValidity)
+            object["renew"] = .bool(isRenewed)
+            object["refused"] = refused.map { .string($0.revealed) }
+        case .idToken(let minimumValidity, let isRenewed):
+            object["ask"] = "id_token"
+            object["min_valid"] = JSONValue(minimumValidity)
+            object["renew"] = .bool(isRenewed)
+        case .proof(let method, let url, let nonce, let token):
+            object["ask"] = "proof"
+            object["method"] = .string(method.name)
+            object["url"] = .string(url.text)
+            object["nonce"] = nonce.map { .string($0) }
+            object["token"] = .string(token.revealed)
+        }
+        return .object(object)
+    }
+
+    /// Parses a request. Text that is shown later is cleaned.
+    init(parsing bytes: [UInt8]) throws(OIDCError) {
+        let json: JSONValue
+        do { json = try JSONValue(parsing: bytes) } catch {
+            throw .usage("the request is not valid JSON (\(error.inFile))")
+        }
+        guard let members = json.object else { throw .usage("the request is not a JSON object") }
+        let reader = JSONReader(members) { name, expected, _ in
+            OIDCError.usage("the request's member \(name) is not \(expected)")
+        }
+        let version = try reader.integer("version")
+        guard version == LendRequest.version else {
+            throw .usage(
+                "the request is of another version of this program",
+                hint: "install the same version of oidc on both sides")
+        }
+        profile = try reader.string("profile")
+        func claimed(_ name: String) throws(OIDCError) -> String {
+            let text = DisplayText.clean(try reader.string(name) ?? "", limit: 64)
+            return text.isEmpty ? "?" : text
+        }
+        claim = Claim(
+            user: try claimed("user"), host: try claimed("host"), command: try claimed("command"))
+        let minimumValidity = min(max(0, try reader.integer("min_valid") ?? 60), 604_800)
+        let isRenewed = try reader.bool("renew") ?? false
+        switch try reader.string("ask") {
+        case "terms": matter = .terms
+        case "access_token":
+            let scope = try reader.string("scope").map { Scope($0) }
+            guard scope?.isWellFormed != false else {
+                throw .usage("the request's member scope is not a scope")
+            }
+            matter = .accessToken(
+                scope: scope, minimumValidity: minimumValidity, isRenewed: isRenewed,
+                refused: try reader.string("refused").map { Redacted($0) })
+        case "id_token": matter = .idToken(minimumValidity: minimumValidity, isRenewed: isRenewed)
+        case "proof":
+            guard let method = try reader.string("method"), !method.isEmpty, method.utf8.count <= 64,
+                method.utf8.allSatisfy({ ASCII.isTokenCharacter($0) }),
+                let url = try reader.string("url").flatMap({ WebURL($0) }),
+                let token = try reader.string("token")
+            else { throw .usage("the request for a proof names no method, URL or token") }
+            matter = .proof(
+                method: HTTPMethod(method), url: url, nonce: try reader.string("nonce"),
+                token: Redacted(token))
+        default: throw .usage("the request asks for something unknown")
+        }
+    }
+}
+
+/// A profile as it is lent: what the far side needs to use its tokens, and to show whose they are.
+struct LentTerms: Sendable {
+    /// The profile's name at the lender's.
+    var profile: String
+    /// The names of all profiles that are lent here.
+    var profiles: [String]
+    /// The lender, as `user@host`.
+    var lender: String
+    /// The settings that the far side uses: those of `LentTerms.settings`.
+    var settings = JSONObject()
+    var issuer: String?
+    var tokenEndpoint: WebURL
+    var userInfoEndpoint: WebURL?
+    var keysEndpoint: WebURL?
+    var subject: String?
+    var displayName: String?
+    var scope: Scope?
+    var tokenType = TokenType.bearer
+    /// The seconds that the stored token is still valid; nil if that is unknown. Seconds, as clocks differ.
+    var tokenSeconds: Int64?
+    /// Whether a token is available without signing in at the lender's.
+    var isUsable: Bool
+    /// The seconds for which the profile is still lent.
+    var secondsLeft: Int64
+    var givesIDTokens: Bool
+
+    /// The settings that a lender hands over. None names a file, a program, a store or a weaker check.
+    static let settings: [Setting] =
+        [.issuer, .tokenEndpoint, .clientID, .account, .audience, .resource] + Setting.tools
+        + [.keyringHosts]
+
+    var json: JSONValue {
+        var object = JSONObject()
+        object["profile"] = .string(profile)
+        object["profiles"] = .array(profiles.map { .string($0) })
+        object["lender"] = .string(lender)
+        object["settings"] = .object(settings)
+        object["issuer"] = issuer.map { .string($0) }
+        object["token_endpoint"] = .string(tokenEndpoint.text)
+        object["userinfo_endpoint"] = userInfoEndpoint.map { .string($0.text) }
+        object["jwks_uri"] = keysEndpoint.map { .string($0.text) }
+        object["subject"] = subject.map { .string($0) }
+        object["display_name"] = displayName.map { .string($0) }
+        object["scope"] = scope.map { .string($0.text) }
+        object["token_type"] = .string(tokenType.name)
+        object["token_seconds"] = tokenSeconds.map { JSONValue($0) }
+        object["usable"] = .bool(isUsable)
+        object["seconds_left"] = JSONValue(secondsLeft)
+        object["id_tokens"] = .bool(givesIDTokens)
+        return .object(object)
+    }
+
+    /// Reads what a lender says.
+    init(_ reader: JSONReader<OIDCError>) throws(OIDCError) {
+        func missing(_ name: String) -> OIDCError { LentTerms.fault("\(name) is missing") }
+        guard let profile = try reader.string("profile"), DisplayText.isClean(profile), !profile.isEmpty
+        else { throw missing("profile") }
+        self.profile = profile
+        profiles = try reader.strings("profiles")?.filter { DisplayText.isClean($0) } ?? [profile]
+        lender = DisplayText.clean(try reader.string("lender") ?? "?", limit: 130)
+        issuer = try reader.string("issuer")
+        let isLocal = issuer.flatMap { WebURL($0) }?.isLoopback ?? false
+        // A lender elsewhere must not lead the far side to services of its own machine.
+        func endpoint(_ name: String) throws(OIDCError) -> WebURL? {
+            guard let text = try reader.string(name) else { return nil }
+            guard let url = WebURL(text), url.fragment == nil, url.isLoopback ? isLocal : url.isSecure else {
+                throw LentTerms.fault("\(name) is not an https URL")
+            }
+            return url
+        }
+        guard let token = try endpoint("token_endpoint") else { throw missing("token_endpoint") }
+        tokenEndpoint = token
+        userInfoEndpoint = try endpoint("userinfo_endpoint")
+        keysEndpoint = try endpoint("jwks_uri")
+        subject = try reader.string("subject")
+        displayName = try reader.string("display_name")
+        scope = try reader.string("scope").map { Scope($0) }
+        tokenType = TokenType(try reader.string("token_type") ?? TokenType.bearer.name)
+        tokenSeconds = try reader.integer("token_seconds")
+        isUsable = try reader.bool("usable") ?? false
+        secondsLeft = max(0, try reader.integer("seconds_left") ?? 0)
+        givesIDTokens = try reader.bool("id_tokens") ?? false
+        let given = try reader.object("settings") ?? JSONObject()
+        for setting in LentTerms.settings {
+            guard let value = given[setting.name] else { continue }
+            guard let normalized = setting.kind.normalized(value) else {
+                throw LentTerms.fault("settings: \(setting.name) is not \(setting.kind.expectation)")
+            }
+            settings[setting.name] = normalized
+        }
+    }
+
+    init(
+        profile: String, profiles: [String], lender: String, tokenEndpoint: WebURL, isUsable: Bool,
+        secondsLeft: Int64, givesIDTokens: Bool
+    ) {
+        self.profile = profile
+        self.profiles = profiles
+        self.lender = lender
+        self.tokenEndpoint = tokenEndpoint
+        self.isUsable = isUsable
+        self.secondsLeft = secondsLeft
+        self.givesIDTokens = givesIDTokens
+    }
+
+    /// Returns the error for an answer that does not follow the rules.
+    static func fault(_ message: String) -> OIDCError {
+        OIDCError(
+            .refused, "the lender's answer is not usable: \(message)",
+            hint: "install the same version of oidc on both sides", stage: .token)
+    }
+}
+
+/// An access token as it is lent. Times are seconds from now, as the clocks of two machines differ.
+extension AccessToken {
+    func lent(at now: Instant) -> JSONValue {
+        var object = JSONObject()
+        object["token"] = .string(token.revealed)
+        object["token_type"] = .string(type.name)
+        object["age"] = JSONValue(max(0, now.seconds(since: obtainedAt)))
+        object["seconds"] = expiresAt.map { JSONValue($0.seconds(since: now)) }
+        object["scope"] = scope.map { .string($0.text) }
+        return .object(object)
+    }
+
+    /// Reads a token that is lent.
+    init(lent members: JSONObject, at now: Instant) throws(OIDCError) {
+        let reader = JSONReader(members) { name, expected, _ in
+            LentTerms.fault("\(name) is not \(expected)")
+        }
+        guard let token = try reader.string("token"), !token.isEmpty,
+            // RFC 6749 appendix A.12: it is sent in a header.
+            token.utf8.allSatisfy({ ASCII.isVisible($0) })
+        else { throw LentTerms.fault("token is not printable ASCII") }
+        let type = try reader.string("token_type") ?? ""
+        guard !type.isEmpty, type.utf8.allSatisfy({ ASCII.isTokenCharacter($0) }) else {
+            throw LentTerms.fault("token_type is not a token type")
+        }
+        let age = min(max(0, try reader.integer("age") ?? 0), 315_360_000)
+        self.init(
+            token: Redacted(token), type: TokenType(type), obtainedAt: now.adding(-age),
+            expiresAt: try reader.integer("seconds").map { now.adding($0) },
+            scope: try reader.string("scope").map { Scope($0) })
+    }
+}
+
+/// An error as the lender hands it over: without its hint, which is for the lender's machine.
+extension OIDCError {
+    var lent: JSONValue {
+        var object = JSONObject()
+        object["kind"] = .string(kind.rawValue)
+        object["message"] = .string(DisplayText.clean(message, limit: 900))
+        object["oauth_error"] = oauthError.map { .string($0) }
+        object["retry_after"] = retryAfter.map { JSONValue(Int64($0)) }
+        return .object(object)
+    }
+
+    init(lent members: JSONObject) {
+        let kind = members["kind"]?.string.flatMap(Kind.init(rawValue:)) ?? .failed
+        self.init(
+            kind == .interrupted ? .unreachable : kind,
+            DisplayText.clean(members["message"]?.string ?? "the lender gave no reason", limit: 900),
+            stage: .token, oauthError: members["oauth_error"]?.string.map { DisplayText.clean($0) },
+            retryAfter: members["retry_after"]?.integer.flatMap { Int(exactly: $0) })
+    }
+}
