@@ -43,6 +43,10 @@ package struct DemoConfiguration: Sendable {
     package var requiresPushedAuthorization = false
     /// Whether authorization requests must be signed (RFC 9101 §10.5).
     package var requiresSignedRequests = false
+    /// The key for encrypted requests (RFC 9101 §4); nil supports none.
+    package var requestDecryptionKey: PrivateKey?
+    /// Returns the request object at a URL (OIDC Core §6.2), as the provider has no network; nil supports none.
+    package var requestObject: (@Sendable (String) -> String?)?
     package var requiresJSONTokenRequests = false
     package var signsUserInfo = false
 
@@ -67,5 +71,39 @@ package struct DemoConfiguration: Sendable {
     /// The token that registration requires (RFC 7591 §3); nil requires none.
     package var initialAccessToken: String?
 
+    /// The security profile that is enforced; nil for none.
+    package private(set) var profile: Profile?
+
     package init() {}
+}
+
+extension DemoConfiguration {
+    /// A security profile that the provider enforces. Each one includes those before it.
+    package enum Profile: String, Sendable, CaseIterable {
+        /// What this provider demands of everyone: OAuth 2.1 (draft 15).
+        case oauth21
+        /// FAPI 2.0 Security Profile.
+        case fapi2
+        /// FAPI 2.0 Message Signing.
+        case fapi2MessageSigning = "fapi2-message-signing"
+    }
+
+    /// Creates the configuration of a provider that enforces a profile. Clients register themselves, as it takes no
+    /// public ones and no secrets.
+    package init(enforcing profile: Profile) {
+        self.init()
+        guard profile != .oauth21 else { return }
+        self.profile = profile
+        (clients, clientDocuments) = ([], [:])
+        signingAlgorithms = [.ps256, .es256]
+        requiresPushedAuthorization = true
+        requiresDPoP = true
+        requiresSignedRequests = profile == .fapi2MessageSigning
+    }
+
+    /// Whether the profile allows a signature algorithm (FAPI 2.0 Security Profile §5.4.1).
+    func allows(_ algorithm: SignatureAlgorithm?) -> Bool {
+        guard profile != nil else { return true }
+        return [.ps256, .es256, .edDSA].contains(algorithm)
+    }
 }

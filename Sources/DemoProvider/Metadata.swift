@@ -9,8 +9,14 @@ extension DemoProvider {
         for (name, endpoint) in DemoProvider.endpoints { metadata[name] = .string(address(endpoint)) }
         metadata["require_pushed_authorization_requests"] = .bool(configuration.requiresPushedAuthorization)
         metadata["request_parameter_supported"] = true
-        metadata["request_uri_parameter_supported"] = false
-        metadata["request_object_signing_alg_values_supported"] = strings(DemoProvider.assertionAlgorithms)
+        metadata["request_uri_parameter_supported"] = .bool(configuration.requestObject != nil)
+        metadata["request_object_signing_alg_values_supported"] = strings(assertionAlgorithms)
+        if configuration.requestDecryptionKey != nil {
+            metadata["request_object_encryption_alg_values_supported"] = strings(
+                RequestObjectEncryption.algorithms.map(\.rawValue))
+            metadata["request_object_encryption_enc_values_supported"] = strings(
+                ContentEncryption.allCases.map(\.rawValue))
+        }
         if configuration.requiresSignedRequests { metadata["require_signed_request_object"] = true }
         metadata["scopes_supported"] = strings(configuration.scopes)
         metadata["response_types_supported"] = ["code"]
@@ -27,8 +33,7 @@ extension DemoProvider {
                 ContentEncryption.allCases.map(\.rawValue))
         }
         metadata["token_endpoint_auth_methods_supported"] = strings(authenticationMethods)
-        metadata["token_endpoint_auth_signing_alg_values_supported"] = strings(
-            DemoProvider.assertionAlgorithms)
+        metadata["token_endpoint_auth_signing_alg_values_supported"] = strings(assertionAlgorithms)
         metadata["code_challenge_methods_supported"] = ["S256"]
         metadata["authorization_response_iss_parameter_supported"] = true
         if !configuration.clientDocuments.isEmpty {
@@ -37,7 +42,7 @@ extension DemoProvider {
         metadata["prompt_values_supported"] = ["none", "login", "consent", "select_account"]
         metadata["acr_values_supported"] = strings([DemoProvider.basicACR, DemoProvider.strongACR])
         metadata["claims_supported"] = strings(DemoProvider.claimNames)
-        metadata["dpop_signing_alg_values_supported"] = strings(DemoProvider.proofAlgorithms)
+        metadata["dpop_signing_alg_values_supported"] = strings(proofAlgorithms)
         metadata["mtls_endpoint_aliases"] = mutualTLSAliases()
         if configuration.certificateHeader != nil {
             metadata["tls_client_certificate_bound_access_tokens"] = true
@@ -72,10 +77,12 @@ extension DemoProvider {
         return (configuration.signingAlgorithms + extra).map(\.rawValue)
     }
 
-    private var authenticationMethods: [String] {
-        var methods = [
-            "none", "client_secret_basic", "client_secret_post", "client_secret_jwt", "private_key_jwt",
-        ]
+    /// The methods of client authentication; a profile allows no secrets (FAPI 2.0 Security Profile §5.3.2.1).
+    var authenticationMethods: [String] {
+        var methods = ["private_key_jwt"]
+        if configuration.profile == nil {
+            methods = ["none", "client_secret_basic", "client_secret_post", "client_secret_jwt"] + methods
+        }
         if configuration.certificateHeader != nil {
             methods += ["tls_client_auth", "self_signed_tls_client_auth"]
         }
@@ -92,8 +99,14 @@ extension DemoProvider {
         ("pushed_authorization_request_endpoint", .pushedAuthorization),
     ]
 
-    static let proofAlgorithms = ["ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA"]
-    static let assertionAlgorithms = proofAlgorithms + ["RS384", "RS512", "PS384", "PS512", "HS256"]
+    var proofAlgorithms: [String] { allowed(["ES256", "ES384", "ES512", "RS256", "PS256", "EdDSA"]) }
+    private var assertionAlgorithms: [String] {
+        proofAlgorithms + allowed(["RS384", "RS512", "PS384", "PS512", "HS256"])
+    }
+
+    private func allowed(_ names: [String]) -> [String] {
+        names.filter { configuration.allows(SignatureAlgorithm(rawValue: $0)) }
+    }
 
     private static let claimNames = [
         "sub", "iss", "aud", "exp", "iat", "auth_time", "acr", "name", "given_name", "family_name",

@@ -61,9 +61,13 @@ struct SigningKeys: Sendable {
 
 extension DemoProvider {
     package var publishedKeys: JWKSet {
-        JWKSet(
-            keys: (keys.current + keys.previous).map { JSONWebKey(publicKey: $0.key.publicKey, keyID: $0.id) }
-        )
+        let signing = (keys.current + keys.previous).map {
+            JSONWebKey(publicKey: $0.key.publicKey, keyID: $0.id)
+        }
+        let encryption = configuration.requestDecryptionKey.map {
+            JSONWebKey(publicKey: $0.publicKey, keyID: "requests", use: "enc")
+        }
+        return JWKSet(keys: signing + (encryption.map { [$0] } ?? []))
     }
 
     /// Returns the key for an algorithm; tests sign tokens with it that the provider would never issue.

@@ -3,6 +3,16 @@ package enum OAEPHash: Sendable {
     case sha1, sha256
 }
 
+extension PublicKey {
+    /// Encrypts with RSAES-OAEP; throws for a key that is not RSA.
+    package func encryptOAEP(_ plain: [UInt8], _ hash: OAEPHash) throws(CryptoError) -> [UInt8] {
+        guard case .rsa = parameters else {
+            throw .unsupported("RSA encryption to a key of type \(typeName)")
+        }
+        return try SystemCryptography.encryptOAEP(plain, to: parameters, hash)
+    }
+}
+
 extension PrivateKey {
     /// Decrypts with RSAES-OAEP. Returns nil for whatever the key's own public half has not encrypted, without the
     /// reason (RFC 7516 §11.5), and for a key that is not RSA.

@@ -2,6 +2,7 @@ import DemoProvider
 import Foundation
 import OIDCCore
 import OIDCCrypto
+import Synchronization
 import TestSupport
 import Testing
 
@@ -51,18 +52,35 @@ struct SignInModuleTests {
     }
 
     @Test(
-        "oidcc-client-test-request-uri-signed-rs256, oidcc-client-test-request-uri-signed-none: no request objects are sent"
-    )
-    func noRequestObjects() throws {
-        let provider = try Module.server()
+        "oidcc-client-test-request-uri-signed-rs256, oidcc-client-test-request-uri-signed-none: the request is by reference",
+        arguments: ["RS256", "none"])
+    func requestURI(algorithm: String) throws {
+        let key = try SampleKeys.key(.rsa2048)
+        let hosted = Mutex<String?>(nil)
+        let provider = try Module.server {
+            $0.clients[0].keys = JWKSet(keys: [JSONWebKey(publicKey: key.publicKey)])
+            $0.clients[0].allowsUnsignedRequests = algorithm == "none"
+            $0.requestObject = { _ in
+                hosted.withLock { $0 }.flatMap { try? String(contentsOfFile: $0, encoding: .utf8) }
+            }
+        }
         let program = try Program(provider)
         defer { program.remove() }
-        let run = try program.start(["login", "--flow", "browser", "--no-browser"])
-        let url = try #require(run.address.flatMap(WebURL.init))
-        run.signal(SIGINT)
-        #expect(run.finish().status == 130)
-        let names = try #require(FormEncoding.decode(url.query ?? "")).map(\.name)
-        #expect(names.contains("client_id") && !names.contains("request") && !names.contains("request_uri"))
+        let pem = program.home.appendingPathComponent("key.pem")
+        try Data(key.pem).write(to: pem)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: pem.path)
+        let file = program.home.appendingPathComponent("request.jwt").path
+        hosted.withLock { $0 = file }
+        let outcome = try program.signIn(
+            at: provider,
+            [
+                "--request-object-out", file, "--set", "request_uri=https://client.example/request.jwt",
+                "--set", "request_object_signing_alg=\(algorithm)", "--set", "private_key_file=\(pem.path)",
+                "--set", "client_auth=none",
+            ])
+        #expect(outcome.status == 0 && outcome.errorOutput.contains("alice"), "\(outcome)")
+        let object = try JWS(compact: String(contentsOfFile: file, encoding: .utf8))
+        #expect(object.header["alg"]?.string == algorithm && object.claims?["client_id"] == "demo")
     }
 
     @Test(

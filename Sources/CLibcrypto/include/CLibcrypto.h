@@ -59,6 +59,8 @@ typedef int pem_password_cb(char *buffer, int size, int writing, void *context);
     X(int, EVP_PKEY_CTX_set_rsa_mgf1_md, (EVP_PKEY_CTX *, const EVP_MD *)) \
     X(int, EVP_PKEY_CTX_set_rsa_oaep_md, (EVP_PKEY_CTX *, const EVP_MD *)) \
     X(EVP_PKEY_CTX *, EVP_PKEY_CTX_new_from_pkey, (OSSL_LIB_CTX *, EVP_PKEY *, const char *)) \
+    X(int, EVP_PKEY_encrypt_init, (EVP_PKEY_CTX *)) \
+    X(int, EVP_PKEY_encrypt, (EVP_PKEY_CTX *, unsigned char *, size_t *, const unsigned char *, size_t)) \
     X(int, EVP_PKEY_decrypt_init, (EVP_PKEY_CTX *)) \
     X(int, EVP_PKEY_decrypt, (EVP_PKEY_CTX *, unsigned char *, size_t *, const unsigned char *, size_t)) \
     X(int, EVP_PKEY_derive_init, (EVP_PKEY_CTX *)) \

@@ -55,6 +55,12 @@ extension DemoProvider {
         for pair in pairs { claims[pair.name] = .string(pair.value) }
         claims["aud"] = .string(id)
         claims["exp"] = JSONValue(now.adding(600).secondsSinceEpoch)
-        return try client.encrypted(signed(claims, for: client), client.authorizationEncryption)
+        let token: String
+        if let algorithm = client.authorizationAlgorithm {
+            token = try signed(claims, type: "JWT", by: algorithm)
+        } else {
+            token = try signed(claims, for: client)
+        }
+        return try client.encrypted(token, client.authorizationEncryption)
     }
 }

@@ -59,6 +59,10 @@ extension DemoProvider {
         guard parameters["response_mode"].map(modes.contains) ?? true else {
             throw .invalidRequest("response_mode must be one of \(modes.joined(separator: ", "))")
         }
+        // FAPI 2.0 Message Signing §5.4.1
+        guard configuration.profile != .fapi2MessageSigning || redirect.mode.isSigned else {
+            throw .invalidRequest("response_mode must be jwt, query.jwt or form_post.jwt")
+        }
         let prompt = Set((parameters["prompt"] ?? "").split(separator: " ").map(String.init))
         guard prompt.isSubset(of: ["none", "login", "consent", "select_account"]) else {
             throw .invalidRequest("prompt has an unknown value")

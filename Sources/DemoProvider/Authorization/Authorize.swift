@@ -12,7 +12,7 @@ extension DemoProvider {
     mutating func authorize(_ call: Call) throws(Refusal) -> HTTPResponse {
         var parameters = try call.parameters()
         if let id = parameters["interaction"] { return try resume(id, call) }
-        let wasPushed = parameters["request_uri"] != nil
+        let wasPushed = parameters["request_uri"]?.hasPrefix(DemoProvider.requestURIPrefix) ?? false
         parameters =
             wasPushed
             ? try pushedParameters(parameters, call) : try requestParameters(parameters, call.now)

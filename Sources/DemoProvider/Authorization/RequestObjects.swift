@@ -5,14 +5,14 @@ extension DemoProvider {
     /// Returns the parameters of a request: those of its request object, if it has one, without any other (RFC 9101
     /// §6.3). What stands beside it must be the same (OIDC Core §6.1).
     func requestParameters(_ parameters: Parameters, _ now: Instant) throws(Refusal) -> Parameters {
-        guard let object = parameters["request"] else {
+        guard let object = try requestObject(parameters) else {
             guard !configuration.requiresSignedRequests else {
                 throw .invalidRequest("this provider demands signed requests")
             }
             return parameters
         }
         let client = try knownClient(try parameters.required("client_id"))
-        guard let token = try? JWS(compact: object), var claims = token.claims else {
+        guard let token = try? JWS(compact: decrypted(object)), var claims = token.claims else {
             throw Refusal("invalid_request_object", "request is not a JWT")
         }
         do throws(Refusal) {
@@ -23,6 +23,10 @@ extension DemoProvider {
             }
             guard audience(of: claims).contains(issuer.text) else {
                 throw .invalidRequest("aud must be the issuer")
+            }
+            // FAPI 2.0 Message Signing §5.3.1
+            guard configuration.profile != .fapi2MessageSigning || claims["nbf"]?.number != nil else {
+                throw .invalidRequest("nbf is missing")
             }
             guard claims["request"] == nil, claims["request_uri"] == nil else {
                 throw .invalidRequest("a request object has no other in it")
@@ -40,6 +44,22 @@ extension DemoProvider {
             claims["authorization_details"] = .string(String(decoding: details.bytes, as: UTF8.self))
         }
         return try Parameters(json: JSONValue.object(claims).bytes)
+    }
+
+    /// Returns the request object, given by value or by reference, whose fragment is the hash (OIDC Core §6.2).
+    private func requestObject(_ parameters: Parameters) throws(Refusal) -> String? {
+        guard let reference = parameters["request_uri"] else { return parameters["request"] }
+        let parts = reference.split(separator: "#", maxSplits: 1).map(String.init)
+        guard parameters["request"] == nil, parts.count == 2,
+            let object = configuration.requestObject?(parts[0]),
+            let hash = try? Digest.hash(Array(object.utf8), .sha256), Base64URL.encode(hash) == parts[1]
+        else { throw Refusal("invalid_request_uri", "request_uri is not a request object of this client") }
+        return object
+    }
+
+    private func decrypted(_ object: String) throws -> String {
+        guard JWE.isEncrypted(object), let key = configuration.requestDecryptionKey else { return object }
+        return try TokenDecryption.decrypted(object, TokenDecryption(key), stage: .authorization)
     }
 
     private func checkRequestSignature(_ token: JWS, _ client: DemoClient) throws(Refusal) {

@@ -69,6 +69,9 @@ extension DemoProvider {
     }
 
     func checkSignature(_ token: JWS, _ keys: JWKSet) throws(Refusal) {
+        guard configuration.allows(token.algorithm) else {
+            throw .invalidGrant("alg must be PS256, ES256 or EdDSA")
+        }
         do throws(OIDCError) {
             if case .invalid(let reason) = try token.verify(keys: keys) {
                 throw OIDCError(.untrusted, reason)
@@ -96,7 +99,9 @@ extension DemoProvider {
     /// Checks that `aud` names this provider; if the configuration sets an audience, `aud` must be exactly
     /// that string.
     private func checkAudience(_ claims: JSONObject, _ call: Call) throws(Refusal) {
-        if let expected = configuration.assertionAudience {
+        // A profile demands the issuer, as a string (FAPI 2.0 Security Profile §5.3.2.1).
+        let profile = configuration.profile.map { _ in issuer.text }
+        if let expected = configuration.assertionAudience ?? profile {
             guard claims["aud"]?.string == expected else { throw .invalidGrant("aud must be \(expected)") }
             return
         }

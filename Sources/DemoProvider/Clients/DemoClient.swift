@@ -26,6 +26,8 @@ package struct DemoClient: Sendable {
     package var certificateSubject: String?
     /// The algorithm of ID tokens; nil means the provider's first one.
     package var idTokenAlgorithm: SignatureAlgorithm?
+    /// The algorithm of signed authorization responses; nil means that of ID tokens.
+    package var authorizationAlgorithm: SignatureAlgorithm?
     /// Whether request objects without a signature are accepted (OIDC Core §6.1).
     package var allowsUnsignedRequests = false
     /// The encryption of ID tokens; nil for none.

@@ -13,6 +13,9 @@ extension DemoProvider {
             throw invalidMetadata("the body is not a JSON object")
         }
         let method = try text(wanted, "token_endpoint_auth_method") ?? "client_secret_basic"
+        guard authenticationMethods.contains(method) else {
+            throw invalidMetadata("token_endpoint_auth_method is not supported")
+        }
         let grants = try texts(wanted, "grant_types") ?? ["authorization_code"]
         let redirects = try checkedRedirects(wanted, grants)
         var client = DemoClient(
@@ -42,7 +45,8 @@ extension DemoProvider {
         }
     }
 
-    /// Registers the encryption of ID tokens, UserInfo and authorization responses (OpenID Connect Registration §2, JARM §3).
+    /// Registers the encryption of ID tokens, UserInfo and authorization responses, and how requests and those are
+    /// signed (OpenID Connect Registration §2, JARM §3).
     private func addEncryption(_ client: inout DemoClient, _ wanted: JSONObject) throws(Refusal) {
         client.idTokenEncryption = try encryption(wanted, "id_token_encrypted_response")
         client.userInfoEncryption = try encryption(wanted, "userinfo_encrypted_response")
@@ -52,6 +56,13 @@ extension DemoProvider {
         ].compactMap { $0?.algorithm }
         if let json = wanted["jwks"], client.keys.keys.isEmpty, let keys = try? JWKSet(json) {
             client.keys = keys
+        }
+        client.allowsUnsignedRequests = try text(wanted, "request_object_signing_alg") == "none"
+        if let name = try text(wanted, "authorization_signed_response_alg") {
+            guard let algorithm = SignatureAlgorithm(rawValue: name), signingKey(for: algorithm) != nil else {
+                throw invalidMetadata("authorization_signed_response_alg is not supported")
+            }
+            client.authorizationAlgorithm = algorithm
         }
         for algorithm in algorithms {
             guard algorithm == .direct ? client.secret != nil : client.encryptionKey != nil else {
@@ -116,10 +127,16 @@ extension DemoProvider {
         answer["grant_types"] = .array(grants.map { .string($0) })
         answer["response_types"] = ["code"]
         let kept = ["client_name", "application_type", "post_logout_redirect_uris", "scope", "jwks"]
-        for name in kept + wanted.members.map(\.name).filter({ $0.contains("_encrypted_response_") }) {
+        for name in kept + wanted.members.map(\.name).filter({ DemoProvider.isAboutJOSE($0) }) {
             if let value = wanted[name] { answer[name] = value }
         }
         return answer
+    }
+
+    /// Returns whether a member says how messages are signed or encrypted.
+    private static func isAboutJOSE(_ name: String) -> Bool {
+        name.contains("_encrypted_response_") || name.hasPrefix("request_object_")
+            || name == "authorization_signed_response_alg"
     }
 
     private func text(_ wanted: JSONObject, _ name: String) throws(Refusal) -> String? {

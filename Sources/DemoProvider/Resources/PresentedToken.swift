@@ -58,7 +58,7 @@ extension DemoProvider {
         let metadata =
             call.endpoint == .protectedResource ? [("resource_metadata", resourceMetadataAddress)] : []
         parts += (more + metadata).map { "\($0.0)=\"\($0.1)\"" }
-        if isProven { parts.append("algs=\"\(DemoProvider.proofAlgorithms.joined(separator: " "))\"") }
+        if isProven { parts.append("algs=\"\(proofAlgorithms.joined(separator: " "))\"") }
         let value = "\(isProven ? "DPoP" : "Bearer") \(parts.joined(separator: ", "))"
         return Refusal(
             refusal.code, description, status: status, headers: [("WWW-Authenticate", value)])

@@ -20,7 +20,7 @@ extension DemoProvider {
         metadata["bearer_methods_supported"] = ["header"]
         metadata["resource_name"] = "Demo resource"
         if configuration.requiresDPoP { metadata["dpop_bound_access_tokens_required"] = true }
-        metadata["dpop_signing_alg_values_supported"] = strings(DemoProvider.proofAlgorithms)
+        metadata["dpop_signing_alg_values_supported"] = strings(proofAlgorithms)
         return cacheable(.json(.object(metadata)))
     }
 

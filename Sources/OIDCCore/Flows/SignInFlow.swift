@@ -74,8 +74,10 @@ package struct SignInFlow: Sendable {
         if !tokenEndpoint.sendsResources { request.resources = [] }
         var pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
         if let signing = request.signing {
+            let keys = metadata.jwksURI.map(documents.keys)
             pending = try pending.signed(
-                by: signing, now: environment.now(), random: environment.random, isPushed: isPushed)
+                by: signing, at: metadata, keys: keys, now: environment.now(), random: environment.random,
+                isPushed: isPushed)
         }
         try addResponseRules(to: &pending)
         return (pending, isPushed ? try push(pending) : nil)
@@ -258,9 +260,12 @@ package struct SignInFlow: Sendable {
             allowedAlgorithms: metadata.idTokenSigningAlgValuesSupported,
             clientSecret: metadata.sharedSecret(of: tokenEndpoint.client))
         rules.decryption = tokenEndpoint.client.decryption
-        let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
         return try IDToken.validate(compact, rules, keys: documents.keys(keys), now: environment.now())
+    }
+
+    /// The provider's published documents.
+    var documents: ProviderDocuments {
+        ProviderDocuments(environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
     }
 
     private var endpoints: Session.Endpoints {

@@ -22,11 +22,13 @@ package struct JSONWebKey: Hashable, Sendable {
     /// ID).
     package let issuer: String?
 
-    package init(publicKey: PublicKey, keyID: String? = nil, algorithm: SignatureAlgorithm? = nil) {
+    package init(
+        publicKey: PublicKey, keyID: String? = nil, algorithm: SignatureAlgorithm? = nil, use: String = "sig"
+    ) {
         material = .asymmetric(publicKey.parameters)
         self.keyID = keyID
         self.algorithm = algorithm?.rawValue
-        use = "sig"
+        self.use = use
         operations = nil
         issuer = nil
     }

@@ -10,6 +10,15 @@ package enum KeyManagement: String, Sendable, CaseIterable {
     case ecdhESA256KW = "ECDH-ES+A256KW"
     case direct = "dir"
 
+    /// The hash function of RSA encryption; nil for other algorithms.
+    var oaepHash: OAEPHash? {
+        switch self {
+        case .rsaOAEP: .sha1
+        case .rsaOAEP256: .sha256
+        case .ecdhES, .ecdhESA128KW, .ecdhESA256KW, .direct: nil
+        }
+    }
+
     /// The length of the agreed key in bytes, if that key wraps another one.
     var wrappingKeyByteCount: Int? {
         switch self {
@@ -33,7 +42,7 @@ package struct JWE: Sendable {
     let context: [UInt8]
 
     /// Returns whether a string has the five parts of an encrypted token.
-    static func isEncrypted(_ compact: String) -> Bool {
+    package static func isEncrypted(_ compact: String) -> Bool {
         compact.utf8.lazy.filter { $0 == .period }.count == 4
     }
 
@@ -84,14 +93,22 @@ package struct JWE: Sendable {
         return header
     }
 
-    /// Encrypts to an elliptic key, as a provider does for its client.
+    /// Encrypts to a public key of the receiver.
     package static func encrypt(
         _ plain: [UInt8], to key: PublicKey, _ algorithm: KeyManagement, _ encryption: ContentEncryption,
         header: JSONObject = JWE.nested
     ) throws(OIDCError) -> String {
         do throws(CryptoError) {
+            var header = header
+            header["alg"] = .string(algorithm.rawValue)
+            header["enc"] = .string(encryption.rawValue)
+            if let hash = algorithm.oaepHash {
+                let contentKey = Random.bytes(encryption.keyByteCount)
+                return try seal(
+                    plain, header, contentKey, key.encryptOAEP(contentKey, hash), encryption)
+            }
             guard case .elliptic(let curve, _, _) = key.parameters else {
-                throw .unsupported("encryption to a key that is not elliptic")
+                throw .unsupported("\(algorithm.rawValue) to a key that is not elliptic")
             }
             let kind: PrivateKey.Kind =
                 switch curve {
@@ -100,9 +117,6 @@ package struct JWE: Sendable {
                 case .p521: .p521
                 }
             let own = try PrivateKey.generate(kind)
-            var header = header
-            header["alg"] = .string(algorithm.rawValue)
-            header["enc"] = .string(encryption.rawValue)
             header["epk"] = JSONWebKey.bare(own.publicKey)
             guard let agreed = try agreedKey(own, key, algorithm, encryption, header) else {
                 throw .unsupported("apu or apv")

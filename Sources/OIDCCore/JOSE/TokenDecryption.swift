@@ -12,10 +12,14 @@ package struct TokenDecryption: Sendable {
     /// Whether the client is registered for encrypted ID tokens, so others are refused (OIDC Core §3.1.3.7, step
     /// 1).
     private let isRequired: Bool
+    /// The content encryptions that are accepted.
+    private let contents: [ContentEncryption]
 
     /// Creates the means from a private key, which decides the algorithms; `registered` is the only one if it is not
     /// nil.
-    package init(_ key: PrivateKey, registered: KeyManagement? = nil) throws(OIDCError) {
+    package init(
+        _ key: PrivateKey, registered: KeyManagement? = nil, content: ContentEncryption? = nil
+    ) throws(OIDCError) {
         let fitting = TokenDecryption.algorithms(of: key)
         guard !fitting.isEmpty else {
             throw .usage("a key of this type cannot decrypt: expected an RSA, P-256, P-384 or P-521 key")
@@ -28,14 +32,16 @@ package struct TokenDecryption: Sendable {
         secret = nil
         algorithms = registered.map { [$0] } ?? fitting
         isRequired = registered != nil
+        contents = content.map { [$0] } ?? ContentEncryption.allCases
     }
 
     /// Creates the means of a client that is registered for `dir`.
-    package init(secret: Redacted<String>) {
+    package init(secret: Redacted<String>, content: ContentEncryption? = nil) {
         key = nil
         self.secret = secret
         algorithms = [.direct]
         isRequired = true
+        contents = content.map { [$0] } ?? ContentEncryption.allCases
     }
 
     private static func algorithms(of key: PrivateKey) -> [KeyManagement] {
@@ -62,7 +68,7 @@ package struct TokenDecryption: Sendable {
     }
 
     /// Returns the text inside an encrypted token.
-    static func decrypted(
+    package static func decrypted(
         _ compact: String, _ decryption: TokenDecryption?, stage: Stage
     ) throws(OIDCError) -> String {
         guard let decryption else {
@@ -110,10 +116,11 @@ package struct TokenDecryption: Sendable {
                 hint: .advice(name == "dir" ? .allowDirectEncryption : .checkTokenEncryption))
         }
         let encryptionName = try reader.required("enc", expected: "a string", reader.string)
-        guard let encryption = ContentEncryption(rawValue: encryptionName) else {
-            let known = ContentEncryption.allCases.map(\.rawValue).joined(separator: ", ")
+        guard let encryption = ContentEncryption(rawValue: encryptionName), contents.contains(encryption)
+        else {
             throw .untrusted(
-                stage, "enc", expected: known, found: DisplayText.quoted(encryptionName, limit: 60),
+                stage, "enc", expected: contents.map(\.rawValue).joined(separator: ", "),
+                found: DisplayText.quoted(encryptionName, limit: 60),
                 hint: .advice(.checkTokenEncryption))
         }
         for member in ["zip", "crit"] where token.header[member] != nil {
@@ -129,8 +136,10 @@ package struct TokenDecryption: Sendable {
         do throws(CryptoError) {
             let found: [UInt8]?
             switch algorithm {
-            case .rsaOAEP: found = try key?.decryptOAEP(token.encryptedKey, .sha1)
-            case .rsaOAEP256: found = try key?.decryptOAEP(token.encryptedKey, .sha256)
+            case .rsaOAEP, .rsaOAEP256:
+                found = try algorithm.oaepHash.flatMap { hash throws(CryptoError) in
+                    try key?.decryptOAEP(token.encryptedKey, hash)
+                }
             case .ecdhES, .ecdhESA128KW, .ecdhESA256KW:
                 guard let agreed = try agreedKey(token, algorithm, encryption) else { return nil }
                 let isWrapped = algorithm.wrappingKeyByteCount != nil

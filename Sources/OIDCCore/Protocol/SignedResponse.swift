@@ -132,9 +132,7 @@ extension SignInFlow {
     /// The rules for a signed answer of this provider; nil if its issuer or keys are unknown.
     private var responseRules: SignedResponseRules? {
         guard let issuer = metadata.issuer, let url = metadata.jwksURI else { return nil }
-        let keys = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP
-        ).keys(url)
+        let keys = documents.keys(url)
         let client = tokenEndpoint.client
         var rules = SignedResponseRules(
             issuer: issuer, clientID: client.id, keys: { keys }, now: environment.now)

@@ -125,16 +125,37 @@
     }
 
     extension SystemCryptography {
-        private static func isValidRSA(
-            _ signature: [UInt8], for message: [UInt8], _ algorithm: SignatureAlgorithm, modulus: [UInt8],
-            exponent: [UInt8]
-        ) throws(CryptoError) -> Bool {
+        /// Encrypts to an RSA key with RSAES-OAEP (RFC 8017 §7.1.1).
+        static func encryptOAEP(
+            _ plain: [UInt8], to parameters: PublicKey.Parameters, _ hash: OAEPHash
+        ) throws(CryptoError) -> [UInt8] {
+            guard case .rsa(let modulus, let exponent) = parameters else {
+                throw .unsupported("RSA encryption to this key")
+            }
+            let key = try rsaKey(modulus: modulus, exponent: exponent)
+            let name: SecKeyAlgorithm =
+                hash == .sha1 ? .rsaEncryptionOAEPSHA1 : .rsaEncryptionOAEPSHA256
+            guard let sealed = SecKeyCreateEncryptedData(key, name, Data(plain) as CFData, nil) else {
+                throw .failed("RSA encryption failed")
+            }
+            return Array(sealed as Data)
+        }
+
+        private static func rsaKey(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) -> SecKey {
             let attributes = [kSecAttrKeyType: kSecAttrKeyTypeRSA, kSecAttrKeyClass: kSecAttrKeyClassPublic]
             let encoded = DER.sequence(DER.integer(modulus) + DER.integer(exponent))
             guard let key = SecKeyCreateWithData(Data(encoded) as CFData, attributes as CFDictionary, nil)
             else {
                 throw .invalidKey("Security rejects the key")
             }
+            return key
+        }
+
+        private static func isValidRSA(
+            _ signature: [UInt8], for message: [UInt8], _ algorithm: SignatureAlgorithm, modulus: [UInt8],
+            exponent: [UInt8]
+        ) throws(CryptoError) -> Bool {
+            let key = try rsaKey(modulus: modulus, exponent: exponent)
             let name = try secKeyAlgorithm(algorithm)
             return SecKeyVerifySignature(key, name, Data(message) as CFData, Data(signature) as CFData, nil)
         }

@@ -79,12 +79,9 @@
                 throw library.failure("decryption")
             }
             defer { library.EVP_PKEY_CTX_free(context) }
-            let digest = hash == .sha1 ? library.EVP_sha1() : library.EVP_sha256()
-            guard library.EVP_PKEY_decrypt_init(context) == 1,
-                library.EVP_PKEY_CTX_set_rsa_padding(context, LIBCRYPTO_OAEP_PADDING) == 1,
-                library.EVP_PKEY_CTX_set_rsa_oaep_md(context, digest) == 1,
-                library.EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest) == 1
-            else { throw library.failure("decryption") }
+            guard library.EVP_PKEY_decrypt_init(context) == 1, library.setOAEP(context, hash) else {
+                throw library.failure("decryption")
+            }
             defer { library.ERR_clear_error() }
             var count = max(0, Int(library.EVP_PKEY_get_size(key)))
             var output = [UInt8](repeating: 0, count: count)

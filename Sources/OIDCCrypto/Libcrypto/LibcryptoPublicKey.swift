@@ -37,6 +37,28 @@
             library.ERR_clear_error()
             return result == 1
         }
+
+        /// Encrypts to an RSA key with RSAES-OAEP (RFC 8017 §7.1.1).
+        static func encryptOAEP(
+            _ plain: [UInt8], to parameters: PublicKey.Parameters, _ hash: OAEPHash
+        ) throws(CryptoError) -> [UInt8] {
+            let library = try libcrypto()
+            guard let key = try library.publicKey(parameters) else {
+                throw .invalidKey("libcrypto rejects the key")
+            }
+            defer { library.EVP_PKEY_free(key) }
+            guard let context = library.EVP_PKEY_CTX_new_from_pkey(nil, key, nil) else {
+                throw library.failure("encryption")
+            }
+            defer { library.EVP_PKEY_CTX_free(context) }
+            var count = max(0, Int(library.EVP_PKEY_get_size(key)))
+            var output = [UInt8](repeating: 0, count: count)
+            guard library.EVP_PKEY_encrypt_init(context) == 1, library.setOAEP(context, hash),
+                library.EVP_PKEY_encrypt(context, &output, &count, plain, plain.count) == 1,
+                count == output.count
+            else { throw library.failure("encryption") }
+            return output
+        }
     }
 
     extension Libcrypto {
@@ -47,6 +69,14 @@
             guard algorithm.isPSS else { return true }
             return EVP_PKEY_CTX_set_rsa_padding(context, LIBCRYPTO_PSS_PADDING) == 1
                 && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, LIBCRYPTO_SALT_AS_DIGEST) == 1
+                && EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest) == 1
+        }
+
+        /// Sets OAEP padding, with the same hash for MGF1 (RFC 7518 §4.3).
+        func setOAEP(_ context: OpaquePointer?, _ hash: OAEPHash) -> Bool {
+            let digest = hash == .sha1 ? EVP_sha1() : EVP_sha256()
+            return EVP_PKEY_CTX_set_rsa_padding(context, LIBCRYPTO_OAEP_PADDING) == 1
+                && EVP_PKEY_CTX_set_rsa_oaep_md(context, digest) == 1
                 && EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest) == 1
         }
 

@@ -135,13 +135,13 @@ package struct UserFile: Sendable {
         return isReady || end.map { $0 > .now() } ?? true
     }
 
-    /// Rewrites a user's file atomically, with mode 0600. A link is followed, or replaced if `followingLinks`
+    /// Rewrites a user's file atomically, with mode 0600 unless another one is given. A link is followed, or replaced if `followingLinks`
     /// is false.
     ///
     /// The file is locked, so no other process that uses this function changes it between the read in
     /// `content` and the write.
     package static func rewrite(
-        _ path: String, followingLinks: Bool = true, named name: String,
+        _ path: String, followingLinks: Bool = true, named name: String, permissions: UInt32 = 0o600,
         with content: () throws(OIDCError) -> [UInt8]
     ) throws(OIDCError) {
         let target = followingLinks ? resolved(path) ?? path : path
@@ -161,6 +161,7 @@ package struct UserFile: Sendable {
         do throws(OIDCError) {
             let bytes = try content()
             do throws(Errno) {
+                if permissions != 0o600 { try lock.file.setPermissions(permissions) }
                 try AtomicFile.replace(file, by: lock.file, "\(file).new", bytes, in: directory)
                 try AtomicFile.synchronize(directory)
             } catch {

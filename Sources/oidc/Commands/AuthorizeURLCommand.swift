@@ -19,11 +19,15 @@ struct AuthorizeURLCommand: RunnableCommand {
                 \.prompt, "--prompt", "P", "\(Setting.promptList), or off to send none"
             ),
             .value(\.loginHint, "--login-hint", "H", "account to suggest"),
+            .value(
+                \.requestObjectOut, "--request-object-out", "FILE",
+                "write the signed request, for the URL in `request_uri`", completion: .file),
             .group(\.options), .group(\.common),
         ])
 
     var prompt: String?
     var loginHint: String?
+    var requestObjectOut: String?
     var options = ProviderOptions()
     var common = CommonOptions()
 
@@ -32,6 +36,7 @@ struct AuthorizeURLCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let entries = try SettingsLoader.entries([
             (.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),
+            (.requestObjectOut, "--request-object-out", requestObjectOut),
         ])
         let provider = try context.provider(options, and: entries)
         let signIn = SignIn(try Account(provider))

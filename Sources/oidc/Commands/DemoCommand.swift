@@ -16,24 +16,30 @@ struct DemoCommand: RunnableCommand {
         examples: [
             Example("oidc demo", "a guided tour"),
             Example("oidc demo --serve", "keep the provider running, for config.example.json"),
+            Example("oidc demo --serve --enforce fapi2", "a provider that checks FAPI 2.0 strictly"),
         ],
         options: [
             .flag(\.isServing, "--serve", "keep the provider running until Ctrl-C"),
             .number(
                 \.port, "--port", "N", in: 1...65_535, "the provider's port with --serve", defaultText: "9480"
             ),
+            .value(
+                \.profile, "--enforce", "PROFILE", oneOf: DemoConfiguration.Profile.allCases.map(\.rawValue),
+                "the security profile that the provider enforces, with --serve"),
             .flag(\.isWithoutBrowser, "--no-browser", "simulate the browser, even if there is one"),
             .group(\.common),
         ])
 
     var isServing = false
     var port: Int?
+    var profile: String?
     var isWithoutBrowser = false
     var common = CommonOptions()
     var hasJSONForm: Bool { false }
 
     func validate() throws(UsageError) {
         if port != nil, !isServing { throw UsageError("--port requires --serve") }
+        if profile != nil, !isServing { throw UsageError("--enforce requires --serve") }
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
@@ -54,9 +60,24 @@ struct DemoCommand: RunnableCommand {
         do throws(OIDCError) { server = try LoopbackServer(LoopbackAddress(ports: .fixed(port))) } catch {
             throw OIDCError(error.kind, error.message, hint: .run("demo --serve --port N"))
         }
-        var provider = try DemoProvider.local(at: server.origin)
+        let profile = profile.flatMap { DemoConfiguration.Profile(rawValue: $0) }
+        let configuration = profile.map { DemoConfiguration(enforcing: $0) }
+        var provider = try DemoProvider.local(at: server.origin, configuration ?? DemoConfiguration())
         let resource = try DemoProvider.resource(at: server.origin).text
         let clients = provider.configuration.clients.map { "  " + $0.summary }.joined(separator: "\n")
+        if let profile = provider.configuration.profile {
+            context.console.note(
+                """
+                The demo provider runs at \(server.origin) until Ctrl-C, and enforces \(profile.rawValue).
+                In another terminal:
+
+                  openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
+                  oidc register --issuer \(server.origin) --set private_key_file=key.pem \\
+                    --set security_profile=\(profile.rawValue)
+                  oidc login
+                """)
+            return serve(&provider, server, context)
+        }
         context.console.note(
             """
             The demo provider runs at \(server.origin) until Ctrl-C.
@@ -78,6 +99,12 @@ struct DemoCommand: RunnableCommand {
             context.console.note(
                 "\nor, with the profiles of config.example.json: oidc login --config config.example.json")
         }
+        return serve(&provider, server, context)
+    }
+
+    private func serve(
+        _ provider: inout DemoProvider, _ server: LoopbackServer, _ context: CommandContext
+    ) -> Int32 {
         let console = context.console
         let event = server.serve { request in
             guard server.isOurHost(request.host) else { return HTTPResponse.misdirected }

@@ -57,6 +57,9 @@ struct LoginCommand: RunnableCommand {
             .value(
                 \.par, "--par", "P", oneOf: Setting.par.kind.choices, "pushed requests (RFC 9126)"),
             .flag(\.bindsTokens, "--dpop", "bind the tokens to a key (RFC 9449)"),
+            .value(
+                \.requestObjectOut, "--request-object-out", "FILE",
+                "write the signed request, for the URL in `request_uri`", completion: .file),
             .repeated(\.parameters, "--param", "KEY=VALUE", "another parameter of the authorization URL"),
             .flag(\.isWithoutProfile, "--no-profile", "do not save the sign-in as a profile"),
             .flag(\.isFirstStep, "--start", "print the URL and return; finish later"),
@@ -83,6 +86,7 @@ struct LoginCommand: RunnableCommand {
     var acrValues: String?
     var par: String?
     var bindsTokens = false
+    var requestObjectOut: String?
     var parameters: [String] = []
     var options = ProviderOptions()
     var common = CommonOptions()
@@ -291,6 +295,7 @@ struct LoginCommand: RunnableCommand {
             (.prompt, "--prompt", prompt), (.loginHint, "--login-hint", loginHint),
             (.maxAge, "--max-age", maxAge.map { String($0) }), (.acrValues, "--acr-values", acrValues),
             (.par, "--par", par), (.dpop, "--dpop", bindsTokens ? "true" : nil),
+            (.requestObjectOut, "--request-object-out", requestObjectOut),
         ])
         guard !parameters.isEmpty else { return entries }
         var members = JSONObject()

@@ -13,8 +13,8 @@ struct RegisterCommand: RunnableCommand {
             the document to host at an https URL, which is then the client ID for every server that supports client \
             ID metadata documents: set it as `client_metadata_url`. The public key of `private_key_file`, or the \
             certificate of `tls_client_certificate`, is registered with it if `client_auth` is private_key_jwt or \
-            self_signed_tls_client_auth; so is that of `decryption_key_file` if `id_token_encrypted_response_alg` \
-            names its use. If the provider lets the client manage its registration (RFC 7592), --update and --delete \
+            self_signed_tls_client_auth, or requests are signed; so is that of `decryption_key_file` if \
+            `id_token_encrypted_response_alg` names its use. If the provider lets the client manage its registration (RFC 7592), --update and --delete \
             change it.
             """,
         examples: [
@@ -210,6 +210,7 @@ struct RegisterCommand: RunnableCommand {
             clientName: clientName, settings: provider.settings, metadata: metadata)
         registration.keys = try RegisteredKeys(provider)
         registration.encryption = try RegisteredEncryption(provider)
+        registration.requests = try RegisteredRequests(provider, metadata)
         return try registration.run(
             over: environment.transport, initialAccessToken: token, console: provider.context.console)
     }
@@ -293,6 +294,7 @@ extension RegisterCommand {
             clientName: clientName, settings: provider.settings, metadata: metadata)
         registration.keys = try RegisteredKeys(provider)
         registration.encryption = try RegisteredEncryption(provider)
+        registration.requests = try RegisteredRequests(provider, metadata)
         let secret = try provider.secrets.value(provider.settings.client.secret)
         let outcome = try registration.update(
             managed.access, clientID: managed.clientID, secret: secret, over: environment.transport,

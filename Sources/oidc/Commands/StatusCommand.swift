@@ -107,13 +107,16 @@ struct StatusCommand: RunnableCommand {
             session: session, profile: provider.settings.profile,
             location: account.store.location(of: account.key), now: context.now)
         let waiting = WaitingSignIns.open(account.key, context)
+        let kept = provider.settings.securityProfile
         if context.console.isJSON {
             var object = report.json.object ?? JSONObject()
+            object["security_profile"] = kept == .none ? nil : .string(kept.rawValue)
             object["waiting"] = waiting?.document(in: context)
             try context.console.output(.object(object))
         } else {
             let others = provider.target == nil ? resourceLines(provider, context) : []
-            try context.console.report(Table.text(report.lines + others))
+            let rule = kept == .none ? [] : [("security profile", kept.rawValue)]
+            try context.console.report(Table.text(report.lines + rule + others))
             if let waiting { try context.console.output(waiting.line(at: context.now).commandLine) }
         }
         if let warning = report.refreshWarning(context.console.line) { context.console.warn(warning) }

@@ -64,9 +64,13 @@ final class DemoStage: Sendable {
 
 extension DemoProvider {
     /// Returns the demo provider at the origin of its server.
-    static func local(at origin: String) throws(OIDCError) -> DemoProvider {
+    static func local(
+        at origin: String, _ configuration: DemoConfiguration = DemoConfiguration()
+    ) throws(OIDCError) -> DemoProvider {
         guard let issuer = WebURL(origin) else { throw OIDCError(.failed, "the demo has no URL") }
-        do { return try DemoProvider(issuer: issuer) } catch { throw OIDCError(error) }
+        do { return try DemoProvider(issuer: issuer, configuration: configuration) } catch {
+            throw OIDCError(error)
+        }
     }
 }
 

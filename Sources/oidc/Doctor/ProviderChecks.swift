@@ -14,12 +14,13 @@ struct ProviderChecks {
 
     func findings() -> [Finding] {
         guard let issuer = settings.provider.issuer else {
-            return (known.isEmpty ? [Finding("provider", named)] : known) + clientAlone()
+            return (known.isEmpty ? [Finding("provider", named)] : known) + securityProfile(nil)
+                + clientAlone()
                 + [Finding("proxy") { proxy(isReached: true) }]
         }
         guard !isOffline else {
-            return known + [Finding("discovery", .ok, "not asked (--offline)")] + clientAlone()
-                + [Finding("proxy") { proxy(isReached: true) }]
+            return known + [Finding("discovery", .ok, "not asked (--offline)")] + securityProfile(nil)
+                + clientAlone() + [Finding("proxy") { proxy(isReached: true) }]
         }
         let probe: DateProbe
         do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {
@@ -69,7 +70,7 @@ struct ProviderChecks {
         do throws(OIDCError) {
             metadata = try provider.metadata(environment, for: [.authorization, .token, .keys])
         } catch {
-            return [Finding("discovery", error), ofClient(nil)]
+            return [Finding("discovery", error)] + securityProfile(nil) + [ofClient(nil)]
         }
         findings.append(
             Finding("discovery", .ok, metadata.isDiscovered ? discovered(metadata) : "endpoints are set"))
@@ -84,12 +85,25 @@ struct ProviderChecks {
         } else if obstacles.isEmpty {
             findings.append(Finding("metadata", .ok, "nothing is missing or unsafe"))
         }
+        findings += securityProfile(metadata)
         if let url = metadata.jwksURI {
             findings.append(
                 Finding("keys") { () throws(OIDCError) in try keys(url, metadata, environment) })
         }
         findings.append(ofClient(metadata))
         return findings
+    }
+
+    /// Returns what client and provider lack for the security profile; nothing without one.
+    private func securityProfile(_ metadata: ProviderMetadata?) -> [Finding] {
+        let profile = settings.securityProfile
+        guard profile != .none else { return [] }
+        let errors =
+            settings.securityProfileViolations
+            + (metadata.map { settings.securityProfileObstacles($0) } ?? [])
+        guard errors.isEmpty else { return errors.map { Finding("security profile", $0) } }
+        let parties = metadata == nil ? "the settings meet it" : "settings and provider meet it"
+        return [Finding("security profile", .ok, "\(profile.rawValue): \(parties)")]
     }
 
     /// Returns the metadata's issuer, the `metadata_url` if it is set, and the meaning of an issuer template.

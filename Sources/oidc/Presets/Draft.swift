@@ -205,7 +205,7 @@ struct Draft {
         var loader = context.settingsLoader
         loader.profileName = nil
         return try loader.load(from: nil, in: path).layers.entries.filter {
-            !$0.setting.isForOneServer && $0.setting != .issuer
+            $0.origin != .securityProfile && !$0.setting.isForOneServer && $0.setting != .issuer
                 || call == "login" && $0.setting == .clientSecret
         }
     }

@@ -38,6 +38,8 @@ struct ClientRegistration {
     var keys: RegisteredKeys?
     /// The encryption of ID tokens; nil for none.
     var encryption: RegisteredEncryption?
+    /// The signed requests and answers.
+    var requests: RegisteredRequests?
     /// Whether the provider may register other redirect URLs than the requested ones, with a warning.
     var acceptsOtherRedirects = true
     private let settings: Settings
@@ -72,7 +74,7 @@ struct ClientRegistration {
         while let current = redirects.first, let method = methods.first {
             do throws(OIDCError) {
                 let client = try transport.perform(
-                    try registration(current, method, withDeviceGrant: withDeviceGrant).call(
+                    registration(current, method, withDeviceGrant: withDeviceGrant).call(
                         at: endpoint, initialAccessToken: initialAccessToken,
                         presentingCertificate: presentsCertificate))
                 return try outcome(client, current, method, console)
@@ -95,7 +97,7 @@ struct ClientRegistration {
         over transport: any HTTPTransport, console: Console
     ) throws(OIDCError) -> Outcome {
         let (redirects, method) = (redirects[0], methods[0])
-        let registration = registration(redirects, method, withDeviceGrant: offersDeviceGrant)
+        let registration = try registration(redirects, method, withDeviceGrant: offersDeviceGrant)
         let client = try transport.perform(
             try access.update(registration, clientID: clientID, secret: secret))
         return try outcome(client, redirects, method, console)
@@ -112,7 +114,7 @@ struct ClientRegistration {
 
     private func registration(
         _ redirects: Redirects, _ method: String, withDeviceGrant: Bool = false
-    ) -> Registration {
+    ) throws(OIDCError) -> Registration {
         var registration = Registration(
             clientName: clientName, redirectURIs: redirects.urls, scope: settings.token.scope ?? Scope(""),
             at: metadata)
@@ -123,6 +125,7 @@ struct ClientRegistration {
             registration.tokenEndpointAuthSigningAlg = settings.client.signingAlgorithm
         }
         encryption?.add(to: &registration)
+        try requests?.add(to: &registration)
         registration.addGrants(of: settings, withDeviceGrant: withDeviceGrant)
         return registration
     }

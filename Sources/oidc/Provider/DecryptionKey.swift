@@ -13,7 +13,7 @@ extension ProviderContext {
                     "\(name): dir needs the client's secret, and none is set",
                     hint: .advice(.giveClientSecret))
             }
-            return TokenDecryption(secret: secret)
+            return TokenDecryption(secret: secret, content: settings.client.contentEncryption)
         }
         guard let key = try decryptionKey() else {
             guard let registered else { return nil }
@@ -21,7 +21,10 @@ extension ProviderContext {
                 "\(name): \(registered.rawValue) needs a private key, and none is set",
                 hint: "set \(Setting.decryptionKeyFile.name)")
         }
-        do throws(OIDCError) { return try TokenDecryption(key, registered: registered) } catch {
+        do throws(OIDCError) {
+            return try TokenDecryption(
+                key, registered: registered, content: settings.client.contentEncryption)
+        } catch {
             var error = error
             error.message = "\(Setting.decryptionKeyFile.name): \(error.message)"
             throw error

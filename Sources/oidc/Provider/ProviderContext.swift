@@ -95,12 +95,20 @@ final class ProviderContext: Sendable {
             signsRequests: settings.signIn.requestObject != .off && settings.client.privateKey != nil)
     }
 
-    /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set.
+    /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set, and with what
+    /// the security profile allows.
     private func registered(_ metadata: ProviderMetadata) -> ProviderMetadata {
-        guard let algorithms = settings.client.idTokenAlgorithms else { return metadata }
-        var metadata = metadata
-        metadata.idTokenSigningAlgValuesSupported = algorithms
+        var metadata = settings.allowed(metadata)
+        if let algorithm = settings.layers.text(.idTokenSignedResponseAlg) {
+            metadata.idTokenSigningAlgValuesSupported = [algorithm]
+        }
         return metadata
+    }
+
+    /// Refuses settings or a provider that the security profile forbids, before anything is sent to it.
+    func checkSecurityProfile(_ metadata: ProviderMetadata) throws(OIDCError) {
+        try settings.checkSecurityProfile()
+        if let obstacle = settings.securityProfileObstacles(metadata).first { throw obstacle }
     }
 
     /// Returns the provider's name in session keys: the issuer, or the token endpoint if no issuer is set.

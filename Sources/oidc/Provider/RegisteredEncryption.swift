@@ -4,6 +4,8 @@ import OIDCCrypto
 /// The encryption of ID tokens to register (OpenID Connect Registration §2).
 struct RegisteredEncryption {
     private let algorithm: KeyManagement
+    /// The content encryption; nil leaves the standard's default.
+    private let content: ContentEncryption?
     /// The public key; nil for `dir`, which uses the client's secret.
     private let key: JSONValue?
 
@@ -11,6 +13,7 @@ struct RegisteredEncryption {
     init?(_ provider: ProviderContext) throws(OIDCError) {
         guard let algorithm = provider.settings.client.encryptionAlgorithm else { return nil }
         self.algorithm = algorithm
+        content = provider.settings.client.contentEncryption
         guard algorithm != .direct else {
             key = nil
             return
@@ -30,6 +33,7 @@ struct RegisteredEncryption {
 
     func add(to registration: inout Registration) {
         registration.extra["id_token_encrypted_response_alg"] = .string(algorithm.rawValue)
+        registration.extra["id_token_encrypted_response_enc"] = content.map { .string($0.rawValue) }
         guard let key else { return }
         let others = registration.keys?["keys"]?.array ?? []
         registration.keys = ["keys": .array(others + [key])]

@@ -1,16 +1,27 @@
 import OIDCCore
 import OIDCCrypto
+import Posix
 
 /// The signing of this client's authorization requests (RFC 9101).
 extension ProviderContext {
     /// Returns the signing that the settings ask for, or the provider's metadata; nil for a plain request.
     func requestSigning(_ metadata: ProviderMetadata) throws(OIDCError) -> RequestObjectSigning? {
-        let mode = settings.signIn.requestObject
-        let name = settings.signIn.requestObjectAlgorithm
-        guard mode == .signed || (mode == .auto && (metadata.requiresSignedRequests || name != nil)) else {
-            return nil
+        let signIn = settings.signIn
+        try signIn.checkRequestObject()
+        guard
+            signIn.asksForRequestObject || (signIn.requestObject == .auto && metadata.requiresSignedRequests)
+        else { return nil }
+        guard var signing = try signing(metadata) else { return nil }
+        if let algorithm = signIn.requestObjectEncryption {
+            signing.encryption = try RequestObjectEncryption(algorithm, at: metadata)
         }
+        signing.reference = try requestReference()
+        return signing
+    }
+
+    private func signing(_ metadata: ProviderMetadata) throws(OIDCError) -> RequestObjectSigning? {
         let setting = Setting.requestObjectSigningAlg.name
+        let name = settings.signIn.requestObjectAlgorithm
         if name == "none" {
             guard !metadata.requiresSignedRequests else {
                 throw .usage("\(setting): the provider takes only signed requests, not none")
@@ -27,10 +38,9 @@ extension ProviderContext {
             return RequestObjectSigning(try JWTSigner(secret: secret, algorithm: algorithm))
         }
         guard let pem = try secrets.text(settings.client.privateKey) else {
-            guard mode == .signed || name != nil else { return nil }
+            guard let asking = settings.signIn.requestObjectAsking else { return nil }
             throw .usage(
-                "\(mode == .signed ? Setting.requestObject.name : setting): a signed request needs a private key, "
-                    + "and none is set",
+                "\(asking.name): a signed request needs a private key, and none is set",
                 hint: .advice(.signRequests))
         }
         let key = try privateKey(pem)
@@ -38,5 +48,56 @@ extension ProviderContext {
             key, algorithm: algorithm, supported: metadata.requestObjectSigningAlgorithms,
             keyID: settings.client.privateKeyID)
         return RequestObjectSigning(signer)
+    }
+
+    /// Returns where requests by reference are published; nil if they are sent by value, or pushed.
+    private func requestReference() throws(OIDCError) -> RequestObjectReference? {
+        guard let url = settings.signIn.requestURI, let file = settings.signIn.requestObjectFile else {
+            return nil
+        }
+        return try settings.layers.checking(.requestURI) { () throws(OIDCError) in
+            // Whoever serves the URL may be another user, and the provider reads the request anyway.
+            try RequestObjectReference(url) { object throws(OIDCError) in
+                try UserFile.rewrite(file.path, named: file.name, permissions: 0o644) { Array(object.utf8) }
+            }
+        }
+    }
+}
+
+extension SignInSettings {
+    /// The setting that asks for signed requests, wherever the provider does not; nil if none does.
+    var requestObjectAsking: Setting? {
+        guard requestObject != .off else { return nil }
+        if requestObject == .signed { return .requestObject }
+        let others: [Setting] = [.requestObjectSigningAlg, .requestObjectEncryptionAlg, .requestURI]
+        return others.first { layers[$0] != nil }
+    }
+
+    var asksForRequestObject: Bool { requestObjectAsking != nil }
+
+    /// Refuses settings for signed requests that contradict each other.
+    func checkRequestObject() throws(OIDCError) {
+        let parts: [Setting] = [.requestObjectEncryptionAlg, .requestURI, .requestObjectOut]
+        if requestObject == .off, let part = parts.first(where: { layers[$0] != nil }) {
+            throw .usage("request_object is off, and \(part.name) is set", hint: "leave one of them out")
+        }
+        guard (requestURI == nil) == (requestObjectFile == nil) else {
+            throw requestURI == nil
+                ? .usage(
+                    "request_object_out is set, and request_uri, the URL of that file, is not",
+                    hint: .options(["--set", "request_uri=URL"]))
+                : .usage(
+                    "request_uri is set, and the file that it serves is not",
+                    hint: .options(["--request-object-out", "FILE"]))
+        }
+        guard requestURI != nil else { return }
+        guard pushing != .require else {
+            throw .usage(
+                "par is require, and request_uri is set: a pushed request cannot be one by reference",
+                hint: "leave one of them out")
+        }
+        guard flow != .device else {
+            throw .usage("request_uri is for requests in a browser, and flow is device")
+        }
     }
 }

@@ -33,6 +33,7 @@ extension SettingLayers {
 extension Settings {
     /// Checks the settings without reading files or sending requests.
     func check() throws(OIDCError) {
+        try checkSecurityProfile()
         try provider.checkIssuer()
         try layers.checking(.preset) { () throws(OIDCError) in try Preset.check(provider.preset) }
         if let issuer = provider.issuer, provider.metadataURL == nil, provider.endpoint(.token) == nil {

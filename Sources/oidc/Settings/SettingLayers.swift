@@ -25,6 +25,7 @@ final class SettingLayers: Sendable {
         /// resource override all.
         var layer: Layer {
             switch self {
+            case .securityProfile: .profile
             case .option: .options
             case .variable: .variables
             case .profile: .profile
@@ -70,15 +71,23 @@ final class SettingLayers: Sendable {
     let home: String?
     /// The effective entries: the strongest of each setting.
     let entries: [Entry]
-    /// All entries, strongest first.
+    /// All entries that were given, strongest first.
     let given: [Entry]
     /// The entries that belong to another provider or client than the one in use.
     let withheld: [Entry]
 
     /// Creates the layers from all entries, strongest first. Leaves out the settings of a provider or client
     /// if a stronger layer names another one: a secret is sent only to the provider it was configured for.
-    init(
+    convenience init(
         profile: String?, isProfileNamed: Bool = false, home: String? = nil, entries given: [Entry]
+    ) {
+        self.init(
+            profile: profile, isProfileNamed: isProfileNamed, home: home, entries: given, implied: [])
+    }
+
+    /// Creates the layers with values for what is not set, which may be used with every server.
+    init(
+        profile: String?, isProfileNamed: Bool, home: String?, entries given: [Entry], implied: [Entry]
     ) {
         self.profile = profile
         self.isProfileNamed = isProfileNamed
@@ -87,7 +96,7 @@ final class SettingLayers: Sendable {
         self.given = given
         let destination = Destination(of: given)
         var (entries, withheld): ([Entry], [Entry]) = ([], [])
-        for entry in given {
+        for entry in given + implied {
             if let destination, !entry.mayReach(destination) {
                 withheld.append(entry)
             } else if let index = entries.firstIndex(where: { $0.hides(entry) }) {

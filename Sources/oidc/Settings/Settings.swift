@@ -9,7 +9,7 @@ struct Settings: Sendable {
     let layers: SettingLayers
 
     init(_ layers: SettingLayers) {
-        self.layers = layers
+        self.layers = layers.completedBySecurityProfile()
     }
 
     var provider: ProviderSettings { ProviderSettings(layers: layers) }

@@ -81,6 +81,13 @@ extension Setting {
         "id_token_encrypted_response_alg", .choice(KeyManagement.allCases.map(\.rawValue)),
         "the only encryption accepted, and required for ID tokens; dir: with the client secret",
         reach: .client)
+    static let idTokenEncryptedResponseEnc = Setting(
+        "id_token_encrypted_response_enc", .choice(ContentEncryption.allCases.map(\.rawValue)),
+        "the only content encryption accepted", reach: .client)
+
+    static let securityProfile = Setting(
+        "security_profile", .choice(SecurityProfile.allCases.map(\.rawValue)),
+        "turns on what a security profile demands, and refuses what it forbids (default: none)")
 
     static let scope = Setting("scope", .scope, "scopes to request")
     static let audience = Setting("audience", .text, "the API that the token is for")
@@ -134,6 +141,15 @@ extension Setting {
     static let requestObjectSigningAlg = Setting(
         "request_object_signing_alg", .choice(Setting.signatureAlgorithms + ["none"]),
         "the algorithm that the client's requests are registered with, and are then signed", reach: .client)
+    static let requestObjectEncryptionAlg = Setting(
+        "request_object_encryption_alg", .choice(RequestObjectEncryption.algorithms.map(\.rawValue)),
+        "the encryption of signed requests, to a key of the provider (default: none)", reach: .client)
+    static let requestURI = Setting(
+        "request_uri", .url, "the https URL where you host the signed request, with `request_object_out`",
+        reach: .client)
+    static let requestObjectOut = Setting(
+        "request_object_out", .path, "the file for the signed request that `request_uri` serves",
+        reach: .client)
     static let dpop = Setting("dpop", .flag, "bind tokens to a key (RFC 9449; default: false)")
     static let postLogoutRedirectURI = Setting(
         "post_logout_redirect_uri", .text, "where the provider redirects the browser after sign-out")
@@ -223,7 +239,8 @@ extension Setting {
         registrationEndpoint, clientID, clientSecretFile, clientSecretCommand, clientSecret, clientAuth,
         clientAuthSigningAlg, clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
         privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, tlsClientCertificateFor,
-        idTokenSignedResponseAlg, decryptionKeyFile, idTokenEncryptedResponseAlg, scope, audience,
+        idTokenSignedResponseAlg, decryptionKeyFile, idTokenEncryptedResponseAlg,
+        idTokenEncryptedResponseEnc, securityProfile, scope, audience,
         resource,
         resourceParameter,
         clientMetadataURL, userProfile,
@@ -233,7 +250,8 @@ extension Setting {
         uiLocales,
         authorizationDetails, extraAuthorizeParams, extraTokenParams,
         tokenType,
-        tokenRequestFormat, par, requestObject, requestObjectSigningAlg, dpop,
+        tokenRequestFormat, par, requestObject, requestObjectSigningAlg,
+        requestObjectEncryptionAlg, requestURI, requestObjectOut, dpop,
         postLogoutRedirectURI, flow, grant, subjectTokenSource, subjectTokenFile, subjectTokenEnv,
         subjectTokenType, subjectTokenAudience, actorTokenFile, actorTokenType, requestedTokenType, browser,
         account, timeout, httpTimeout, leeway, caFile, allowInsecureHTTP, store, storeKeyFile,

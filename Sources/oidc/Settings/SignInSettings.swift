@@ -22,6 +22,11 @@ struct SignInSettings: Sendable {
     var requestObject: RequestObject { layers.choice(.requestObject) ?? .auto }
     /// The algorithm that the client is registered for; nil if the key decides.
     var requestObjectAlgorithm: String? { layers.text(.requestObjectSigningAlg) }
+    var requestObjectEncryption: KeyManagement? { layers.choice(.requestObjectEncryptionAlg) }
+    /// The URL of requests by reference.
+    var requestURI: String? { layers.text(.requestURI) }
+    /// The file that the URL serves.
+    var requestObjectFile: SettingFile? { layers.file(.requestObjectOut) }
     var flow: Flow { layers.choice(.flow) ?? .auto }
     /// Whether an option, a variable or the profile sets the flow.
     var isFlowChosen: Bool { layers[.flow] != nil }

@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCCrypto
 
 /// The client and its credentials.
 struct ClientSettings: Sendable {
@@ -31,12 +32,18 @@ struct ClientSettings: Sendable {
     var certificateKey: SettingFile? { layers.file(.tlsClientKey) }
     var assertionSource: SubjectTokenSource? { layers.choice(.clientAssertionSource) }
     var assertionAudience: AssertionAudience { layers.choice(.clientAssertionAudience) ?? .issuer }
-    /// The only algorithm accepted for ID tokens, if one is set (OpenID Connect Registration §2).
-    var idTokenAlgorithms: [String]? { layers.text(.idTokenSignedResponseAlg).map { [$0] } }
+    /// The algorithms accepted for ID tokens, if one is set (OpenID Connect Registration §2) or a security profile
+    /// limits them.
+    var idTokenAlgorithms: [String]? {
+        if let name = layers.text(.idTokenSignedResponseAlg) { return [name] }
+        return layers.securityProfile >= .fapi2 ? SecurityProfile.algorithms : nil
+    }
 
     var decryptionKey: SettingFile? { layers.file(.decryptionKeyFile) }
     /// The encryption that the client is registered for (OpenID Connect Registration §2); nil allows any.
     var encryptionAlgorithm: KeyManagement? { layers.choice(.idTokenEncryptedResponseAlg) }
+    /// The content encryption that the client is registered for; nil allows any.
+    var contentEncryption: ContentEncryption? { layers.choice(.idTokenEncryptedResponseEnc) }
 
     var secret: Secret? {
         let command = layers.texts(.clientSecretCommand)

@@ -67,6 +67,7 @@ struct SignIn {
 
     private func signedIn(by deadline: MonotonicTime) throws(OIDCError) -> Session {
         try refuseMachine("login")
+        try provider.settings.checkSecurityProfile()
         try refuseUnattended()
         try probe()
         let transport = try provider.transport()
@@ -402,6 +403,7 @@ extension SignIn {
         _ metadata: ProviderMetadata, _ environment: ProviderEnvironment, dpop began: DPoPKey? = nil
     ) throws(OIDCError) -> SignInFlow {
         warnOfUnknownPrompt()
+        try provider.checkSecurityProfile(metadata)
         let client = try provider.client(metadata, environment)
         let scope = scope(metadata)
         try metadata.validate(for: [.token], scope: needsIDToken ? scope : Scope(""))

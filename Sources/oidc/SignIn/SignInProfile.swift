@@ -217,7 +217,7 @@ extension SettingLayers.Entry {
     /// Whether a profile needs the setting to describe the sign-in: what options said, what belongs to the provider
     /// or client, and what names the session, wherever it came from.
     fileprivate var isRemembered: Bool {
-        guard !holdsSecret else { return false }
+        guard !holdsSecret, origin != .securityProfile else { return false }
         let ofSession: [Setting] = [
             .scope, .audience, .resource, .account, .store, .storeKeyFile, .storeKeyCommand,
         ]

@@ -64,9 +64,16 @@ struct Account {
         return error
     }
 
+    /// Throws if the session does not meet the security profile of the settings.
+    private func refuseForbidden(_ session: Session?) throws(OIDCError) {
+        guard let session, let flaw = provider.settings.securityProfileFlaw(session) else { return }
+        throw OIDCError(.loginRequired, flaw, hint: provider.settings.scopedLoginLine, stage: .token)
+    }
+
     /// Throws if more scope is demanded than was granted. The hint is a sign-in for the requested and the
     /// wanted scope.
     private func refuseWider(_ session: Session?, _ demand: TokenDemand) throws(OIDCError) {
+        try refuseForbidden(session)
         guard let session, case .wider(let wanted) = session.source(for: demand) else { return }
         let scope = (session.requestedScope ?? Scope("")).union(wanted)
         let missing =

@@ -10,6 +10,7 @@ struct MachineGrant {
     func outcome() throws(OIDCError) -> TokenRefresh.Outcome {
         let environment = try provider.environment()
         let metadata = try provider.metadata(environment, for: [.token])
+        try provider.checkSecurityProfile(metadata)
         try metadata.validate(for: [.token], scope: Scope(""))
         let client = try provider.client(metadata, environment)
         var endpoint = try provider.newTokenEndpoint(metadata, client)

@@ -21,11 +21,17 @@ public struct SecKeyAlgorithm: Hashable, RawRepresentable, Sendable {
     public static var rsaSignatureMessagePSSSHA256: SecKeyAlgorithm { fatalError() }
     public static var rsaSignatureMessagePSSSHA384: SecKeyAlgorithm { fatalError() }
     public static var rsaSignatureMessagePSSSHA512: SecKeyAlgorithm { fatalError() }
+    public static var rsaEncryptionOAEPSHA1: SecKeyAlgorithm { fatalError() }
+    public static var rsaEncryptionOAEPSHA256: SecKeyAlgorithm { fatalError() }
 }
 
 public func SecKeyCreateWithData(
     _ keyData: CFData, _ attributes: CFDictionary, _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
 ) -> SecKey? { fatalError() }
+public func SecKeyCreateEncryptedData(
+    _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ plaintext: CFData,
+    _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?
+) -> CFData? { fatalError() }
 public func SecKeyVerifySignature(
     _ key: SecKey, _ algorithm: SecKeyAlgorithm, _ signedData: CFData, _ signature: CFData,
     _ error: UnsafeMutablePointer<Unmanaged<CFError>?>?

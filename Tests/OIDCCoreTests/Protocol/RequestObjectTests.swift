@@ -1,5 +1,6 @@
 import DemoProvider
 import OIDCCrypto
+import Synchronization
 import TestSupport
 import Testing
 
@@ -25,7 +26,8 @@ struct RequestObjectTests {
         change(&request)
         let pending = try request.begin(Fixture.metadata(), random: Fixture.random(), isPushed: isPushed)
         return try pending.signed(
-            by: signing(), now: Fixture.now, random: Fixture.random(), isPushed: isPushed)
+            by: signing(), at: Fixture.metadata(), keys: nil, now: Fixture.now, random: Fixture.random(),
+            isPushed: isPushed)
     }
 
     @Test("the object has all parameters as claims, and iss, aud, nbf, exp and typ")
@@ -81,7 +83,8 @@ struct RequestObjectTests {
         let pending = try Fixture.request().begin(metadata, random: Fixture.random())
         #expect(throws: OIDCError.self) {
             try pending.signed(
-                by: Self.signing(), now: Fixture.now, random: Fixture.random(), isPushed: false)
+                by: Self.signing(), at: metadata, keys: nil, now: Fixture.now, random: Fixture.random(),
+                isPushed: false)
         }
     }
 
@@ -145,5 +148,151 @@ struct RequestObjectTests {
             try provider.signIn { $0.request.signing = try Self.signing() }
         }
         #expect(error?.oauthError == "invalid_request_object")
+    }
+
+    // MARK: - By reference
+
+    /// A host that keeps what was published last.
+    private final class Host: Sendable {
+        static let url = "https://client.example/request.jwt"
+        let object = Mutex<String?>(nil)
+
+        var reference: RequestObjectReference {
+            get throws {
+                try RequestObjectReference(Host.url) { object in self.object.withLock { $0 = object } }
+            }
+        }
+    }
+
+    private static func provider(
+        _ host: Host, _ change: (inout DemoConfiguration) -> Void = { _ in }
+    ) throws -> InMemoryProvider {
+        let keys = JWKSet(keys: [JSONWebKey(publicKey: try SampleKeys.key(.p256).publicKey, keyID: "k")])
+        return try InMemoryProvider {
+            $0.clients[0].keys = keys
+            $0.clients[0].allowsUnsignedRequests = true
+            $0.requestObject = { url in url == Host.url ? host.object.withLock { $0 } : nil }
+            change(&$0)
+        }
+    }
+
+    @Test(
+        "by reference, the object is published first, and its hash is the fragment (OIDC Core §6.2)",
+        arguments: [true, false])
+    func byReference(isSigned: Bool) throws {
+        let host = Host()
+        let provider = try Self.provider(host)
+        var login = try provider.login()
+        var signing = isSigned ? try Self.signing() : .unsigned
+        signing.reference = try host.reference
+        login.request.signing = signing
+        let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
+        let object = try #require(host.object.withLock { $0 })
+        let hash = Base64URL.encode(try Digest.hash(Array(object.utf8), .sha256))
+        #expect(url.value("request_uri") == "\(Host.url)#\(hash)" && url.value("request") == nil)
+        #expect(url.value("scope") == login.request.scope.text && url.value("state") == nil)
+        #expect(try JWS(compact: object).claims?["state"]?.string == pending.state.revealed)
+        let outcome = try login.finish(try pending.acceptPasted(provider.callback(of: url)))
+        #expect(outcome.session.subject == "alice")
+    }
+
+    @Test("a provider that was given another object than that of the hash refuses it")
+    func replaced() throws {
+        let host = Host()
+        let provider = try Self.provider(host)
+        var login = try provider.login()
+        login.request.signing = try Self.signing()
+        login.request.signing?.reference = try host.reference
+        let (_, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
+        host.object.withLock { $0 = "x.y.z" }
+        #expect(throws: (any Error).self) { try provider.callback(of: url) }
+    }
+
+    @Test(
+        "no request by reference is pushed (RFC 9126 §2.1), or sent where none is supported; nothing is published"
+    )
+    func referenceRefused() throws {
+        for (isPushed, kind) in [(true, OIDCError.Kind.usage), (false, .refused)] {
+            let host = Host()
+            let provider = try Self.provider(host) {
+                $0.requiresPushedAuthorization = isPushed
+                if !isPushed { $0.requestObject = nil }
+            }
+            let error = #expect(throws: OIDCError.self) {
+                try provider.signIn {
+                    $0.request.signing = try Self.signing()
+                    $0.request.signing?.reference = try host.reference
+                }
+            }
+            #expect(error?.kind == kind && host.object.withLock { $0 } == nil, "\(String(describing: error))")
+        }
+    }
+
+    @Test(
+        "request_uri is an https URL without a fragment, and not too long (RFC 9101 §5.2.1)",
+        arguments: [
+            "http://client.example/r", "https://client.example/r#x", "r", "urn:x",
+            "https://client.example/" + String(repeating: "x", count: 450),
+        ])
+    func referenceForm(text: String) {
+        #expect(throws: OIDCError.self) { try RequestObjectReference(text) { _ in } }
+    }
+
+    // MARK: - Encrypted
+
+    static let encryptions: [(PrivateKey.Kind, KeyManagement, Bool)] = [
+        (.rsa2048, .rsaOAEP256, false), (.p256, .ecdhES, false), (.p384, .ecdhESA256KW, true),
+    ]
+
+    @Test("a request is encrypted to the provider's key for it, by value and pushed", arguments: encryptions)
+    func encrypted(kind: PrivateKey.Kind, algorithm: KeyManagement, isPushed: Bool) throws {
+        let key = try SampleKeys.otherKey(kind)
+        let host = Host()
+        let provider = try Self.provider(host) {
+            $0.requestDecryptionKey = key
+            $0.requiresSignedRequests = true
+            $0.requiresPushedAuthorization = isPushed
+        }
+        var login = try provider.login()
+        login.request.signing = try Self.signing()
+        let encryption = try RequestObjectEncryption(algorithm, at: login.metadata)
+        login.request.signing?.encryption = encryption
+        let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
+        if !isPushed {
+            let object = try JWE(compact: try #require(url.value("request")))
+            #expect(object.header["enc"] == "A256GCM" && object.header["cty"] == "JWT")
+            #expect(object.header["alg"]?.string == algorithm.rawValue)
+        }
+        let outcome = try login.finish(try pending.acceptPasted(provider.callback(of: url)))
+        #expect(outcome.session.subject == "alice")
+    }
+
+    @Test("without a key of the provider for it, no request is sent, as a signing key must not encrypt")
+    func withoutKey() throws {
+        let host = Host()
+        let provider = try Self.provider(host)
+        let error = #expect(throws: OIDCError.self) {
+            try provider.signIn {
+                $0.request.signing = try Self.signing()
+                let encryption = try RequestObjectEncryption(.rsaOAEP256, at: $0.metadata)
+                $0.request.signing?.encryption = encryption
+            }
+        }
+        #expect(error?.kind == .refused && error?.message.contains("RSA-OAEP-256") == true)
+        #expect(provider.with { $0.requests(to: .authorize).isEmpty })
+    }
+
+    @Test(
+        "the content encryption is A256GCM, another that is listed, or the standard's default",
+        arguments: [
+            (["A128GCM", "A256GCM"], ContentEncryption.a256GCM), (["XC20P", "A128GCM"], .a128GCM),
+            (["XC20P"], nil), (nil, .a128CBC),
+        ] as [([String]?, ContentEncryption?)])
+    func content(listed: [String]?, chosen: ContentEncryption?) throws {
+        var metadata = try Fixture.metadata()
+        metadata.raw["request_object_encryption_enc_values_supported"] = listed.map {
+            .array($0.map { .string($0) })
+        }
+        #expect((try? RequestObjectEncryption(.ecdhES, at: metadata))?.content == chosen)
     }
 }

@@ -1,0 +1,46 @@
+import OIDCCore
+import OIDCCrypto
+
+/// The signed requests and answers to register (OpenID Connect Registration §2, JARM §3).
+struct RegisteredRequests {
+    private let signing: RequestObjectSigning?
+    private let requestURI: String?
+    private let keyID: String?
+    /// The algorithm of signed answers; nil leaves it to the provider, whose default is RS256.
+    private let answerAlgorithm: String?
+
+    /// The algorithms to request for signed answers, the preferred one first (FAPI 2.0 Security Profile §5.4.1).
+    private static let preferred = ["PS256", "ES256", "EdDSA", "Ed25519"]
+
+    /// Creates what the settings ask for, without what the provider might demand of any client.
+    init(_ provider: ProviderContext, _ metadata: ProviderMetadata) throws(OIDCError) {
+        let signIn = provider.settings.signIn
+        signing = signIn.asksForRequestObject ? try provider.requestSigning(metadata) : nil
+        requestURI = signIn.requestURI
+        keyID = provider.settings.client.privateKeyID
+        let offered = metadata.authorizationSigningAlgValuesSupported ?? []
+        answerAlgorithm =
+            signIn.responseMode?.isSigned == true
+            ? RegisteredRequests.preferred.first(where: offered.contains) : nil
+    }
+
+    func add(to registration: inout Registration) throws(OIDCError) {
+        registration.extra["authorization_signed_response_alg"] = answerAlgorithm.map { .string($0) }
+        guard let signing else { return }
+        registration.extra["request_object_signing_alg"] = .string(signing.algorithmName)
+        registration.extra["request_object_encryption_alg"] = signing.encryption.map {
+            .string($0.algorithm.rawValue)
+        }
+        registration.extra["request_object_encryption_enc"] = signing.encryption.map {
+            .string($0.content.rawValue)
+        }
+        registration.extra["request_uris"] = requestURI.map { [.string($0)] }
+        guard let key = signing.publicKey else { return }
+        let id: String
+        if let keyID { id = keyID } else { id = try JSONWebKey.thumbprint(of: key) }
+        let others = registration.keys?["keys"]?.array ?? []
+        // The key of client assertions is the same one.
+        guard !others.contains(where: { $0["kid"]?.string == id }) else { return }
+        registration.keys = ["keys": .array(others + [JSONWebKey(publicKey: key, keyID: id).json])]
+    }
+}
