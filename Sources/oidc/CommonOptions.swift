@@ -12,8 +12,8 @@ struct CommonOptions: OptionGroup {
     static let title = "Common options"
 
     static let options: [Option<CommonOptions>] = [
-        .value(
-            \.nextProfile, "--profile", "NAME", "the profile to use", short: "p", environment: "OIDC_PROFILE",
+        .repeated(
+            \.profiles, "--profile", "NAME", "the profile to use", short: "p", environment: "OIDC_PROFILE",
             completion: .dynamic("profiles")),
         .value(
             \.config, "--config", "FILE", "the configuration file", environment: "OIDC_CONFIG",
@@ -26,8 +26,8 @@ struct CommonOptions: OptionGroup {
         .version(),
     ]
 
-    /// The profiles in the order of the command line. All but one command use the last one only.
-    private(set) var profiles: [String] = []
+    /// The profiles in the order of the command line; `Main` refuses more than one for all commands but `lend`.
+    var profiles: [String] = []
     var config: String?
     var format: OutputFormat?
     var isJSON = false
@@ -37,12 +37,6 @@ struct CommonOptions: OptionGroup {
     var profile: String? {
         get { profiles.last }
         set { profiles = newValue.map { [$0] } ?? [] }
-    }
-
-    /// The value of the option, each time that it is given.
-    private var nextProfile: String? {
-        get { profiles.last }
-        set { profiles += newValue.map { [$0] } ?? [] }
     }
 
     var output: OutputFormat { isJSON ? .json : format ?? .text }

@@ -82,6 +82,9 @@ struct Main {
                 command, path: path, words: words, environment: ProcessEnvironment.current)
             line = invoked
             try command.common.validate()
+            guard command.common.profiles.count < 2 || command is LendCommand else {
+                throw OIDCError.usage("--profile is given twice", hint: .run("help", path))
+            }
             guard command.common.output == .text || command.hasJSONForm else {
                 throw OIDCError.usage(
                     "oidc \(path.joined(separator: " ")) has no JSON output", hint: "leave -o json out")

@@ -88,6 +88,17 @@ struct LendTests {
         }
     }
 
+    @Test("several profiles may be lent, and the far side chooses; other commands take one")
+    func profiles() throws {
+        let world = try LendWorld(["-p", "work", "-p", "machine"])
+        let work = try world.run("token")
+        let machine = try world.run("token", "-p", "machine")
+        #expect(work.status == 0 && machine.status == 0 && work.output != machine.output, "\(machine)")
+        #expect(try world.run("token", "-p", "private").status == 2)
+        let twice = try world.run("token", "-p", "work", "-p", "machine")
+        #expect(twice.status == 2 && twice.errorOutput.contains("given twice"), "\(twice)")
+    }
+
     @Test("no answer has a refresh token, an ID token or a key, whatever is asked")
     func nothingElse() throws {
         let world = try LendWorld()
