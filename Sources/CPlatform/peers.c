@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+// For `SOL_LOCAL`, which Linux does not have.
 #ifndef __linux__
 #include <sys/un.h>
 #endif

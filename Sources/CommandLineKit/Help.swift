@@ -23,7 +23,7 @@ extension Program {
             }
         }
         if isOverview { lines += briefSections(width) }
-        if !footnote.isEmpty { lines += [""] + TextLayout.prose(footnote, width: width) }
+        if !footnote.isEmpty { lines += TextLayout.prose(footnote, width: width) }
         return lines.joined(separator: "\n") + "\n"
     }
 

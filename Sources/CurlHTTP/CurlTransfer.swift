@@ -269,7 +269,7 @@ package final class CurlTransfer {
         }
         // A stream that rests costs next to nothing, however often libcurl looks at it.
         if time >= 1_000_000 { vain.time += time }
-        return vain.time >= loop.millisecondsInVain * 1_000_000
+        return vain.time > loop.millisecondsInVain * 1_000_000
     }
 
     private func setMethod(_ options: inout CurlOptions) {

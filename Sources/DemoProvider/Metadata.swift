@@ -51,8 +51,8 @@ extension DemoProvider {
     }
 
     func keySet(_ call: Call) -> HTTPResponse {
-        cacheable(
-            .json(["keys": .array((keys.current + keys.previous).map { .object($0.publicMembers) })]))
+        let signing = (keys.current + keys.previous).map { JSONValue.object($0.publicMembers) }
+        return cacheable(.json(["keys": .array(signing + (encryptionKey.map { [$0.json] } ?? []))]))
     }
 
     func cacheable(_ response: HTTPResponse) -> HTTPResponse {

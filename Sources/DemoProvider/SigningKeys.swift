@@ -64,10 +64,14 @@ extension DemoProvider {
         let signing = (keys.current + keys.previous).map {
             JSONWebKey(publicKey: $0.key.publicKey, keyID: $0.id)
         }
-        let encryption = configuration.requestDecryptionKey.map {
+        return JWKSet(keys: signing + (encryptionKey.map { [$0] } ?? []))
+    }
+
+    /// The key that requests are encrypted to; nil if they are not.
+    var encryptionKey: JSONWebKey? {
+        configuration.requestDecryptionKey.map {
             JSONWebKey(publicKey: $0.publicKey, keyID: "requests", use: "enc")
         }
-        return JWKSet(keys: signing + (encryption.map { [$0] } ?? []))
     }
 
     /// Returns the key for an algorithm; tests sign tokens with it that the provider would never issue.

@@ -408,7 +408,7 @@ extension ProxyExchange {
     private func receiveHead() -> Bool {
         let state = server.states[admission.route]
         let wasOvertaken = sentNonce != state.nonce
-        if grant?.key != nil, let nonce = DPoP.nonce(in: head.response) {
+        if grant?.isBoundToKey == true, let nonce = DPoP.nonce(in: head.response) {
             self.nonce = nonce
             state.nonce = nonce
         }
@@ -447,7 +447,7 @@ extension ProxyExchange {
     /// What the answer asks for. Only these two have challenges that are worth parsing.
     private var demand: RetryRule.Demand? {
         guard head.status == 401 || head.status == 403 else { return nil }
-        return RetryRule.Demand(head.response, isBound: grant?.key != nil)
+        return RetryRule.Demand(head.response, isBound: grant?.isBoundToKey == true)
     }
 
     /// Returns the next attempt that the answer calls for; nil if it was already made or the request cannot

@@ -13,6 +13,8 @@ package final class ProxyTokens {
         let isBoundToCertificate: Bool
 
         var token: Redacted<String> { delivery.access.token }
+        /// Whether requests have a proof, signed here or elsewhere.
+        var isBoundToKey: Bool { key != nil || delivery.signing != nil && delivery.access.type == .dpop }
     }
 
     typealias Completion = (_ result: Result<Grant, OIDCError>, _ refreshes: Int) -> Void

@@ -18,7 +18,6 @@ struct HelpTests {
                 SETTINGS
                   config  Look at the settings
                   help    Explain a command
-
                 toy help COMMAND explains a command.
 
                 """)

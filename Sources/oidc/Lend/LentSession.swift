@@ -152,7 +152,7 @@ struct LentSession: Sendable {
         return OIDCError(
             .unreachable,
             "the session is lent, and its lender cannot be reached on \(DisplayText.clean(path)): \(reason)",
-            hint: "where the session is, start oidc lend again", stage: .token)
+            hint: .words("where the session is, run it again: ", .run("lend")), stage: .token)
     }
 
     /// Returns a lender's error, with a hint for this side.

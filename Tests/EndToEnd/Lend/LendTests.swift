@@ -155,7 +155,7 @@ struct LendTests {
         #expect(outcome.status == 0 && outcome.errorOutput.contains("Nothing is lent"), "\(outcome)")
         #expect(!FileManager.default.fileExists(atPath: world.socket))
         let late = try world.run("token")
-        #expect(late.status == 5 && late.errorOutput.contains("start oidc lend again"), "\(late)")
+        #expect(late.status == 5 && late.errorOutput.contains("run it again: oidc lend"), "\(late)")
     }
 
     @Test("a token that a server refuses is replaced once, by the lender")

@@ -57,7 +57,7 @@ struct CurlMultiTests {
             peer.write("\r\nhello\r\n0\r\n\r\n")
         }
         let client = SlowClient()
-        // Without time for it, the first vain call ends the transfer, however fast the server is.
+        // Without time for it, the first vain call of a millisecond ends the transfer.
         let multi = try CurlMulti(idleConnections: 1, millisecondsInVain: 0)
         let transfer = try transfer(from: server, for: client)
         #expect(multi.add(transfer))

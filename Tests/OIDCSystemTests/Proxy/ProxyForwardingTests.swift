@@ -123,9 +123,11 @@ struct ProxyForwardingTests {
         caller.send(
             Array(head.components(separatedBy: "VALUE").map { Array($0.utf8) }.joined(separator: value)))
         let reply = caller.receivedBytes(within: 60)
-        for field in ["X-Own: ", "Set-Cookie: c=", "/"] {
+        for field in ["X-Own: ", "Set-Cookie: c="] {
             #expect(reply.contains(Array(field.utf8) + value), "\(field) in \(Latin1.decode(reply))")
         }
+        // A URL has no such bytes, and clients differ in how they read them.
+        #expect(reply.contains("/a%E9%FF%20%C3%A9b\r\n".utf8), "\(Latin1.decode(reply))")
         for field in ["X-Own: ", "Referer: "] {
             let request = received.withLock { $0 }
             #expect(request.contains(Array(field.utf8) + value + [13, 10]), "\(Latin1.decode(request))")
