@@ -36,6 +36,8 @@ struct PresetProfile {
             entries.append(
                 try SettingsLoader.entry(setting, value, .option(preset.name), named: preset.name))
         }
+        // With client_id, a profile has at most ten lines; such a preset is recognized by its URLs, too.
+        if entries.count >= 10 { entries.removeAll { $0.setting == .preset } }
         self.entries = entries + options
     }
 

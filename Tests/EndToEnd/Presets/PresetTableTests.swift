@@ -164,6 +164,7 @@ struct PresetTableTests {
         let preset = try #require(Preset.named(name))
         let entries = try Self.profile(preset)
         #expect(Preset.matching(Self.settings(entries))?.preset.name == name)
+        #expect(entries.count { $0.setting != .clientID } < 10)
         // Nothing in these issuers says whose they are.
         let unknown = ["authelia", "dex", "gitlab", "gitea", "forgejo", "spring"]
         let match = Preset.matching(Self.settings(entries.filter { $0.setting != .preset }))
