@@ -135,7 +135,7 @@ extension DemoProvider {
 
     /// Returns whether a member says how messages are signed or encrypted.
     private static func isAboutJOSE(_ name: String) -> Bool {
-        name.contains("_encrypted_response_") || name.hasPrefix("request_object_")
+        name.includes("_encrypted_response_") || name.hasPrefix("request_object_")
             || name == "authorization_signed_response_alg"
     }
 
