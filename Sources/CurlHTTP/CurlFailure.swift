@@ -50,7 +50,7 @@ package struct CurlFailure {
         case .outOfMemory: error(.failed, "libcurl has no memory for a request")
         case _ where code.isTLSFailure: CurlTLSFailure(failure: self, code: code).error
         case .abortedByCallback where result.hasAnswerBytes:
-            error(.refused, "the answer of \(host) has no end, and nothing in it")
+            error(.refused, "\(host) keeps sending data that is not part of an answer")
         // libcurl tries to repeat an unanswered request, which we refuse or the body does not allow.
         case .http2, .noAnswer, .bodyNotRewound,
             .abortedByCallback where result.isSent:

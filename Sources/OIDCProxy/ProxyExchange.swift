@@ -211,24 +211,34 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         head = ResponseHead()
         problem = nil
         body.repeatFromStart()
-        phase = .sending
+        phase = .waitingForToken
         lastActivity = .now()
+        sentNonce = nonce ?? server.states[admission.route].nonce
+        server.tokens(of: admission.route).authorize(
+            grant, request.method, admission.target, nonce: sentNonce
+        ) { [weak self] result in
+            guard let self, case .waitingForToken = phase else { return }
+            switch result {
+            case .success(let authorization): send(grant, authorization)
+            case .failure(let error): fail(server.problem(error))
+            }
+        }
+    }
+
+    private func send(_ grant: ProxyTokens.Grant, _ authorization: [HTTPHeaders.Field]) {
+        phase = .sending
         let own = ProxyOwnURLs(
             address: server.address, route: route, prefix: admission.prefix,
             hasSecret: server.gate.hasSecret)
-        var fields = ProxyHeaders.request(request.headers) { server.acceptsCookie($0, on: admission.route) }
+        let fields = ProxyHeaders.request(request.headers) { server.acceptsCookie($0, on: admission.route) }
             .compactMap(own.forServer)
         do throws(OIDCError) {
-            sentNonce = nonce ?? server.states[admission.route].nonce
-            fields += try grant.authorization(
-                request.method, admission.target, nonce: sentNonce,
-                server.tokens(of: admission.route).environment)
             let multi = try server.multi()
             let length: Int64? = if case .length(let length) = framing { Int64(length) } else { nil }
             let transfer = try CurlTransfer(
                 CurlTransfer.Order(
                     method: request.method, url: admission.target, rawTarget: admission.rawTarget,
-                    fields: fields, body: .provided(length: length),
+                    fields: fields + authorization, body: .provided(length: length),
                     usesClientCertificate: grant.isBoundToCertificate, purpose: .forwarding, stage: .resource),
                 curl, client: self)
             self.transfer = transfer

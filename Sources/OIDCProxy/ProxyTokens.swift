@@ -13,8 +13,10 @@ package final class ProxyTokens {
         let isBoundToCertificate: Bool
 
         var token: Redacted<String> { delivery.access.token }
-        /// Whether requests have a proof, signed here or elsewhere.
-        var isBoundToKey: Bool { key != nil || delivery.signing != nil && delivery.access.type == .dpop }
+        /// Whether requests have a proof whose key is not here.
+        var isSignedElsewhere: Bool { delivery.signing != nil && delivery.access.type == .dpop }
+        /// Whether requests have a proof.
+        var isBoundToKey: Bool { key != nil || isSignedElsewhere }
     }
 
     typealias Completion = (_ result: Result<Grant, OIDCError>, _ refreshes: Int) -> Void
@@ -56,7 +58,17 @@ package final class ProxyTokens {
         let refused: Redacted<String>
     }
 
+    /// A request whose proof is being signed elsewhere.
+    private struct Signature {
+        let job: BackgroundJob<Authorization>
+        let completion: (Authorization) -> Void
+    }
+
+    /// The header fields with a token and its proof, or the reason why there are none.
+    typealias Authorization = Result<[HTTPHeaders.Field], OIDCError>
+
     let source: ProxyTokenSource
+    private let wake: FileDescriptor
     private let job: BackgroundJob<JobResult>
     private var jobBegan: MonotonicTime
     /// The sign-in for a step-up. Meanwhile, other requests get tokens, and a sign-out is noticed.
@@ -66,6 +78,7 @@ package final class ProxyTokens {
     private var trustedUntil = MonotonicTime(nanoseconds: .min)
     private var failure: Failure?
     private var waiters: [Waiter] = []
+    private var signatures: [Signature] = []
     private var isEnded = false
     private var nextLook: MonotonicTime
 
@@ -81,6 +94,7 @@ package final class ProxyTokens {
 
     package init(_ source: ProxyTokenSource, wake: FileDescriptor, now: MonotonicTime = .now()) {
         self.source = source
+        self.wake = wake
         job = BackgroundJob(wake: wake)
         jobBegan = now
         signIn = BackgroundJob(wake: wake)
@@ -118,8 +132,8 @@ package final class ProxyTokens {
     /// Returns whether another token than a refused one is in memory, so that no refresh is needed.
     func hasOther(than refused: Redacted<String>?) -> Bool { current.map { $0.token != refused } ?? false }
 
-    /// Whether a request waits for a token or a sign-in.
-    var isAwaited: Bool { !waiters.isEmpty }
+    /// Whether a request waits for a token, a sign-in or a proof.
+    var isAwaited: Bool { !waiters.isEmpty || !signatures.isEmpty }
 
     /// Whether the user may be prompted for a step-up sign-in.
     var canStepUp: Bool { source.stepUp != nil }
@@ -138,6 +152,31 @@ package final class ProxyTokens {
         waiters.append(
             Waiter(refused: refused, need: need, began: now, refreshes: 0, completion: completion))
         startNext(now: now)
+    }
+
+    /// Calls `completion` with the fields for a request: immediately, unless the proof is signed elsewhere, where nobody
+    /// may answer.
+    func authorize(
+        _ grant: Grant, _ method: HTTPMethod, _ url: WebURL, nonce: String?,
+        _ completion: @escaping (Authorization) -> Void
+    ) {
+        let authorization = { @Sendable [environment] in
+            Result { () throws(OIDCError) in try grant.authorization(method, url, nonce: nonce, environment) }
+        }
+        guard grant.isSignedElsewhere else { return completion(authorization()) }
+        let job = BackgroundJob<Authorization>(wake: wake)
+        do throws(Errno) {
+            try job.start(authorization)
+            signatures.append(Signature(job: job, completion: completion))
+        } catch {
+            completion(.failure(OIDCError(.failed, "no thread: \(error)", hint: error.startHint)))
+        }
+    }
+
+    private func takeSigned() {
+        let answered = signatures.map { ($0, $0.job.take()) }
+        signatures = answered.filter { $0.1 == nil }.map(\.0)
+        for case (let signature, let result?) in answered { signature.completion(result) }
     }
 
     /// Returns the delivery in memory if its token is the one that a request was refused.
@@ -182,6 +221,7 @@ package final class ProxyTokens {
 
     /// Handles the result of a job that has ended; otherwise checks the session every ten seconds.
     func advance(now: MonotonicTime) {
+        takeSigned()
         if let result = signIn.take() {
             switch result.delivery {
             case .success(let delivery): complete(.success(delivery), now: now)
@@ -235,7 +275,7 @@ package final class ProxyTokens {
         return waiters.filter(isImpatient).map(impatience).min() ?? MonotonicTime(nanoseconds: .max)
     }
 
-    /// Waits for running jobs, which may be storing a new refresh token.
+    /// Waits for the jobs that may be storing a new refresh token.
     func finish() {
         job.finish()
         signIn.finish()
@@ -261,8 +301,7 @@ package final class ProxyTokens {
         }
     }
 
-    /// The requests that an outcome is for, which wait no longer: a sign-in that is still running is not for a token as
-    /// it was.
+    /// Removes and returns the requests that an outcome answers: all but those that wait for a running sign-in.
     private func takeServed() -> [Waiter] {
         let isServed = { [signIn] (waiter: Waiter) in !(signIn.isRunning && waiter.needsSignIn) }
         defer { waiters.removeAll(where: isServed) }
@@ -359,9 +398,7 @@ extension ProxyTokens.Grant {
         var proof = try key?.proof(
             method: method, url: url, accessToken: token.revealed, nonce: nonce, now: environment.now(),
             random: environment.random)
-        if let signing = delivery.signing, delivery.access.type == .dpop {
-            proof = try signing(method, url, nonce)
-        }
+        if isSignedElsewhere { proof = try delivery.signing?(method, url, nonce) }
         if let proof { fields.append(HTTPHeaders.Field(name: DPoP.header, value: proof)) }
         return fields
     }

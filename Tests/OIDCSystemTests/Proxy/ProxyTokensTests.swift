@@ -36,6 +36,17 @@ struct ProxyTokensTests {
         var time: Instant { now.withLock { $0 } }
         var callCount: Int { calls.withLock { $0.count } }
 
+        func delivery(_ token: String, _ type: TokenType) -> SessionTokens.Delivery {
+            let access = AccessToken(
+                token: Redacted(token), type: type, obtainedAt: time, expiresAt: time.adding(1), scope: nil)
+            return SessionTokens.Delivery(
+                session: Session(
+                    key: SessionKey(provider: "https://op.example", clientID: "demo"),
+                    endpoints: Session.Endpoints(issuer: nil, token: WebURL("https://op.example/t")!),
+                    createdAt: time, requestedScope: nil, tokens: TokenSet(access: access)),
+                access: access)
+        }
+
         func tokens(signingIn: Bool = false) -> ProxyTokens {
             var source = ProxyTokenSource(
                 environment: ProviderEnvironment(
@@ -48,15 +59,7 @@ struct ProxyTokensTests {
                     }
                     if hangs.withLock({ $0 }) { _ = gate.wait(timeout: .now() + 30) }
                     if let failure = failure.withLock({ $0 }) { throw failure }
-                    let access = AccessToken(
-                        token: Redacted("token-\(number)"), type: .bearer, obtainedAt: time,
-                        expiresAt: time.adding(1), scope: nil)
-                    return SessionTokens.Delivery(
-                        session: Session(
-                            key: SessionKey(provider: "https://op.example", clientID: "demo"),
-                            endpoints: Session.Endpoints(issuer: nil, token: WebURL("https://op.example/t")!),
-                            createdAt: time, requestedScope: nil, tokens: TokenSet(access: access)),
-                        access: access)
+                    return delivery("token-\(number)", .bearer)
                 },
                 ending: { [self] in ending.withLock { $0 } },
                 onEnd: { [self] _ in ended.withLock { $0 += 1 } })
@@ -279,6 +282,41 @@ struct ProxyTokensTests {
         world.wait()
         tokens.advance(now: moment(60_100))
         #expect(replaced == [.timedOut] && world.ended.withLock { $0 } == 0)
+    }
+
+    @Test("a proof that is signed elsewhere holds no other request, however long it takes")
+    func signedElsewhere() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        let gate = DispatchSemaphore(value: 0)
+        var delivery = world.delivery("bound", .dpop)
+        delivery.signing = { (_, _, nonce) throws(OIDCError) in
+            guard nonce != "quick" else { return "proof-quick" }
+            _ = gate.wait(timeout: .now() + 30)
+            throw OIDCError(.unreachable, "the lender is gone")
+        }
+        let grant = try ProxyTokens.Grant(delivery, after: nil)
+        var results: [String] = []
+        for nonce in ["slow", "quick"] {
+            tokens.authorize(grant, .get, WebURL("https://api.example/")!, nonce: nonce) { result in
+                let proof = try? result.get().first { $0.name == DPoP.header }?.value
+                results.append(proof ?? "none")
+            }
+        }
+        #expect(results.isEmpty && tokens.isAwaited)
+        world.wait()
+        tokens.advance(now: moment(0))
+        #expect(results == ["proof-quick"] && tokens.isAwaited)
+        gate.signal()
+        world.wait()
+        tokens.advance(now: moment(0))
+        #expect(results == ["proof-quick", "none"] && !tokens.isAwaited)
+        // A token without a key elsewhere waits for nothing.
+        let own = try ProxyTokens.Grant(world.delivery("own", .bearer), after: nil)
+        tokens.authorize(own, .get, WebURL("https://api.example/")!, nonce: nil) { result in
+            results.append((try? result.get().first?.value) ?? "none")
+        }
+        #expect(results.last == "Bearer own")
     }
 
     @Test("where a request may sign in, none goes on with a token whose session may be over")
