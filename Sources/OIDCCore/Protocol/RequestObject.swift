@@ -102,13 +102,16 @@ package struct RequestObjectEncryption: Sendable {
                 "keys: the provider publishes no key to encrypt requests to with \(algorithm.rawValue)",
                 stage: .keys)
         }
-        return try JWE.encrypt(Array(object.utf8), to: key, algorithm, content)
+        var header = JWE.nested
+        // It names the key to decrypt with (OIDC Core §10.2.1).
+        header["kid"] = key.id.map { .string($0) }
+        return try JWE.encrypt(Array(object.utf8), to: key.key, algorithm, content, header: header)
     }
 }
 
 extension JWKSet {
     /// Returns the first key that is for encryption with an algorithm (RFC 7517 §4.2 to §4.4).
-    fileprivate func encryptionKey(for algorithm: KeyManagement) -> PublicKey? {
+    fileprivate func encryptionKey(for algorithm: KeyManagement) -> (key: PublicKey, id: String?)? {
         for key in keys {
             guard key.use == "enc" || (key.use == nil && key.algorithm == algorithm.rawValue),
                 key.algorithm ?? algorithm.rawValue == algorithm.rawValue,
@@ -116,7 +119,7 @@ extension JWKSet {
             else { continue }
             switch parameters {
             case .rsa where algorithm.oaepHash != nil, .elliptic where algorithm.oaepHash == nil:
-                if let usable = try? PublicKey(parameters) { return usable }
+                if let usable = try? PublicKey(parameters) { return (usable, key.keyID) }
             case .rsa, .elliptic, .ed25519: continue
             }
         }
@@ -157,12 +160,12 @@ package struct RequestObjectReference: Sendable {
 }
 
 extension ProviderMetadata {
-    /// Checks that requests may be sent by reference: neither must they be pushed, nor is `request_uri` unsupported
+    /// Checks that requests may be sent by reference: they are not pushed, and the provider supports `request_uri`
     /// (OpenID Connect Discovery §3; RFC 9126 §2.1).
     fileprivate func requireReferences(isPushed: Bool) throws(OIDCError) {
         guard !isPushed else {
             throw .usage(
-                "a pushed request cannot be one by reference: request_uri is of no use",
+                "request_uri cannot be used: the request is pushed",
                 hint: "leave out request_uri")
         }
         guard raw["request_uri_parameter_supported"] != false else {

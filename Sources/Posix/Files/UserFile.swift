@@ -135,8 +135,8 @@ package struct UserFile: Sendable {
         return isReady || end.map { $0 > .now() } ?? true
     }
 
-    /// Rewrites a user's file atomically, with mode 0600 unless another one is given. A link is followed, or replaced if `followingLinks`
-    /// is false.
+    /// Rewrites a user's file atomically, with mode 0600 unless another one is given. A link is followed, or
+    /// replaced if `followingLinks` is false.
     ///
     /// The file is locked, so no other process that uses this function changes it between the read in
     /// `content` and the write.
@@ -145,6 +145,12 @@ package struct UserFile: Sendable {
         with content: () throws(OIDCError) -> [UInt8]
     ) throws(OIDCError) {
         let target = followingLinks ? resolved(path) ?? path : path
+        // A pipe or a device would become a file, and what a link to nothing means is the user's to say.
+        if let kind = try? FilePath.status(target).kind, kind != .regular,
+            followingLinks || kind != .symbolicLink
+        {
+            throw unwritable(target, name, "it is \(kind.rawValue)")
+        }
         let (parent, file) = FilePath.split(target)
         let directory: PrivateDirectory
         let lock: FileLock?

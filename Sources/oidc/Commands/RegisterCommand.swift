@@ -11,10 +11,10 @@ struct RegisterCommand: RunnableCommand {
             registered. The redirect URLs are those of `redirect_uri`, `port` or `redirect_ports`, or else four \
             on fixed ports of 127.0.0.1. The profile is named by -p, or `default`. With --client-metadata, it prints \
             the document to host at an https URL, which is then the client ID for every server that supports client \
-            ID metadata documents: set it as `client_metadata_url`. The public key of `private_key_file`, or the \
-            certificate of `tls_client_certificate`, is registered with it if `client_auth` is private_key_jwt or \
-            self_signed_tls_client_auth, or requests are signed; so is that of `decryption_key_file` if \
-            `id_token_encrypted_response_alg` names its use. If the provider lets the client manage its registration (RFC 7592), --update and --delete \
+            ID metadata documents: set it as `client_metadata_url`. The public key of `private_key_file` is registered \
+            if requests are signed or `client_auth` is private_key_jwt; the certificate of `tls_client_certificate`, if \
+            it is self_signed_tls_client_auth; the key of `decryption_key_file`, if \
+            `id_token_encrypted_response_alg` is set. If the provider lets the client manage its registration (RFC 7592), --update and --delete \
             change it.
             """,
         examples: [
@@ -84,6 +84,7 @@ struct RegisterCommand: RunnableCommand {
         context.traceConfiguration(name)
         let provider = ProviderContext(try settings(entries, context), context)
         try refuseOtherClient(provider.settings)
+        try provider.settings.checkSecurityProfile()
         guard provider.namesProvider || provider.settings.provider.endpoint(.registration) != nil else {
             throw .usage("issuer is not set", hint: .run("register --issuer URL"))
         }

@@ -9,9 +9,6 @@ struct RegisteredRequests {
     /// The algorithm of signed answers; nil leaves it to the provider, whose default is RS256.
     private let answerAlgorithm: String?
 
-    /// The algorithms to request for signed answers, the preferred one first (FAPI 2.0 Security Profile §5.4.1).
-    private static let preferred = ["PS256", "ES256", "EdDSA", "Ed25519"]
-
     /// Creates what the settings ask for, without what the provider might demand of any client.
     init(_ provider: ProviderContext, _ metadata: ProviderMetadata) throws(OIDCError) {
         let signIn = provider.settings.signIn
@@ -21,7 +18,7 @@ struct RegisteredRequests {
         let offered = metadata.authorizationSigningAlgValuesSupported ?? []
         answerAlgorithm =
             signIn.responseMode?.isSigned == true
-            ? RegisteredRequests.preferred.first(where: offered.contains) : nil
+            ? SecurityProfile.algorithms.first(where: offered.contains) : nil
     }
 
     func add(to registration: inout Registration) throws(OIDCError) {

@@ -87,7 +87,7 @@ extension SignInSettings {
                     "request_object_out is set, and request_uri, the URL of that file, is not",
                     hint: .options(["--set", "request_uri=URL"]))
                 : .usage(
-                    "request_uri is set, and the file that it serves is not",
+                    "request_uri needs request_object_out, the file that it serves",
                     hint: .options(["--request-object-out", "FILE"]))
         }
         guard requestURI != nil else { return }
@@ -97,7 +97,8 @@ extension SignInSettings {
                 hint: "leave one of them out")
         }
         guard flow != .device else {
-            throw .usage("request_uri is for requests in a browser, and flow is device")
+            throw .usage(
+                "request_uri is for requests in a browser, and flow is device", hint: "leave out request_uri")
         }
     }
 }

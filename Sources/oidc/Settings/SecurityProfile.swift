@@ -15,7 +15,7 @@ enum SecurityProfile: String, CaseIterable, Comparable, Sendable {
     /// The rules of the profile.
     var rules: [SecurityRule] { SecurityRule.all.filter { $0.since <= self } }
 
-    /// The signature algorithms that FAPI allows (FAPI 2.0 Security Profile §5.4.1).
+    /// The signature algorithms that FAPI allows, the preferred one first (FAPI 2.0 Security Profile §5.4.1).
     static let algorithms = ["PS256", "ES256", "EdDSA", "Ed25519"]
 }
 
@@ -98,8 +98,12 @@ struct SecurityRule: Sendable {
                 return metadata.tlsClientCertificateBoundAccessTokens
                     ? nil : "tls_client_certificate_bound_access_tokens is not true"
             },
-            session: {
-                $0.hasAccessToken && $0.bond(of: $0.tokens.access) == nil ? "its token is not bound" : nil
+            session: { session in
+                let isBound =
+                    session.hasAccessToken
+                    ? session.bond(of: session.tokens.access) != nil
+                    : session.dpopKey != nil || session.bindsOpaqueTokens
+                return isBound ? nil : "its token is not bound"
             }),
         SecurityRule(
             demand: "private_key_jwt or a client certificate", since: .fapi2, clause: "\(fapi2) §5.3.3.1",
@@ -144,6 +148,11 @@ struct SecurityRule: Sendable {
                 return nil
             },
             provider: { metadata, settings in
+                if settings.client.method == "private_key_jwt",
+                    metadata.tokenEndpointAuthSigningAlgValuesSupported?.isEmpty == true
+                {
+                    return "token_endpoint_auth_signing_alg_values_supported lists none of them"
+                }
                 guard settings.token.grant.needsUser,
                     (settings.token.scope ?? Scope("openid")).contains("openid")
                 else { return nil }
@@ -230,7 +239,9 @@ extension Settings {
     var securityProfileViolations: [OIDCError] {
         securityRules.compactMap { rule in
             rule.settings(self).map {
-                .usage(violation($0, of: rule), hint: "change it, or choose another security_profile")
+                .usage(
+                    violation($0, of: rule),
+                    hint: "change the settings, or choose another security_profile")
             }
         }
     }
@@ -261,8 +272,8 @@ extension Settings {
         return nil
     }
 
-    /// Returns the metadata with the algorithms that the security profile allows, and without device codes, which it
-    /// does not know.
+    /// Returns the metadata with the algorithms that the security profile allows, and without the device endpoint, as
+    /// FAPI 2.0 demands the authorization code flow (Security Profile §5.3.3.2).
     func allowed(_ metadata: ProviderMetadata) -> ProviderMetadata {
         guard securityProfile >= .fapi2 else { return metadata }
         func allowed(_ names: [String]?) -> [String] {

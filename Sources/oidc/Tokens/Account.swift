@@ -64,8 +64,11 @@ struct Account {
         return error
     }
 
-    /// Throws if the session does not meet the security profile of the settings.
+    /// Throws if the settings or the session do not meet the security profile. A machine's token is requested anew
+    /// instead.
     private func refuseForbidden(_ session: Session?) throws(OIDCError) {
+        guard key.grant.needsUser else { return }
+        try provider.settings.checkSecurityProfile()
         guard let session, let flaw = provider.settings.securityProfileFlaw(session) else { return }
         throw OIDCError(.loginRequired, flaw, hint: provider.settings.scopedLoginLine, stage: .token)
     }
@@ -119,6 +122,9 @@ struct Account {
     func token(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery {
         if let lent = provider.lent { return try lentToken(lent, demand) }
         let session = try load()
+        if let session, !key.grant.needsUser, provider.settings.securityProfileFlaw(session) != nil {
+            return try refreshed(demand, loaded: session, refusing: .of(session.tokens.access))
+        }
         try refuseWider(session, demand)
         traceFreshness(session, demand)
         return try delivered(demand, session) { (tokens) throws(OIDCError) in
@@ -188,6 +194,7 @@ struct Account {
         }
         guard key.grant.needsUser else { throw .noIDToken(key.grant) }
         let session = try session()
+        try refuseForbidden(session)
         if let ended = session.endedError, !session.hasAccessToken, !session.canRefresh {
             throw completed(ended)
         }

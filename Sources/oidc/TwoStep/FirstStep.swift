@@ -24,6 +24,7 @@ struct FirstStep {
     /// Returns the sign-in, and whether a process waits for its answer.
     func run() throws(OIDCError) -> (signIn: WaitingSignIn, isHeld: Bool) {
         try signIn.refuseMachine("login")
+        try provider.settings.checkSecurityProfile()
         guard let signIns = WaitingSignIns(context.environment), account.store.reach != .process else {
             if let error = account.store.unavailability { throw error }
             throw .usage(

@@ -261,7 +261,7 @@ struct RequestObjectTests {
         if !isPushed {
             let object = try JWE(compact: try #require(url.value("request")))
             #expect(object.header["enc"] == "A256GCM" && object.header["cty"] == "JWT")
-            #expect(object.header["alg"]?.string == algorithm.rawValue)
+            #expect(object.header["alg"]?.string == algorithm.rawValue && object.header["kid"] == "requests")
         }
         let outcome = try login.finish(try pending.acceptPasted(provider.callback(of: url)))
         #expect(outcome.session.subject == "alice")

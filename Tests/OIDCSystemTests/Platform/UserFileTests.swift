@@ -64,6 +64,26 @@ struct UserFileTests {
         }
     }
 
+    @Test("only a file is rewritten: a pipe and a link to nothing stay what they are")
+    func rewrittenKinds() throws {
+        try #require(mkfifo(directory["pipe"], 0o600) == 0)
+        try #require(symlink("nothing", directory["link"]) == 0)
+        try #require(symlink("pipe", directory["led"]) == 0)
+        for (name, kind) in [("pipe", "a pipe"), ("link", "a symbolic link"), ("led", "a pipe")] {
+            let error = #expect(throws: OIDCError.self) {
+                try UserFile.rewrite(directory[name], named: "x") { Array("new".utf8) }
+            }
+            #expect(
+                error?.message.hasSuffix("cannot be written: it is \(kind)") == true,
+                "\(String(describing: error))")
+        }
+        #expect(try FilePath.status(directory["pipe"]).kind == .pipe)
+        #expect(!UserFile.isThere(directory["nothing"]))
+        // What is told to replace the link does so.
+        try UserFile.rewrite(directory["link"], followingLinks: false, named: "x") { Array("new".utf8) }
+        #expect(try FilePath.status(directory["link"]).kind == .regular)
+    }
+
     @Test("a terminal is not read: only a sign-in asks its user")
     func terminal() throws {
         // The other end of a terminal is one itself.
