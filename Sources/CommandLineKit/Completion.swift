@@ -109,7 +109,7 @@ private struct Completer {
         let given = scan.settings.map { table[$0.index].name }
         return narrowed(
             .words(
-                options.filter { $0.isRepeatable || !given.contains($0.name) }
+                options.filter { $0.isShownRepeatable || !given.contains($0.name) }
                     .map { Candidate($0.name, $0.help) }))
     }
 

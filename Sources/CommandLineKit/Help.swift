@@ -23,7 +23,7 @@ extension Program {
             }
         }
         if isOverview { lines += briefSections(width) }
-        if !footnote.isEmpty { lines += TextLayout.prose(footnote, width: width) }
+        if !footnote.isEmpty { lines += (isOverview ? [] : [""]) + TextLayout.prose(footnote, width: width) }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -198,7 +198,7 @@ extension OptionDescription {
             help,
             [
                 Help.choices(choices, valueName ?? ""),
-                isRepeatable ? "repeatable" : nil,
+                isShownRepeatable ? "repeatable" : nil,
                 defaultText.map { "default: \($0)" },
                 environment.map { "or $\($0)" },
             ])

@@ -78,11 +78,12 @@ package struct Option<Root>: Sendable {
     package static func repeated<Value: OptionValue>(
         _ path: @autoclosure @escaping @Sendable () -> Property<Root, [Value]>, _ name: String,
         _ valueName: String, _ help: String,
-        short: Character? = nil, environment: String? = nil, completion: CompletionHint = .none
+        short: Character? = nil, environment: String? = nil, completion: CompletionHint = .none,
+        isShownRepeatable: Bool = true
     ) -> Option {
         let text = OptionDescription(
             name, help, short: short, valueName: valueName, choices: Value.choices, completion: completion,
-            environment: environment, isRepeatable: true)
+            environment: environment, isRepeatable: true, isShownRepeatable: isShownRepeatable)
         return Option(text) { root, argument throws(UsageError) in
             root[keyPath: path()].append(try Value.read(argument, for: name))
         }

@@ -13,6 +13,8 @@ package struct OptionDescription: Sendable, Equatable {
     package let choices: [String]
     package let completion: CompletionHint
     package let isRepeatable: Bool
+    /// Whether the help says that the option is repeatable.
+    package let isShownRepeatable: Bool
     package let isHidden: Bool
     /// The heading of the option's group; nil for the command's own options.
     package var group: String?
@@ -24,7 +26,8 @@ package struct OptionDescription: Sendable, Equatable {
     init(
         _ name: String, _ help: String, short: Character? = nil, valueName: String? = nil,
         choices: [String] = [], completion: CompletionHint = .none, environment: String? = nil,
-        defaultText: String? = nil, isRepeatable: Bool = false, isHidden: Bool = false, role: Role = .ordinary
+        defaultText: String? = nil, isRepeatable: Bool = false,
+        isShownRepeatable: Bool? = nil, isHidden: Bool = false, role: Role = .ordinary
     ) {
         self.name = name
         self.short = short
@@ -35,6 +38,7 @@ package struct OptionDescription: Sendable, Equatable {
         self.choices = choices
         self.completion = completion == .none && !choices.isEmpty ? .values(choices) : completion
         self.isRepeatable = isRepeatable
+        self.isShownRepeatable = isShownRepeatable ?? isRepeatable
         self.isHidden = isHidden
         self.role = role
     }

@@ -14,7 +14,7 @@ struct CommonOptions: OptionGroup {
     static let options: [Option<CommonOptions>] = [
         .repeated(
             \.profiles, "--profile", "NAME", "the profile to use", short: "p", environment: "OIDC_PROFILE",
-            completion: .dynamic("profiles")),
+            completion: .dynamic("profiles"), isShownRepeatable: false),
         .value(
             \.config, "--config", "FILE", "the configuration file", environment: "OIDC_CONFIG",
             completion: .file),

@@ -92,7 +92,7 @@ enum HelpDocument {
             "name": .string(option.name), "short": JSONValue(option.short.map { "-\($0)" }),
             "value": JSONValue(option.valueName), "help": .string(option.help),
             "choices": .array(option.choices.map { .string($0) }), "default": JSONValue(option.defaultText),
-            "variable": JSONValue(option.environment), "repeatable": .bool(option.isRepeatable),
+            "variable": JSONValue(option.environment), "repeatable": .bool(option.isShownRepeatable),
             "group": JSONValue(option.group),
         ]
     }

@@ -18,6 +18,7 @@ struct HelpTests {
                 SETTINGS
                   config  Look at the settings
                   help    Explain a command
+
                 toy help COMMAND explains a command.
 
                 """)

@@ -11,7 +11,8 @@ struct LendCommand: RunnableCommand {
         discussion: """
             Serves a Unix socket that hands out access tokens of the named profiles to oidc on the other side, where \
             OIDC_LENT names the socket: token, userinfo, request, exec, credential, proxy and status work there as \
-            here. Refresh tokens, keys and other profiles stay here. Whoever can open the socket can use \
+            here. -p may be repeated, and the other side uses the first profile unless it names another. Refresh tokens, \
+            keys and other profiles stay here. Whoever can open the socket can use \
             what is lent for as long as it is lent; the tokens that were handed out then live on to their own end. \
             Each token is logged on stderr. With --to, ssh forwards the socket to a new folder on HOST, runs CMD or a \
             login shell there with OIDC_LENT set, and ends with it. For tokens that are bound to a key (DPoP), proofs are signed here, and only \

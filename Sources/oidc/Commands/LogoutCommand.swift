@@ -58,9 +58,9 @@ struct LogoutCommand: RunnableCommand {
             let catalog = try SessionCatalog(try context.provider(options, and: bound))
             results.namesProviders = true
             let sessions = try catalog.items(orNote: results.add).map(catalog.signOut)
-            // A damaged file that is set aside now stays until the next logout, so those of earlier ones go first.
-            try end(try catalog.leftovers(orNote: results.add) { _ in true }, results)
-            try end(sessions, results)
+            // A file that is set aside now stays until the next logout, so this removes earlier ones first.
+            let leftovers = try catalog.leftovers(orNote: results.add) { _ in true }
+            try end(sessions + leftovers, results)
         } else {
             switch try context.target(url, command: "logout", options, and: bound) {
             case .url(let operand): try end(operand, results)

@@ -13,14 +13,14 @@ struct ProviderChecks {
     private var variables: Variables { provider.context.environment }
 
     func findings() -> [Finding] {
+        func withoutMetadata() -> [Finding] {
+            securityProfile(nil) + clientAlone() + [Finding("proxy") { proxy(isReached: true) }]
+        }
         guard let issuer = settings.provider.issuer else {
-            return (known.isEmpty ? [Finding("provider", named)] : known) + securityProfile(nil)
-                + clientAlone()
-                + [Finding("proxy") { proxy(isReached: true) }]
+            return (known.isEmpty ? [Finding("provider", named)] : known) + withoutMetadata()
         }
         guard !isOffline else {
-            return known + [Finding("discovery", .ok, "not asked (--offline)")] + securityProfile(nil)
-                + clientAlone() + [Finding("proxy") { proxy(isReached: true) }]
+            return known + [Finding("discovery", .ok, "not asked (--offline)")] + withoutMetadata()
         }
         let probe: DateProbe
         do throws(OIDCError) { probe = DateProbe(transport: try provider.transport()) } catch {

@@ -19,9 +19,9 @@ struct StoreChecks {
             let left = TimeWords.duration(terms.secondsLeft)
             return [Finding("store", .ok, "\(terms.location), for \(left) more")]
         }
-        let keychain = Finding("keychain") { self.keychain(choice) }
+        func keychain() -> Finding { Finding("keychain") { self.keychain(choice) } }
         guard choice != .none else {
-            return [Finding("store", .warning, "none: sessions are not kept"), keychain] + tokenSource
+            return [Finding("store", .warning, "none: sessions are not kept"), keychain()] + tokenSource
         }
         if let failure = store.unavailability {
             let needsUser = provider.settings.token.grant.needsUser
@@ -40,13 +40,13 @@ struct StoreChecks {
             guard !isOffline else {
                 return [Finding("store", .ok, "\(store.description); not asked (--offline)")] + tokenSource
             }
-            // The same problem is not reported twice.
+            // An error ends the checks here: the session's would be the same.
             return try shared(store, key) + session()
         }
         let found = Finding("store") { () throws(OIDCError) in try self.store(store, key) }
         // The store's finding already reports a problem with the keychain.
         let isReported = choice == .keychain && found.result == .problem
-        return [found] + (isReported ? [] : [keychain]) + session()
+        return [found] + (isReported ? [] : [keychain()]) + session()
     }
 
     /// The user's session of `id_jag`, or the problem that keeps another grant without a user from getting a

@@ -17,11 +17,11 @@ struct Draft {
     var isForced = false
     /// The profile's name.
     var name = "default"
-    /// Whether `-p` or an answer names the profile.
+    /// Whether suggested command lines name the profile.
     var isNamed = false
+}
 
-    init() {}
-
+extension Draft {
     /// Creates the draft of a profile with the name in `-p` or OIDC_PROFILE, or else with `name`.
     init(_ context: CommandContext, _ name: String) {
         self.name = context.settingsLoader.profileName ?? name

@@ -30,16 +30,27 @@ struct PresetMatch {
 }
 
 extension Preset {
-    /// Returns the preset that the profile was made from, or else that of the issuer or token endpoint. If several
-    /// match, returns the one that differs in the fewest settings.
+    /// Returns the preset that the profile was made from, unless its issuer or token endpoint is plainly that of
+    /// another one.
     ///
-    /// Self-hosted servers are recognized only by a distinctive path.
+    /// Without a recorded name, self-hosted servers are recognized only by a distinctive path.
     static func matching(_ settings: Settings) -> PresetMatch? {
         let recorded = settings.provider.preset.flatMap(named)
-        let fits = (recorded.map { [$0] } ?? all).flatMap { preset in
+        return recorded.flatMap { matching(settings, among: [$0], isRecorded: false) }
+            ?? matching(settings, among: all, isRecorded: false)
+            ?? recorded.flatMap { matching(settings, among: [$0], isRecorded: true) }
+            ?? recorded.map { PresetMatch(preset: $0, values: [:]) }
+    }
+
+    /// Returns the preset of the issuer or token endpoint. If several match, returns the one that differs in the fewest
+    /// settings.
+    private static func matching(
+        _ settings: Settings, among presets: [Preset], isRecorded: Bool
+    ) -> PresetMatch? {
+        let fits = presets.flatMap { preset in
             preset.variants.compactMap { variant -> (match: PresetMatch, difference: Int)? in
                 guard let (template, values) = preset.values(of: settings, by: variant),
-                    recorded != nil || preset.isDistinctive(template, values)
+                    isRecorded || preset.isDistinctive(template, values)
                 else { return nil }
                 let difference = variant.filter { setting, template in
                     let expected = setting.kind.parsed(preset.filled(template, values))
@@ -49,7 +60,6 @@ extension Preset {
             }
         }
         return fits.min { $0.difference < $1.difference }?.match
-            ?? recorded.map { PresetMatch(preset: $0, values: [:]) }
     }
 
     /// Returns the preset of the provider with this issuer.

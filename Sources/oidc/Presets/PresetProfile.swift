@@ -18,6 +18,11 @@ struct PresetProfile {
         line: ([String]) -> Hint
     ) throws(OIDCError) {
         self.preset = preset
+        if let other = options.first(where: { $0.setting == .preset && $0.value.string != preset.name }) {
+            throw OIDCError.usage(
+                "preset is \(other.value.string ?? ""), and the provider is \(preset.name)",
+                hint: "leave preset out")
+        }
         var values = try preset.values(preset.takingApart(words), line: line)
         registrationPage = preset.registrationPage(values)
         values["client_id"] = try preset.clientID(of: options, words)

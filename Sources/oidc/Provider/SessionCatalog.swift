@@ -77,17 +77,28 @@ struct SessionCatalog {
         return items
     }
 
-    /// Removes sessions of killed sign-ins from every store, and returns the end of those that can be read. A store
-    /// that cannot be listed is reported and left out.
+    /// Returns the end of each session that a killed sign-in left; those that cannot be read are removed at once. A
+    /// store that cannot be listed is reported and left out.
     func leftovers(
         orNote note: (OIDCError) -> Void, where isMeant: (SessionKey?) -> Bool
     ) throws(OIDCError) -> [SignOut] {
         var found: [SignOut] = []
         for store in try stores(isSilent: true) {
             do throws(OIDCError) {
-                for session in try store.store.takeLeftovers(of: nil, where: { isMeant($0?.key) }) {
+                var keys: [SessionKey] = []
+                _ = try store.store.takeLeftovers(of: nil) { session in
+                    guard isMeant(session?.key) else { return false }
+                    guard let key = session?.key else { return true }
+                    if !keys.contains(key) { keys.append(key) }
+                    return false
+                }
+                // Each is removed just before it is revoked, so an interruption loses none.
+                for key in keys {
                     found.append(
-                        signOut(session.key, in: store) { _ in SessionRemoval(content: .success(session)) })
+                        signOut(key, in: store) { _ throws(OIDCError) in
+                            let taken = try store.store.takeLeftovers(of: key) { _ in true }
+                            return SessionRemoval(content: .success(taken.first))
+                        })
                 }
             } catch {
                 guard error.kind != .interrupted else { throw error }

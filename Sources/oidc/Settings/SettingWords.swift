@@ -106,6 +106,8 @@ extension SettingsLoader {
             throw OIDCError.usage(
                 "\(source): \(mismatch(.string(word), of: setting))", hint: hint ?? .run("help settings"))
         }
+        // The names are not the setting's choices, as a fresh token need not know them.
+        if setting == .preset { try Preset.check(word) }
         return SettingLayers.Entry(setting: setting, value: value, origin: origin)
     }
 

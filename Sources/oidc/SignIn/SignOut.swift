@@ -2,8 +2,8 @@ import OIDCCore
 import OIDCSessions
 import OIDCSystem
 
-/// The end of a session: it is removed from its store, so are the links that lead to it, and then its tokens are
-/// revoked, with the settings that it belongs to.
+/// The end of a session: removes it from its store, then the links that lead to it, and then revokes its tokens as its
+/// own client.
 struct SignOut {
     let provider: ProviderContext
     /// The key; nil for a session that cannot be read.
@@ -37,7 +37,10 @@ struct SignOut {
     /// session, in the browser.
     func run(isLocal: Bool, endsProviderSession: Bool) throws(OIDCError) -> Outcome {
         let removal = try take()
-        if let key { ResourceRecords(provider.context)?.forget(key, provider.context) }
+        // The next sign-out finds a session that is set aside by its link.
+        if let key, case .success = removal.content {
+            ResourceRecords(provider.context)?.forget(key, provider.context)
+        }
         var outcome = Outcome(key: key, profile: profile)
         var failures: [OIDCError] = []
         switch removal.content {

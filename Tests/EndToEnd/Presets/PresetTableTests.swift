@@ -187,6 +187,13 @@ struct PresetTableTests {
             .issuer, "https://accounts.google.com", .option("--issuer"), named: "--issuer")
         let other = try loader.load([issuer], from: file, in: "/c.json")
         #expect(Preset.matching(other)?.preset.name == "google")
+        // The issuer was changed in the profile to one that is plainly another provider's.
+        let changed = try ConfigurationFile(
+            parsing: Array(
+                #"{"profiles":{"a":{"preset":"okta","issuer":"https://accounts.google.com"}}}"#.utf8),
+            path: "/c.json")
+        #expect(
+            Preset.matching(try loader.load(from: changed, in: "/c.json"))?.preset.name == "google")
         let custom = Self.settings(
             try Self.profile(
                 try #require(Preset.named("okta")), [], [(.issuer, "https://id.example.com")]))

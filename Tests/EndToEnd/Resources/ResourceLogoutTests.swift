@@ -88,9 +88,26 @@ struct ResourceLogoutTests {
             "store":"redis://127.0.0.1:1","store_key_file":"key"}}}
             """#)
         let outcome = try world.run(["logout", world.url])
-        #expect(outcome.errorOutput.contains("redis://127.0.0.1:1"), "\(outcome)")
+        #expect(
+            outcome.status == 0
+                && outcome.errorOutput.contains("warning: store: redis://127.0.0.1:1"), "\(outcome)")
         #expect(revocations(world.server).count == 1 && revocations(world.other).count == 1, "\(outcome)")
         #expect(world.program.sessionFiles.isEmpty)
+    }
+
+    @Test("a damaged session is set aside until the next logout of its URL")
+    func damaged() throws {
+        let world = try world()
+        expectSuccess(try world.call())
+        let file = try #require(world.program.sessionFiles.first)
+        try Data("{".utf8).write(to: file)
+        #expect(try world.run(["logout", world.url]).status == 4)
+        func aside() -> Int {
+            world.program.files(in: ".local/state/oidc").count { $0.pathExtension == "damaged" }
+        }
+        #expect(aside() == 1)
+        _ = try world.run(["logout", world.url])
+        #expect(aside() == 0)
     }
 
     @Test("logout ends sessions without a link, of the URL's resource only")
