@@ -52,8 +52,8 @@ let package = Package(
             dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "LoopbackHTTP", "CPlatform"],
             swiftSettings: strict),
         .target(
-            name: "OIDCSystem",
-            dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "OIDCSessions", "OIDCSignIn"],
+            name: "OIDCAccount",
+            dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "OIDCSessions", "OIDCSignIn"],
             swiftSettings: strict),
         .target(
             name: "OIDCShared",
@@ -63,7 +63,13 @@ let package = Package(
         .target(
             name: "OIDCProxy",
             dependencies: [
-                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSystem",
+                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCAccount",
+            ], swiftSettings: strict),
+        // Only this target awaits, so the command line links no concurrency runtime.
+        .target(
+            name: "OIDCSystem",
+            dependencies: [
+                "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "OIDCSessions", "OIDCSignIn", "OIDCAccount",
             ], swiftSettings: strict),
         .target(name: "CommandLineKit", swiftSettings: strict),
         .target(name: "DemoProvider", dependencies: ["OIDCCore", "OIDCCrypto"], swiftSettings: strict),
@@ -71,7 +77,7 @@ let package = Package(
             name: "oidc",
             dependencies: [
                 "CommandLineKit", "OIDCCore", "OIDCCrypto", "Posix", "CurlHTTP", "LoopbackHTTP",
-                "OIDCSessions", "OIDCSignIn", "OIDCSystem", "OIDCShared", "OIDCProxy",
+                "OIDCSessions", "OIDCSignIn", "OIDCAccount", "OIDCShared", "OIDCProxy",
                 "DemoProvider", "CPlatform",
             ], swiftSettings: strict),
 
@@ -89,8 +95,8 @@ let package = Package(
         .testTarget(
             name: "OIDCSystemTests",
             dependencies: [
-                "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSessions", "OIDCSignIn", "OIDCSystem", "OIDCShared",
-                "OIDCProxy", "CLibcurl", "TestSupport",
+                "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSessions", "OIDCSignIn", "OIDCAccount",
+                "OIDCShared", "OIDCProxy", "OIDCSystem", "CLibcurl", "TestSupport",
             ], swiftSettings: strict),
         .testTarget(
             name: "CommandLineKitTests", dependencies: ["CommandLineKit", "TestSupport"],
@@ -101,7 +107,8 @@ let package = Package(
             name: "ConformanceTests", dependencies: ["oidc", "TestSupport"], path: "Tests/Conformance",
             swiftSettings: strict),
         .testTarget(
-            name: "EndToEndTests", dependencies: ["oidc", "TestSupport"], path: "Tests/EndToEnd",
+            name: "EndToEndTests", dependencies: ["oidc", "OIDCSystem", "TestSupport"],
+            path: "Tests/EndToEnd",
             swiftSettings: strict),
     ],
     swiftLanguageModes: [.v6]

@@ -12,11 +12,11 @@ public enum CryptoError: Error, Equatable, Sendable {
 }
 
 /// A hash function of FIPS 180-4 that JOSE uses (RFC 7518 §3).
-public enum HashAlgorithm: Sendable, CaseIterable {
+package enum HashAlgorithm: Sendable, CaseIterable {
     case sha256, sha384, sha512
 
     /// The length of a hash in bytes.
-    public var byteCount: Int {
+    package var byteCount: Int {
         switch self {
         case .sha256: 32
         case .sha384: 48
@@ -26,9 +26,9 @@ public enum HashAlgorithm: Sendable, CaseIterable {
 }
 
 /// Hashes and message authentication codes.
-public enum Digest {
+package enum Digest {
     /// Returns the hash of the bytes.
-    public static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
+    package static func hash(_ bytes: [UInt8], _ algorithm: HashAlgorithm) throws(CryptoError) -> [UInt8] {
         try SystemCryptography.hash(bytes, algorithm)
     }
 
@@ -36,7 +36,7 @@ public enum Digest {
     package static var libraryVersion: String? { SystemCryptography.libraryVersion }
 
     /// Returns an HMAC (RFC 2104). Compare it with `equalInConstantTime`.
-    public static func authenticationCode(
+    package static func authenticationCode(
         _ message: [UInt8], key: [UInt8], _ algorithm: HashAlgorithm
     ) throws(CryptoError) -> [UInt8] {
         try SystemCryptography.authenticationCode(message, key: key, algorithm)
@@ -44,7 +44,7 @@ public enum Digest {
 }
 
 /// Compares secrets in a time that depends only on their lengths.
-public func equalInConstantTime(_ a: [UInt8], _ b: [UInt8]) -> Bool {
+package func equalInConstantTime(_ a: [UInt8], _ b: [UInt8]) -> Bool {
     guard a.count == b.count else { return false }
     var difference: UInt8 = 0
     for index in a.indices { difference |= a[index] ^ b[index] }

@@ -6,7 +6,7 @@ public struct PrivateKey: Sendable {
     }
 
     /// The public half.
-    public let publicKey: PublicKey
+    package let publicKey: PublicKey
     /// The algorithms that the key can sign with, the usual one first.
     public let supportedAlgorithms: [SignatureAlgorithm]
     let handle: PrivateKeyHandle

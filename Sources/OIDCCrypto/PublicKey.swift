@@ -1,19 +1,19 @@
 /// A key that verifies signatures, given by its public numbers.
-public struct PublicKey: Hashable, Sendable {
+package struct PublicKey: Hashable, Sendable {
     /// The public numbers as big-endian bytes; coordinates have the full length of the curve (RFC 7518
     /// §6.2.1.2).
-    public enum Parameters: Hashable, Sendable {
+    package enum Parameters: Hashable, Sendable {
         case rsa(modulus: [UInt8], exponent: [UInt8])
         case elliptic(EllipticCurve, x: [UInt8], y: [UInt8])
         case ed25519([UInt8])
     }
 
     /// The public numbers.
-    public let parameters: Parameters
+    package let parameters: Parameters
 
     /// Creates a key from its numbers. Throws for RSA keys under 2048 bits, points that are not on their
     /// curve, and Ed25519 points of small order.
-    public init(_ parameters: Parameters) throws(CryptoError) {
+    package init(_ parameters: Parameters) throws(CryptoError) {
         switch parameters {
         case .rsa(let modulus, let exponent):
             let modulus = Self.withoutLeadingZeros(modulus)
@@ -37,7 +37,7 @@ public struct PublicKey: Hashable, Sendable {
     }
 
     /// The size of the key in bits.
-    public var bitCount: Int {
+    package var bitCount: Int {
         switch parameters {
         case .rsa(let modulus, _): Self.bitCount(modulus)
         case .elliptic(let curve, _, _): curve.bitCount
@@ -46,7 +46,7 @@ public struct PublicKey: Hashable, Sendable {
     }
 
     /// The algorithms whose signatures this key can verify; an elliptic key has only one, given by its curve.
-    public var supportedAlgorithms: [SignatureAlgorithm] {
+    package var supportedAlgorithms: [SignatureAlgorithm] {
         switch parameters {
         case .rsa: [.rs256, .rs384, .rs512, .ps256, .ps384, .ps512]
         case .elliptic(let curve, _, _): [curve.algorithm]
@@ -55,7 +55,7 @@ public struct PublicKey: Hashable, Sendable {
     }
 
     /// Returns whether a signature is valid; throws for an algorithm of another key type.
-    public func isValidSignature(
+    package func isValidSignature(
         _ signature: [UInt8], for message: [UInt8], _ algorithm: SignatureAlgorithm
     ) throws(CryptoError) -> Bool {
         try check(algorithm)

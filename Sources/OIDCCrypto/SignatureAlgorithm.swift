@@ -15,7 +15,7 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
     case hs512 = "HS512"
 
     /// The hash function; nil for EdDSA, which does its own hashing.
-    public var hash: HashAlgorithm? {
+    package var hash: HashAlgorithm? {
         switch self {
         case .rs256, .ps256, .es256, .hs256: .sha256
         case .rs384, .ps384, .es384, .hs384: .sha384
@@ -33,7 +33,7 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
     }
 
     /// The only curve that an ECDSA algorithm is defined for (RFC 7518 §3.4).
-    public var curve: EllipticCurve? {
+    package var curve: EllipticCurve? {
         switch self {
         case .es256: .p256
         case .es384: .p384
@@ -51,13 +51,13 @@ public enum SignatureAlgorithm: String, Sendable, CaseIterable {
 }
 
 /// A curve, by its `crv` name (RFC 7518 §6.2.1.1).
-public enum EllipticCurve: String, Sendable, CaseIterable {
+package enum EllipticCurve: String, Sendable, CaseIterable {
     case p256 = "P-256"
     case p384 = "P-384"
     case p521 = "P-521"
 
     /// The length of a coordinate in bytes.
-    public var coordinateByteCount: Int { (bitCount + 7) / 8 }
+    package var coordinateByteCount: Int { (bitCount + 7) / 8 }
 
     var bitCount: Int {
         switch self {

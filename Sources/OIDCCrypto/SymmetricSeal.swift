@@ -1,11 +1,11 @@
 /// Authenticated encryption with AES-256-GCM: nonce (12 bytes), ciphertext, tag (16 bytes).
-public enum SymmetricSeal {
+package enum SymmetricSeal {
     static let keyByteCount = 32
     static let nonceByteCount = 12
     static let tagByteCount = 16
 
     /// Encrypts with a fresh random nonce. `authenticating` is authenticated but not part of the result.
-    public static func seal(
+    package static func seal(
         _ plain: [UInt8], key: [UInt8], authenticating context: [UInt8]
     ) throws(CryptoError) -> [UInt8] {
         try check(key)
@@ -14,7 +14,7 @@ public enum SymmetricSeal {
     }
 
     /// Returns the plaintext; throws if the key, the context or any byte of `sealed` differs.
-    public static func open(
+    package static func open(
         _ sealed: [UInt8], key: [UInt8], authenticating context: [UInt8]
     ) throws(CryptoError) -> [UInt8] {
         try check(key)
@@ -34,9 +34,9 @@ public enum SymmetricSeal {
 }
 
 /// Random bytes from the operating system.
-public enum Random {
+package enum Random {
     /// Returns random bytes from the operating system.
-    public static func bytes(_ count: Int) -> [UInt8] {
+    package static func bytes(_ count: Int) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
         var bytes: [UInt8] = []
         while bytes.count < count {

@@ -1,7 +1,7 @@
 import CurlHTTP
 import LoopbackHTTP
 import OIDCCore
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// One request of a caller. It is sent with the token, and again if the token or its proof is refused; the

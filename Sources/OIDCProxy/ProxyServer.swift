@@ -1,7 +1,7 @@
 package import CurlHTTP
 import LoopbackHTTP
 package import OIDCCore
-package import OIDCSystem
+package import OIDCAccount
 import Posix
 
 /// A proxy on this machine that adds a session's token to requests, for callers that must not hold it.

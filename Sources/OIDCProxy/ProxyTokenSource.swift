@@ -1,6 +1,6 @@
 package import CurlHTTP
 package import OIDCCore
-package import OIDCSystem
+package import OIDCAccount
 
 /// The source of a session's tokens. Its functions run on background threads, except `onEnd`, which runs on
 /// the proxy's.
@@ -19,7 +19,7 @@ package struct ProxyTokenSource: Sendable {
     package var ending: @Sendable () -> OIDCError?
     /// The function to call once when the session has ended.
     package var onEnd: @Sendable (OIDCError) -> Void
-    package var environment: ProviderEnvironment
+    package var environment: OIDCContext
     /// The certificate of the session's client, for tokens that are bound to it.
     package var clientCertificate: CurlConfiguration.ClientCertificate?
     /// The origins that get the certificate with every request.
@@ -28,7 +28,7 @@ package struct ProxyTokenSource: Sendable {
     package var minimumValidity: Int64 = 60
 
     package init(
-        environment: ProviderEnvironment,
+        environment: OIDCContext,
         token: @escaping @Sendable (SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery,
         ending: @escaping @Sendable () -> OIDCError? = { nil },
         onEnd: @escaping @Sendable (OIDCError) -> Void = { _ in }

@@ -1,5 +1,5 @@
 package import OIDCCore
-package import OIDCSystem
+package import OIDCAccount
 package import Posix
 
 /// The token of a session in memory, for any number of requests: one refresh serves all that wait for it.
@@ -106,7 +106,7 @@ package final class ProxyTokens {
         current = try Grant(delivery, after: current)
     }
 
-    var environment: ProviderEnvironment { source.environment }
+    var environment: OIDCContext { source.environment }
 
     private func isFresh(_ grant: Grant) -> Bool {
         grant.delivery.access.isFresh(at: source.environment.now(), minimum: source.minimumValidity)
@@ -390,7 +390,7 @@ extension ProxyTokens.Grant {
 
     /// Returns the header fields with the token and its proof (RFC 6750 §2.1, RFC 9449 §7.1).
     func authorization(
-        _ method: HTTPMethod, _ url: WebURL, nonce: String?, _ environment: ProviderEnvironment
+        _ method: HTTPMethod, _ url: WebURL, nonce: String?, _ environment: OIDCContext
     ) throws(OIDCError) -> [HTTPHeaders.Field] {
         var fields = [
             HTTPHeaders.Field(name: "Authorization", value: try delivery.access.credentials(.resource))

@@ -2,7 +2,7 @@ import Posix
 
 #if os(Linux)
     import Foundation
-    import OIDCSystem
+    import OIDCAccount
     import TestSupport
     import Testing
 

@@ -63,9 +63,9 @@ private func isBelow(_ path: [[UInt8]], _ resource: [[UInt8]]) -> Bool { path.st
     let (line, rest) = firstLine(bytes)
     let server = ResourceServer(challenge: text(line), document: rest)
     guard let url = WebURL("https://resource.example/path") else { return }
-    let environment = ProviderEnvironment(transport: server, cache: NoCache(), now: { now }, random: zeros)
+    let environment = OIDCContext(transport: server, cache: NoCache(), now: { now }, random: zeros)
     let found = outcome { () throws(OIDCError) in
-        let search = try ResourceSearch(url, environment: environment)
+        let search = try ResourceSearch(url, context: environment)
         let found = try search.find(after: try search.probe())
         let metadata = try search.authorizationServer(of: found.metadata)
         let choice = try ScopeChoice(

@@ -73,8 +73,8 @@ package final class InMemoryProvider: HTTPTransport {
     }
 
     /// What the flows get: this provider, its clock, no cache.
-    package var environment: ProviderEnvironment {
-        ProviderEnvironment(
+    package var environment: OIDCContext {
+        OIDCContext(
             transport: self, cache: NoCache(), now: { [self] in now }, random: { Random.bytes($0) })
     }
 
@@ -103,13 +103,13 @@ package final class InMemoryProvider: HTTPTransport {
         dpop: DPoPKey? = nil, explicit: ProviderEndpoints = [:],
         endpoint change: (inout TokenEndpoint) -> Void = { _ in }
     ) throws -> SignInFlow {
-        let metadata = try ProviderDocuments(environment: environment).metadata(
+        let metadata = try ProviderDocuments(context: environment).metadata(
             issuer: InMemoryProvider.issuer
         ).merging(explicit: explicit)
         var endpoint = TokenEndpoint(url: try metadata.require(.token), client: client, dpop: dpop)
         change(&endpoint)
         return SignInFlow(
-            environment: environment, metadata: metadata, tokenEndpoint: endpoint,
+            context: environment, metadata: metadata, tokenEndpoint: endpoint,
             request: AuthorizationRequest(
                 client: client, redirectURI: "http://127.0.0.1/callback", scope: Scope(scope)),
             key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))

@@ -91,10 +91,10 @@ extension InMemoryProvider {
         at issuer: String, metadataURL: String? = nil, after earlier: Session? = nil, iss: String? = nil
     ) throws -> Session {
         let client = Client(id: "demo")
-        let metadata = try ProviderDocuments(environment: environment).metadata(
+        let metadata = try ProviderDocuments(context: environment).metadata(
             issuer: issuer, at: metadataURL.flatMap { WebURL($0) })
         var login = SignInFlow(
-            environment: environment, metadata: metadata,
+            context: environment, metadata: metadata,
             tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
             request: AuthorizationRequest(
                 client: client, redirectURI: "http://127.0.0.1/callback",

@@ -12,18 +12,18 @@ extension Program {
     package func storeSession(
         at provider: ProviderServer, client id: String = "demo", secret: Redacted<String>? = nil
     ) throws {
-        let environment = ProviderEnvironment(
+        let environment = OIDCContext(
             transport: Direct(provider: provider),
             cache: MetadataCache(directory: home.appendingPathComponent(".cache/oidc").path),
             now: { Clock.now() }, random: { Random.bytes($0) })
-        let metadata = try ProviderDocuments(environment: environment).metadata(issuer: provider.origin)
+        let metadata = try ProviderDocuments(context: environment).metadata(issuer: provider.origin)
         let client = Client(
             id: id,
             authentication: try ClientAuthentication.choose(
                 method: nil, ClientCredentials(secret: secret), metadata),
             assertionAudience: metadata.issuer)
         let login = SignInFlow(
-            environment: environment, metadata: metadata,
+            context: environment, metadata: metadata,
             tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
             request: AuthorizationRequest(
                 client: client, redirectURI: "http://127.0.0.1/callback",

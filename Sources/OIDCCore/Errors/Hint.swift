@@ -1,6 +1,6 @@
 /// The next step after an error. `description` says it in plain words; a program with its own options and
 /// settings names those instead.
-public enum Hint: Hashable, Sendable {
+package enum Hint: Hashable, Sendable {
     case signIn
     /// A new sign-in that also requests this scope.
     case signInForScope(String)
@@ -34,7 +34,7 @@ public enum Hint: Hashable, Sendable {
     case joined([Hint])
 
     /// The settings that an error can be about.
-    public enum Setting: String, CaseIterable, Sendable {
+    package enum Setting: String, CaseIterable, Sendable {
         case pushedAuthorization
         case responseMode
         case dpop
@@ -48,7 +48,7 @@ public enum Hint: Hashable, Sendable {
     }
 
     /// A hint that needs no value.
-    public enum Advice: String, CaseIterable, Sendable {
+    package enum Advice: String, CaseIterable, Sendable {
         case signInAndAllow
         case signInForNewCode
         case allowMoreTime
@@ -167,7 +167,7 @@ extension Hint {
 
 extension Hint: ExpressibleByStringInterpolation {
     /// Creates a hint from a sentence.
-    public init(stringLiteral text: String) {
+    package init(stringLiteral text: String) {
         self = .text(text)
     }
 }

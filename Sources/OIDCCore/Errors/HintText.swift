@@ -1,6 +1,6 @@
 extension Hint: CustomStringConvertible {
     /// The hint in plain English, without the name of any option, setting or command.
-    public var description: String {
+    package var description: String {
         switch self {
         case .signIn: "sign in again"
         case .signInForScope(let scope): "sign in again, with the scope \(DisplayText.quoted(scope))"
@@ -30,7 +30,7 @@ extension Hint: CustomStringConvertible {
 
 extension Hint.Setting: CustomStringConvertible {
     /// The setting in plain English, without the name of any option or command.
-    public var description: String {
+    package var description: String {
         switch self {
         case .pushedAuthorization: "pushed authorization requests"
         case .responseMode: "the response mode"
@@ -48,7 +48,7 @@ extension Hint.Setting: CustomStringConvertible {
 
 extension Hint.Advice: CustomStringConvertible {
     /// The advice in plain English, without the name of any option, setting or command.
-    public var description: String {
+    package var description: String {
         switch self {
         case .signInAndAllow: "sign in again, and allow the access"
         case .signInForNewCode: "sign in again (codes are single-use and expire quickly)"

@@ -23,8 +23,8 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     public var kind: Kind
     /// One line that says what is wrong, with the wire field, the expected and the found value.
     public var message: String
-    /// The next step for the user, in at most one line.
-    public var hint: Hint?
+    /// The next step for the user; `nextStep` says it in plain English.
+    package var hint: Hint?
     /// The step in which the error happened; nil outside the protocol.
     public var stage: Stage?
     /// The provider's error code, if it sent one (RFC 6749 §5.2).
@@ -40,12 +40,11 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// Creates an error from its parts.
     public init(
-        _ kind: Kind, _ message: String, hint: Hint? = nil, stage: Stage? = nil, oauthError: String? = nil,
+        _ kind: Kind, _ message: String, stage: Stage? = nil, oauthError: String? = nil,
         retryAfter: Int? = nil, cause: Cause? = nil, code: Code? = nil
     ) {
         self.kind = kind
         self.message = message
-        self.hint = hint
         self.stage = stage
         self.oauthError = oauthError
         self.retryAfter = retryAfter
@@ -53,7 +52,21 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
         self.code = code
     }
 
-    /// The message and the hint in one line, without the name of any option, setting or command.
+    /// Creates an error with a hint for the user.
+    package init(
+        _ kind: Kind, _ message: String, hint: Hint?, stage: Stage? = nil, oauthError: String? = nil,
+        retryAfter: Int? = nil, cause: Cause? = nil, code: Code? = nil
+    ) {
+        self.init(
+            kind, message, stage: stage, oauthError: oauthError, retryAfter: retryAfter, cause: cause,
+            code: code)
+        self.hint = hint
+    }
+
+    /// The next step for the user, in at most one line; nil if there is none.
+    public var nextStep: String? { hint?.description }
+
+    /// The message and the next step in one line, without the name of any option, setting or command.
     public var description: String { Warning(message, hint: hint).description }
 
     /// Whether the provider ended the session by refusing its refresh token. A network failure never ends it.
@@ -65,7 +78,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns an error about a provider's answer that violates a rule.
-    public static func protocolViolation(
+    package static func protocolViolation(
         _ stage: Stage, _ member: String, expected: String, found: String, hint: Hint? = nil
     ) -> OIDCError {
         let sides = DisplayText.sides(expected: expected, found: found)
@@ -83,12 +96,12 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns an error about a value that could not be verified.
-    public static func untrusted(_ stage: Stage, _ message: String, hint: Hint? = nil) -> OIDCError {
+    package static func untrusted(_ stage: Stage, _ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.untrusted, "\(stage.title): \(message)", hint: hint, stage: stage)
     }
 
     /// Returns an error about the caller's own input.
-    public static func usage(_ message: String, hint: Hint? = nil) -> OIDCError {
+    package static func usage(_ message: String, hint: Hint? = nil) -> OIDCError {
         OIDCError(.usage, message, hint: hint, stage: nil)
     }
 }
@@ -146,11 +159,10 @@ public struct Stage: Hashable, Sendable, RawRepresentable, CustomStringConvertib
 public struct Warning: Hashable, Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
     /// The message, in one line.
     public var message: String
-    /// The next step for the user.
-    public var hint: Hint?
+    package var hint: Hint?
 
     /// Creates a warning from one line.
-    public init(_ message: String, hint: Hint? = nil) {
+    package init(_ message: String, hint: Hint? = nil) {
         self.message = message
         self.hint = hint
     }
@@ -160,6 +172,8 @@ public struct Warning: Hashable, Sendable, ExpressibleByStringInterpolation, Cus
         self.init(message)
     }
 
-    /// The message and the hint in one line.
+    /// The next step for the user; nil if there is none.
+    public var nextStep: String? { hint?.description }
+    /// The message and the next step in one line.
     public var description: String { message + (hint.map { " (\($0))" } ?? "") }
 }

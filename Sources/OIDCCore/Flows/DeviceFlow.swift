@@ -1,7 +1,7 @@
 /// The device grant (RFC 8628): the user signs in elsewhere, while the token endpoint is polled.
 extension SignInFlow {
     /// Requests a code for the user to enter.
-    package func requestDeviceCode() throws(OIDCError) -> DeviceAuthorization {
+    public func requestDeviceCode() throws(OIDCError) -> DeviceAuthorization {
         try tokenEndpoint.check(resources: request.resources)
         let client = tokenEndpoint.client
         let endpoint = try metadata.require(
@@ -14,14 +14,13 @@ extension SignInFlow {
         device.extraParameters = request.extraParameters
         return try DeviceAuthorization.request(
             device, from: endpoint, client: client, dpop: tokenEndpoint.dpop,
-            allowsInsecureHTTP: metadata.allowsInsecureHTTP, environment)
+            allowsInsecureHTTP: metadata.allowsInsecureHTTP, context)
     }
 
     /// Polls once; `DevicePolling` decides what an error means.
-    package func poll(_ authorization: DeviceAuthorization) throws(OIDCError) -> TokenEndpoint.Issued {
+    public func poll(_ authorization: DeviceAuthorization) throws(OIDCError) -> TokenEndpoint.Issued {
         try tokenEndpoint.issue(
-            .deviceCode(authorization, resources: request.resources), over: environment.transport,
-            now: environment.now(), random: environment.random)
+            .deviceCode(authorization, resources: request.resources), in: context)
     }
 
     /// Checks the tokens and makes a session of them. There was no authorization request, so there is no
@@ -29,7 +28,7 @@ extension SignInFlow {
     ///
     /// RFC 8628 defines no ID token, and django-allauth and django-oauth-toolkit send none (tried 2026-11);
     /// UserInfo then identifies the user.
-    package func outcome(of issued: TokenEndpoint.Issued) throws(OIDCError) -> Outcome {
+    public func outcome(of issued: TokenEndpoint.Issued) throws(OIDCError) -> Outcome {
         try accepted(issued) { (tokens) throws(OIDCError) in
             let lacksIDToken = tokens.idToken == nil && request.scope.contains("openid")
             guard lacksIDToken, request.maxAge == nil, metadata.issuer != nil, metadata.jwksURI != nil else {

@@ -36,24 +36,23 @@ package struct IdentityAssertion: Sendable {
     }
 
     /// Requests an assertion from `provider`, the token endpoint of the user's own provider, and exchanges it
-    /// for an access token at `server`, that of the resource's authorization server. `own` is the environment
+    /// for an access token at `server`, that of the resource's authorization server. `own` is the context
     /// for `provider`, if it differs.
     package func issue(
         for subject: Subject, from provider: TokenEndpoint, at server: TokenEndpoint,
-        _ environment: ProviderEnvironment, own: ProviderEnvironment? = nil
+        _ context: OIDCContext, own: OIDCContext? = nil
     ) throws(OIDCError) -> TokenEndpoint.Issued {
         let assertion = try assertion(
-            for: subject, from: provider, client: server.client.id, own ?? environment)
+            for: subject, from: provider, client: server.client.id, own ?? context)
         return try server.issue(
-            .jwtBearer(assertion: assertion, scope: scope, resources: resources),
-            over: environment.transport, now: environment.now(), random: environment.random)
+            .jwtBearer(assertion: assertion, scope: scope, resources: resources), in: context)
     }
 
     /// Requests an assertion from the user's own provider, and checks that it is for this server, client and
     /// resource.
     package func assertion(
         for subject: Subject, from provider: TokenEndpoint, client clientID: String,
-        _ environment: ProviderEnvironment
+        _ context: OIDCContext
     ) throws(OIDCError) -> Redacted<String> {
         var exchange = TokenExchange(subjectToken: subject.token, subjectTokenType: subject.type)
         exchange.requestedTokenType = .idJAG
@@ -63,8 +62,7 @@ package struct IdentityAssertion: Sendable {
         let tokens: TokenSet
         do throws(OIDCError) {
             tokens = try provider.send(
-                .tokenExchange(exchange), over: environment.transport, now: environment.now(),
-                random: environment.random)
+                .tokenExchange(exchange), in: context)
         } catch {
             var error = error
             error.message += ", at the user's own provider \(provider.url.hostAndPort)"
@@ -81,7 +79,7 @@ package struct IdentityAssertion: Sendable {
                     .token, "token_type", expected: TokenType.notApplicable.name,
                     found: tokens.access.type.name)
             }
-            try check(tokens.access.token, client: clientID, now: environment.now())
+            try check(tokens.access.token, client: clientID, now: context.now())
         } catch {
             throw error.withholding(
                 WithheldSecrets([tokens.access.token.revealed, subject.token.revealed]))

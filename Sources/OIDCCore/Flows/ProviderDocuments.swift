@@ -1,10 +1,10 @@
 /// The metadata and keys that a provider publishes, fetched and cached.
 package struct ProviderDocuments: Sendable {
-    package let environment: ProviderEnvironment
+    package let context: OIDCContext
     package let allowsInsecureHTTP: Bool
 
-    package init(environment: ProviderEnvironment, allowsInsecureHTTP: Bool = false) {
-        self.environment = environment
+    package init(context: OIDCContext, allowsInsecureHTTP: Bool = false) {
+        self.context = context
         self.allowsInsecureHTTP = allowsInsecureHTTP
     }
 
@@ -61,7 +61,7 @@ package struct ProviderDocuments: Sendable {
         refetching: Bool = false
     ) throws(OIDCError) -> (document: Document, url: WebURL) {
         for call in calls where !refetching {
-            if let cached = environment.cache.lookup(call.request.url, at: environment.now()),
+            if let cached = context.cache.lookup(call.request.url, at: context.now()),
                 let document = try? call.read(HTTPResponse(status: 200, body: cached))
             {
                 return (document, call.request.url)
@@ -69,15 +69,15 @@ package struct ProviderDocuments: Sendable {
         }
         var search = search
         for call in calls {
-            guard let found = try search.ask(call, over: environment.transport) else { continue }
-            environment.cache.keep(found.response, from: call.request.url, at: environment.now())
+            guard let found = try search.ask(call, over: context.transport) else { continue }
+            context.cache.keep(found.response, from: call.request.url, at: context.now())
             return (found.document, call.request.url)
         }
         throw search.end(notFound())
     }
 
     package func keys(_ url: WebURL) -> PublishedKeys {
-        PublishedKeys(url: url, environment: environment)
+        PublishedKeys(url: url, context: context)
     }
 }
 
@@ -85,22 +85,22 @@ package struct ProviderDocuments: Sendable {
 /// again, once.
 package struct PublishedKeys: KeySource {
     let url: WebURL
-    let environment: ProviderEnvironment
+    let context: OIDCContext
 
     /// Always true: cached keys may be older than the signature. So may keys that were just fetched, if the
     /// provider changed them at that moment.
     package var mayBeStale: Bool { true }
 
     package func keys(refetching: Bool) throws(OIDCError) -> JWKSet {
-        if !refetching, let cached = environment.cache.lookup(url, at: environment.now()),
+        if !refetching, let cached = context.cache.lookup(url, at: context.now()),
             let keys = try? JWKSet(parsing: cached)
         {
             return keys
         }
         let call = JWKSet.call(url)
-        let response = try environment.transport.send(call.request, stage: call.stage)
+        let response = try context.transport.send(call.request, stage: call.stage)
         let keys = try call.read(response)
-        environment.cache.keep(response, from: url, at: environment.now())
+        context.cache.keep(response, from: url, at: context.now())
         return keys
     }
 }

@@ -1,28 +1,28 @@
 /// A search for the authorization server that protects a URL: the metadata of the resource (RFC 9728), then
 /// that of the first of its authorization servers that works (RFC 8414). The resource is trusted only about
 /// its own origin.
-package struct ResourceSearch: Sendable {
+public struct ResourceSearch: Sendable {
     /// The URL that the user named.
-    package let url: WebURL
+    public let url: WebURL
     package let documents: ProviderDocuments
 
     /// A resource that was found.
-    package struct Found: Sendable {
-        package let metadata: ProtectedResourceMetadata
+    public struct Found: Sendable {
+        public let metadata: ProtectedResourceMetadata
         /// The URL that the metadata was fetched from; nil if the resource has none.
-        package let metadataURL: WebURL?
+        public let metadataURL: WebURL?
         /// The URL that the metadata covers, with everything below it; nil if it covers the whole resource.
         /// It is the requested URL, unless the resource's own metadata says the same as this one.
-        package let prefix: WebURL?
+        public let prefix: WebURL?
         /// Whether the resource's challenge named the metadata's URL.
-        package let isNamedByChallenge: Bool
+        public let isNamedByChallenge: Bool
         /// The resource's challenge; empty if there was none.
-        package let challenge: ResourceChallenge
+        public let challenge: ResourceChallenge
     }
 
     /// Creates a search. Refuses plain http, except on loopback or if it is allowed.
-    package init(
-        _ url: WebURL, environment: ProviderEnvironment, allowsInsecureHTTP: Bool = false
+    public init(
+        _ url: WebURL, context: OIDCContext, allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) {
         guard url.isSafe(allowsInsecureHTTP: allowsInsecureHTTP) else {
             throw .usage(
@@ -30,16 +30,16 @@ package struct ResourceSearch: Sendable {
                 hint: .advice(.useHTTPS))
         }
         self.url = url
-        documents = ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
+        documents = ProviderDocuments(context: context, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
     /// Requests the URL without a token. Returns nil if the answer cannot be used, such as a redirect to
     /// another origin, as only its challenge would matter.
-    package func probe() throws(OIDCError) -> HTTPResponse? {
+    public func probe() throws(OIDCError) -> HTTPResponse? {
         do throws(OIDCError) {
             var request = HTTPRequest.json(url)
             request.needsOnlyHead = true
-            return try documents.environment.transport.send(request, stage: .resource)
+            return try documents.context.transport.send(request, stage: .resource)
         } catch {
             guard error.kind == .refused else { throw error }
             return nil
@@ -51,7 +51,7 @@ package struct ResourceSearch: Sendable {
     ///
     /// Other answers count as having no challenge. `refetching` ignores cached documents, as after a 401 for
     /// a token that was obtained through them.
-    package func find(
+    public func find(
         after response: HTTPResponse? = nil, or earlier: WebURL? = nil, refetching: Bool = false
     ) throws(OIDCError) -> Found {
         var challenge = ResourceChallenge()
@@ -184,7 +184,7 @@ extension ResourceSearch {
     /// the issuer of the result is always that of the metadata. `configured` returns the endpoints that the
     /// settings name for a server, which its metadata may lack. `forSignIn` means that a user will sign in at
     /// the server, which requires PKCE.
-    package func authorizationServer(
+    public func authorizationServer(
         of resource: ProtectedResourceMetadata, issuer: String? = nil,
         configured: (_ issuer: String) -> [ProviderEndpoint] = { _ in [] },
         forSignIn: Bool = true, refetching: Bool = false,

@@ -2,23 +2,23 @@ import OIDCCrypto
 
 /// A sign-in by a user, in a browser or on another device: its requests, and the checks of its tokens before
 /// they become a session.
-package struct SignInFlow: Sendable {
-    package let environment: ProviderEnvironment
-    package let metadata: ProviderMetadata
-    package var tokenEndpoint: TokenEndpoint
+public struct SignInFlow: Sendable {
+    public let context: OIDCContext
+    public let metadata: ProviderMetadata
+    public var tokenEndpoint: TokenEndpoint
     /// The request; its redirect URI is known once the listener is bound.
-    package var request: AuthorizationRequest
-    package let key: SessionKey
-    package var pushing: Pushing
+    public var request: AuthorizationRequest
+    public let key: SessionKey
+    public var pushing: Pushing
     /// The difference between clocks that is accepted, in seconds.
-    package var leeway: Int64
+    public var leeway: Int64
     /// The issuer of the tenant that the session belongs to; see `pin(to:)`.
     package var pinnedIssuer: String?
     /// Whether an ID token is required if `openid` was requested.
-    package var requiresIDToken = true
+    public var requiresIDToken = true
     /// Whether UserInfo is requested for a name that the ID token lacks. This costs one more request, so it
     /// is set only if the name will be shown to the user.
-    package var asksForName = false
+    public var asksForName = false
     /// Returns whether the tokens of a refused answer must stay valid, because a session of the same issuer
     /// and client is stored. At Keycloak it shares the provider's session with them, at oidc-provider the
     /// grant, and older Auth0 tenants revoke all refresh tokens of the user, so revoking them would end it.
@@ -27,25 +27,25 @@ package struct SignInFlow: Sendable {
     var answeringIssuer: String?
 
     /// The choice of pushing the request to the provider first (RFC 9126).
-    package enum Pushing: String, Sendable {
+    public enum Pushing: String, Sendable {
         case auto
         case require
         case off
     }
 
     /// The result of a sign-in.
-    package struct Outcome: Sendable {
-        package var session: Session
+    public struct Outcome: Sendable {
+        public var session: Session
         /// The claims of the validated ID token; nil for plain OAuth 2.0.
-        package var idToken: IDToken?
-        package var warnings: [Warning]
+        public var idToken: IDToken?
+        public var warnings: [Warning]
     }
 
-    package init(
-        environment: ProviderEnvironment, metadata: ProviderMetadata, tokenEndpoint: TokenEndpoint,
+    public init(
+        context: OIDCContext, metadata: ProviderMetadata, tokenEndpoint: TokenEndpoint,
         request: AuthorizationRequest, key: SessionKey, pushing: Pushing = .auto, leeway: Int64 = 60
     ) {
-        self.environment = environment
+        self.context = context
         self.metadata = metadata
         var tokenEndpoint = tokenEndpoint
         tokenEndpoint.offer = { metadata }
@@ -57,8 +57,7 @@ package struct SignInFlow: Sendable {
     }
 
     /// Generates state, nonce and verifier, pushes the request if required, and returns the URL to open.
-    package func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL)
-    {
+    public func begin(redirectURI: String) throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
         let (pending, pushed) = try start(redirectURI: redirectURI)
         return (pending, pushed?.url ?? pending.url)
     }
@@ -72,11 +71,11 @@ package struct SignInFlow: Sendable {
         var request = request
         request.redirectURI = redirectURI
         if !tokenEndpoint.sendsResources { request.resources = [] }
-        var pending = try request.begin(metadata, random: environment.random, isPushed: isPushed)
+        var pending = try request.begin(metadata, random: context.random, isPushed: isPushed)
         if let signing = request.signing {
             let keys = metadata.jwksURI.map(documents.keys)
             pending = try pending.signed(
-                by: signing, at: metadata, keys: keys, now: environment.now(), random: environment.random,
+                by: signing, at: metadata, keys: keys, now: context.now(), random: context.random,
                 isPushed: isPushed)
         }
         try addResponseRules(to: &pending)
@@ -89,7 +88,7 @@ package struct SignInFlow: Sendable {
         let endpoint = try metadata.require(
             .pushedAuthorizationRequest, presentingCertificate: client.presentsCertificate)
         return try PushedAuthorization.push(
-            pending, to: endpoint, client: client, dpop: tokenEndpoint.dpop, environment)
+            pending, to: endpoint, client: client, dpop: tokenEndpoint.dpop, in: context)
     }
 
     /// Whether to push the request. If the metadata requires it, the provider would refuse a plain one (RFC
@@ -103,10 +102,9 @@ package struct SignInFlow: Sendable {
     }
 
     /// Redeems the code, once, and checks the answer.
-    package func finish(_ code: AuthorizationCode) throws(OIDCError) -> Outcome {
+    public func finish(_ code: AuthorizationCode) throws(OIDCError) -> Outcome {
         let issued = try tokenEndpoint.issue(
-            .authorizationCode(code, resources: request.resources), over: environment.transport,
-            now: environment.now(), random: environment.random)
+            .authorizationCode(code, resources: request.resources), in: context)
         var login = self
         login.answeringIssuer = code.issuer
         return try accepted(issued) { (tokens) throws(OIDCError) in
@@ -129,7 +127,7 @@ package struct SignInFlow: Sendable {
         do throws(OIDCError) { return try check(issued.tokens.get()) } catch {
             guard !keepsRefusedTokens() else { throw error }
             let client = tokenEndpoint.client
-            issued.revoke(at: metadata.revocationURL(for: client), client: client, environment)
+            issued.revoke(at: metadata.revocationURL(for: client), client: client, context)
             throw error
         }
     }
@@ -147,7 +145,7 @@ package struct SignInFlow: Sendable {
                 TokenEndpoint.Issued(
                     refreshToken: tokens.refreshToken, accessToken: tokens.access.token,
                     tokens: .success(tokens)
-                ).revoke(at: endpoint, client: client, environment)
+                ).revoke(at: endpoint, client: client, context)
                 throw error
             }
             var error = error
@@ -171,7 +169,7 @@ package struct SignInFlow: Sendable {
             requiresIDToken
             ? try checkedIDToken(tokens, nonce: nonce, maxAge: maxAge, warnings: &warnings) : nil
         tokens.idToken = idToken.map { Redacted($0.compact) }
-        let now = environment.now()
+        let now = context.now()
         var endpoints = endpoints
         endpoints.issuer = try issuer(of: idToken)
         var session = Session(
@@ -260,12 +258,12 @@ package struct SignInFlow: Sendable {
             allowedAlgorithms: metadata.idTokenSigningAlgValuesSupported,
             clientSecret: metadata.sharedSecret(of: tokenEndpoint.client))
         rules.decryption = tokenEndpoint.client.decryption
-        return try IDToken.validate(compact, rules, keys: documents.keys(keys), now: environment.now())
+        return try IDToken.validate(compact, rules, keys: documents.keys(keys), now: context.now())
     }
 
     /// The provider's published documents.
     var documents: ProviderDocuments {
-        ProviderDocuments(environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
+        ProviderDocuments(context: context, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
     }
 
     private var endpoints: Session.Endpoints {

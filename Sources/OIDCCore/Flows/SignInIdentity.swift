@@ -42,32 +42,58 @@ extension SignInFlow {
 
     /// Fetches the claims of the user who just signed in.
     func userInfo(_ session: Session) throws(OIDCError) -> JSONObject {
+        try UserInfo.claims(
+            of: session, at: metadata, client: tokenEndpoint.client, leeway: leeway, in: context)
+    }
+}
+
+extension UserInfo {
+    /// Fetches the claims of a session's user with the session's token, and a proof if the token is bound to a key.
+    /// The answer must be about the session's subject (OpenID Connect Core §5.3.2).
+    public static func claims(
+        of session: Session, at metadata: ProviderMetadata, client: Client, leeway: Int64 = 60,
+        in context: OIDCContext
+    ) throws(OIDCError) -> JSONObject {
         guard let endpoint = session.endpoints.userInfo else {
             throw .notOffered(
                 .userInfo, isDiscovered: metadata.isDiscovered, hint: .advice(.setUserInfoEndpoint))
         }
-        let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
+        let access = session.tokens.access
+        let documents = ProviderDocuments(context: context, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
         let rules = UserInfo.Rules(
-            subject: session.subject, issuer: session.endpoints.issuer, clientID: tokenEndpoint.client.id,
-            leeway: leeway
-        ) { () throws(OIDCError) in try UserInfo.Signing(metadata) { tokenEndpoint.client } }
+            subject: session.subject, issuer: session.endpoints.issuer, clientID: client.id, leeway: leeway
+        ) { () throws(OIDCError) in try UserInfo.Signing(metadata) { client } }
+        let dpop = try session.dpopKey(of: access)
         var retry = RetryRule()
         while true {
-            let proof = try tokenEndpoint.dpop.map { key throws(OIDCError) in
+            let proof = try dpop.map { key throws(OIDCError) in
                 try key.proof(
-                    method: .get, url: endpoint, accessToken: session.tokens.access.token.revealed,
-                    nonce: retry.nonce, now: environment.now(), random: environment.random)
+                    method: .get, url: endpoint, accessToken: access.token.revealed, nonce: retry.nonce,
+                    now: context.now(), random: context.random)
             }
             let call = try UserInfo.call(
-                endpoint: endpoint, accessToken: session.tokens.access, proof: proof,
-                presentingCertificate: session.isBoundToCertificate(session.tokens.access), rules: rules,
-                keys: session.endpoints.keys.map(documents.keys), now: environment.now())
-            switch try environment.transport.perform(call) {
+                endpoint: endpoint, accessToken: access, proof: proof,
+                presentingCertificate: session.isBoundToCertificate(access), rules: rules,
+                keys: session.endpoints.keys.map(documents.keys), now: context.now())
+            switch try context.perform(call) {
             case .claims(let claims): return claims
             case .unauthorized(_, let error): throw error
             case .nonceDemanded(let nonce): try retry.prove(nonce: nonce, or: UserInfo.nonceNotTaken)
             }
         }
+    }
+}
+
+extension Session {
+    /// Returns the key that a token is bound to; nil for a bearer token.
+    package func dpopKey(of access: AccessToken) throws(OIDCError) -> DPoPKey? {
+        guard access.type == .dpop else { return nil }
+        guard let dpopKey else {
+            throw OIDCError(
+                key.grant.needsUser ? .loginRequired : .failed,
+                "the session has lost the key that its token is bound to",
+                hint: key.grant.needsUser ? .signIn : nil, stage: .store)
+        }
+        return try DPoPKey(pem: dpopKey)
     }
 }

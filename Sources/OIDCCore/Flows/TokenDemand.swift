@@ -14,7 +14,7 @@ package struct TokenDemand: Hashable, Sendable {
 }
 
 /// The source of the token for a demand.
-package enum TokenSource: Hashable, Sendable {
+public enum TokenSource: Hashable, Sendable {
     /// The session's own access token.
     case own
     /// A separate, narrower token, obtained with the session's refresh token (RFC 6749 §6, RFC 8707 §2.2).

@@ -5,42 +5,42 @@ import OIDCCrypto
 ///
 /// The next refresh token is stored between the two, so no fault of a clock, a key set or a claim can end the
 /// session.
-package struct TokenRefresh: Sendable {
-    package let environment: ProviderEnvironment
+public struct TokenRefresh: Sendable {
+    public let context: OIDCContext
     /// The session's own token endpoint.
-    package let tokenEndpoint: TokenEndpoint
-    package var leeway: Int64
+    public let tokenEndpoint: TokenEndpoint
+    public var leeway: Int64
     /// The ID token algorithms in the metadata; nil if they are unknown, which allows every asymmetric one.
-    package var allowedAlgorithms: [String]?
+    public var allowedAlgorithms: [String]?
 
-    package init(
-        environment: ProviderEnvironment, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
+    public init(
+        context: OIDCContext, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
         allowedAlgorithms: [String]? = nil
     ) {
-        self.environment = environment
+        self.context = context
         self.tokenEndpoint = tokenEndpoint
         self.leeway = leeway
         self.allowedAlgorithms = allowedAlgorithms
     }
 
     /// The answer of the token endpoint, before its tokens are checked.
-    package struct Answer: Sendable {
+    public struct Answer: Sendable {
         /// The session with the next refresh token and otherwise unchanged. Save it first.
-        package let successor: Session
+        public let successor: Session
         let source: TokenSource
         let tokens: Result<TokenSet, OIDCError>
     }
 
     /// The session with its new tokens, and `access`, the requested token or the reason why there is none.
     /// The session must be saved in both cases.
-    package struct Outcome: Sendable {
-        package var session: Session
-        package var access: Result<AccessToken, OIDCError>
-        package var warnings: [Warning]
+    public struct Outcome: Sendable {
+        public var session: Session
+        public var access: Result<AccessToken, OIDCError>
+        public var warnings: [Warning]
         /// The reason why a new ID token is not used; nil if there was none, or it is in the session.
         package var idTokenFailure: OIDCError?
 
-        package init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
+        public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings
@@ -48,7 +48,7 @@ package struct TokenRefresh: Sendable {
     }
 
     /// Sends the refresh token, once.
-    package func request(_ session: Session, for source: TokenSource) throws(OIDCError) -> Answer {
+    public func request(_ session: Session, for source: TokenSource = .own) throws(OIDCError) -> Answer {
         guard let refreshToken = session.tokens.refreshToken else { throw TokenRefresh.impossible }
         let scope = source.request.scope ?? ownScope(session)
         let resources = try resources(session, source)
@@ -73,14 +73,14 @@ package struct TokenRefresh: Sendable {
             successor = successor.ended(
                 Session.End(
                     description: "the new refresh token cannot be used: \(flaw.message)",
-                    at: environment.now()))
+                    at: context.now()))
         }
         return Answer(successor: successor, source: source, tokens: issued.tokens)
     }
 
     private func issue(_ request: TokenRequest) throws(OIDCError) -> TokenEndpoint.Issued {
         try tokenEndpoint.issue(
-            request, over: environment.transport, now: environment.now(), random: environment.random)
+            request, in: context)
     }
 
     /// The scope that a refresh of the session's own token names, if the provider needs one: what was granted, and
@@ -112,11 +112,11 @@ package struct TokenRefresh: Sendable {
         code: .noRefreshToken)
 
     /// Checks the answer. After an error, only its refresh token may be used.
-    package func check(_ answer: Answer) throws(OIDCError) -> Outcome {
+    public func check(_ answer: Answer) throws(OIDCError) -> Outcome {
         let tokens = try answer.tokens.get()
         var refreshed = answer.successor
         var warnings: [Warning] = []
-        refreshed.derived.removeAll { $0.access.expiresAt.map { $0 <= environment.now() } ?? false }
+        refreshed.derived.removeAll { $0.access.expiresAt.map { $0 <= context.now() } ?? false }
         let idTokenFailure = try adoptIDToken(of: tokens, into: &refreshed)
         if let idTokenFailure {
             warnings.append(
@@ -167,9 +167,9 @@ package struct TokenRefresh: Sendable {
             leeway: leeway, allowedAlgorithms: allowedAlgorithms,
             clientSecret: sharedSecret(session.tokens.idToken), previous: previous)
         rules.decryption = tokenEndpoint.client.decryption
-        let published = ProviderDocuments(environment: environment).keys(keys)
+        let published = ProviderDocuments(context: context).keys(keys)
         do throws(OIDCError) {
-            let idToken = try IDToken.validate(compact, rules, keys: published, now: environment.now())
+            let idToken = try IDToken.validate(compact, rules, keys: published, now: context.now())
             session.tokens.idToken = Redacted(idToken.compact)
             session.endpoints.issuer = idToken.issuer
             session.subject = idToken.subject

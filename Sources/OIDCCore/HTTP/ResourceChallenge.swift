@@ -1,16 +1,16 @@
 /// The challenge of a resource in a 401 or 403 (RFC 6750 §3, RFC 9728 §5.1, RFC 9470 §3).
-package struct ResourceChallenge: Hashable, Sendable {
+public struct ResourceChallenge: Hashable, Sendable {
     /// The URL of the resource's metadata, as the challenge spells it.
-    package let metadataURL: String?
+    public let metadataURL: String?
     /// The required scope, with well-formed tokens only.
-    package let scope: Scope?
+    public let scope: Scope?
     /// The error code.
-    package let error: String?
+    public let error: String?
     /// The demand for a stronger or more recent sign-in.
     package let stepUp: StepUp?
     /// Whether the resource accepts only tokens that are bound to a key (RFC 9449 §7.1), as all its
     /// challenges are DPoP.
-    package let requiresDPoP: Bool
+    public let requiresDPoP: Bool
 
     /// The longest scope that a challenge may request, in bytes, as it becomes part of a URL.
     package static let maximumScopeByteCount = 4_096
@@ -27,7 +27,7 @@ package struct ResourceChallenge: Hashable, Sendable {
     }
 
     /// Parses the Bearer and DPoP challenges of an answer. If there are none, the result is empty.
-    package init(_ response: HTTPResponse) throws(OIDCError) {
+    public init(_ response: HTTPResponse) throws(OIDCError) {
         let challenges = response.challenges.filter { $0.isScheme("Bearer") || $0.isScheme("DPoP") }
         for challenge in challenges {
             for name in ["resource_metadata", "scope"] where challenge.isRepeated(name) {
@@ -56,5 +56,5 @@ package struct ResourceChallenge: Hashable, Sendable {
     }
 
     /// Whether the token lacks scope (RFC 6750 §3.1).
-    package var isScopeInsufficient: Bool { error == "insufficient_scope" }
+    public var isScopeInsufficient: Bool { error == "insufficient_scope" }
 }

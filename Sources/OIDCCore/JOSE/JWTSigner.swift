@@ -52,7 +52,7 @@ public struct JWTSigner: Sendable {
     }
 
     /// The public half of the key; nil for a shared secret.
-    public var publicKey: PublicKey? {
+    package var publicKey: PublicKey? {
         if case .privateKey(let key) = key { key.publicKey } else { nil }
     }
 

@@ -1,8 +1,9 @@
 public import OIDCCrypto
 
 /// Demonstrating Proof of Possession (RFC 9449): the proof that the client holds a token's key.
-package enum DPoP {
-    package static let header = "DPoP"
+public enum DPoP {
+    /// The header of a proof.
+    public static let header = "DPoP"
     private static let nonceHeader = "DPoP-Nonce"
     static let tokenType = "dpop+jwt"
     static let missingNonceHint: Hint =
@@ -23,14 +24,14 @@ package enum DPoP {
     }
 
     /// Returns the nonce for the next proof (§8.2); nil if it is missing or malformed (§8.1).
-    package static func nonce(in response: HTTPResponse) -> String? {
+    public static func nonce(in response: HTTPResponse) -> String? {
         let values = response.headers.values(nonceHeader)
         guard values.count == 1, let value = values.first, isNonce(value) else { return nil }
         return value
     }
 
     /// Returns the nonce with which an authorization server demands a proof (§8); nil if it demands none.
-    package static func nonce(demandedBy response: HTTPResponse) -> String? {
+    public static func nonce(demandedBy response: HTTPResponse) -> String? {
         guard response.status == 400 || response.status == 401, let nonce = nonce(in: response),
             let json = try? JSONValue(parsing: response.body), json["error"]?.string == "use_dpop_nonce"
         else { return nil }
@@ -38,7 +39,7 @@ package enum DPoP {
     }
 
     /// Returns whether a resource demands a proof with its nonce (§9). The scheme's case does not matter.
-    package static func isNonceDemand(resourceResponse response: HTTPResponse) -> Bool {
+    public static func isNonceDemand(resourceResponse response: HTTPResponse) -> Bool {
         response.status == 401 && nonce(in: response) != nil
             && response.challenges.contains { $0.isScheme("DPoP") && $0.error == "use_dpop_nonce" }
     }

@@ -56,14 +56,14 @@ public struct DeviceAuthorization: Sendable {
     /// Requests a code, and again with a nonce if the provider demands one; a second demand is a refusal.
     package static func request(
         _ request: Request, from endpoint: WebURL, client: Client, dpop: DPoPKey? = nil,
-        allowsInsecureHTTP: Bool = false, _ environment: ProviderEnvironment
+        allowsInsecureHTTP: Bool = false, _ context: OIDCContext
     ) throws(OIDCError) -> DeviceAuthorization {
         var retry = RetryRule()
         while true {
             let call = try call(
                 request, at: endpoint, client: client, dpop: dpop, dpopNonce: retry.nonce,
-                allowsInsecureHTTP: allowsInsecureHTTP, now: environment.now(), random: environment.random)
-            switch try environment.transport.perform(call) {
+                allowsInsecureHTTP: allowsInsecureHTTP, now: context.now(), random: context.random)
+            switch try context.transport.perform(call) {
             case .issued(let authorization): return authorization
             case .nonceDemanded(let nonce):
                 try retry.prove(nonce: nonce, or: DPoP.anotherNonce(.deviceAuthorization))

@@ -105,14 +105,11 @@ extension ProviderMetadata {
 
     /// Fetches the metadata from the first well-known URL that has it.
     public static func discover(
-        issuer: String, over transport: some HTTPTransport, allowsInsecureHTTP: Bool = false
+        issuer: String, at metadataURL: WebURL? = nil, in context: OIDCContext,
+        allowsInsecureHTTP: Bool = false
     ) throws(OIDCError) -> ProviderMetadata {
-        var search = MetadataSearch()
-        for url in try wellKnownURLs(issuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP) {
-            let call = call(url, expectedIssuer: issuer, allowsInsecureHTTP: allowsInsecureHTTP)
-            if let found = try search.ask(call, over: transport) { return found.document }
-        }
-        throw search.end(notFound(issuer: issuer))
+        try ProviderDocuments(context: context, allowsInsecureHTTP: allowsInsecureHTTP)
+            .metadata(issuer: issuer, at: metadataURL)
     }
 }
 

@@ -1,10 +1,10 @@
 /// The provider's description of a token (RFC 7662 §2.2).
-package struct Introspection: Hashable, Sendable {
-    package let isActive: Bool
+public struct Introspection: Hashable, Sendable {
+    public let isActive: Bool
     /// The whole answer, `active` included.
-    package let claims: JSONObject
+    public let claims: JSONObject
 
-    package static func call(
+    public static func call(
         _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<Introspection> {

@@ -1,13 +1,13 @@
 import OIDCCrypto
 
 /// The end of the provider's own session (OpenID Connect RP-Initiated Logout §2).
-package struct Logout: Sendable {
-    package var clientID: String
-    package var idTokenHint: Redacted<String>?
+public struct Logout: Sendable {
+    public var clientID: String
+    public var idTokenHint: Redacted<String>?
     /// A redirect URI that is registered with the provider.
-    package var postLogoutRedirectURI: String?
+    public var postLogoutRedirectURI: String?
 
-    package init(clientID: String, idTokenHint: Redacted<String>? = nil, postLogoutRedirectURI: String? = nil)
+    public init(clientID: String, idTokenHint: Redacted<String>? = nil, postLogoutRedirectURI: String? = nil)
     {
         self.clientID = clientID
         self.idTokenHint = idTokenHint
@@ -15,7 +15,7 @@ package struct Logout: Sendable {
     }
 
     /// Returns the URL to open, with a `state` if the browser is redirected back.
-    package func begin(at endpoint: WebURL, random: (Int) -> [UInt8]) throws(OIDCError) -> PendingLogout {
+    public func begin(at endpoint: WebURL, random: (Int) -> [UInt8]) throws(OIDCError) -> PendingLogout {
         var pairs: [FormEncoding.Pair] = []
         if let idTokenHint { pairs.append(FormEncoding.Pair("id_token_hint", idTokenHint.revealed)) }
         pairs.append(FormEncoding.Pair("client_id", clientID))
@@ -38,16 +38,16 @@ package struct Logout: Sendable {
 }
 
 /// A sign-out in progress.
-package struct PendingLogout: Sendable {
+public struct PendingLogout: Sendable {
     /// The URL to open. It contains the ID token, so it must not be printed.
-    package let url: WebURL
+    public let url: WebURL
     /// The URL without the ID token, to print. The provider then asks the user to confirm.
-    package let urlWithoutToken: WebURL
+    public let urlWithoutToken: WebURL
     let state: Redacted<String>?
 
     /// Returns whether a request to the redirect URL belongs to this sign-out: it has exactly one `state`,
     /// which is ours.
-    package func accept(_ pairs: [FormEncoding.Pair]) -> Bool {
+    public func accept(_ pairs: [FormEncoding.Pair]) -> Bool {
         let states = pairs.filter { $0.name == "state" }
         guard let state, states.count == 1 else { return false }
         return equalInConstantTime(Array(states[0].value.utf8), Array(state.revealed.utf8))
@@ -55,6 +55,6 @@ package struct PendingLogout: Sendable {
 }
 
 extension PendingLogout: CustomStringConvertible, CustomReflectable {
-    package var description: String { "PendingLogout(\(url.withoutQuery))" }
-    package var customMirror: Mirror { Mirror(self, children: []) }
+    public var description: String { "PendingLogout(\(url.withoutQuery))" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

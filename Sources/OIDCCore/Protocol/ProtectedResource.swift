@@ -1,18 +1,18 @@
 /// The metadata of a protected resource (RFC 9728 §2). Members that we don't use are ignored.
-package struct ProtectedResourceMetadata: Hashable, Sendable {
+public struct ProtectedResourceMetadata: Hashable, Sendable {
     /// The resource identifier, spelled as in the document: the value of `resource` in every request for a
     /// token.
-    package let resource: String
+    public let resource: String
     /// The issuers of the authorization servers, each once.
-    package let authorizationServers: [String]
+    public let authorizationServers: [String]
     /// `scopes_supported`.
-    package let scopesSupported: Scope?
+    public let scopesSupported: Scope?
     /// `bearer_methods_supported`.
-    package let bearerMethodsSupported: [String]?
+    public let bearerMethodsSupported: [String]?
     /// `dpop_bound_access_tokens_required`.
-    package let requiresDPoP: Bool
+    public let requiresDPoP: Bool
     /// `dpop_signing_alg_values_supported`.
-    package let dpopSigningAlgorithms: [String]?
+    public let dpopSigningAlgorithms: [String]?
 
     /// The most authorization servers that a document may name.
     private static let maximumServerCount = 16
@@ -157,7 +157,7 @@ extension ProtectedResourceMetadata {
     }
 
     /// Returns whether the resource covers a URL, so its token may be sent there.
-    package func covers(_ url: WebURL) -> Bool { ResourceIdentifier(resource)?.covers(url) == true }
+    public func covers(_ url: WebURL) -> Bool { ResourceIdentifier(resource)?.covers(url) == true }
 }
 
 /// A resource identifier (RFC 8707 §2, RFC 9728 §1.2) that is a URL: an origin and a path, under which its

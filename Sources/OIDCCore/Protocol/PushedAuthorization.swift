@@ -1,10 +1,12 @@
 /// A pushed authorization request (RFC 9126): the provider has its parameters already, and the URL contains
 /// only a reference to them.
-package struct PushedAuthorization: Hashable, Sendable {
-    package let requestURI: String
-    package let expiresAt: Instant?
+public struct PushedAuthorization: Hashable, Sendable {
+    /// `request_uri`.
+    public let requestURI: String
+    /// The time until which the URL can be opened; nil if the provider named none.
+    public let expiresAt: Instant?
     /// The URL to open, with `client_id` and `request_uri` only (RFC 9126 §4).
-    package let url: WebURL
+    public let url: WebURL
 
     /// The longest reference from a provider, in bytes, as it becomes part of a URL that a browser opens.
     static let maximumByteCount = 8_192
@@ -17,17 +19,17 @@ package struct PushedAuthorization: Hashable, Sendable {
     }
 
     /// Pushes the request, and again with a nonce if the provider demands one; a second demand is a refusal.
-    package static func push(
-        _ pending: PendingAuthorization, to endpoint: WebURL, client: Client, dpop: DPoPKey?,
-        _ environment: ProviderEnvironment
+    public static func push(
+        _ pending: PendingAuthorization, to endpoint: WebURL, client: Client, dpop: DPoPKey? = nil,
+        in context: OIDCContext
     ) throws(OIDCError) -> PushedAuthorization {
         var retry = RetryRule()
         while true {
             let call = try call(
                 pending, at: endpoint, client: client, dpop: dpop, dpopNonce: retry.nonce,
-                now: environment.now(),
-                random: environment.random)
-            switch try environment.transport.perform(call) {
+                now: context.now(),
+                random: context.random)
+            switch try context.perform(call) {
             case .pushed(let pushed): return pushed
             case .nonceDemanded(let nonce):
                 try retry.prove(nonce: nonce, or: DPoP.anotherNonce(.pushedAuthorization))

@@ -1,20 +1,20 @@
 /// A client that registers itself (RFC 7591): a native, public one with redirects on loopback (RFC 8252
 /// §8.4).
-package struct Registration: Sendable {
-    package var clientName: String
-    package var redirectURIs: [String]
-    package var scope: Scope
-    package var grantTypes: [String]
-    package var postLogoutRedirectURIs: [String] = []
-    package var tokenEndpointAuthMethod = "none"
+public struct Registration: Sendable {
+    public var clientName: String
+    public var redirectURIs: [String]
+    public var scope: Scope
+    public var grantTypes: [String]
+    public var postLogoutRedirectURIs: [String] = []
+    public var tokenEndpointAuthMethod = "none"
     /// The algorithm of client assertions; nil if it is not fixed.
-    package var tokenEndpointAuthSigningAlg: String?
+    public var tokenEndpointAuthSigningAlg: String?
     /// The client's public keys, as a JWK set.
-    package var keys: JSONValue?
+    public var keys: JSONValue?
     /// Further client metadata, which replaces none of the above.
-    package var extra = JSONObject()
+    public var extra = JSONObject()
 
-    package init(
+    public init(
         clientName: String, redirectURIs: [String] = ["http://127.0.0.1/callback"], scope: Scope = Scope(""),
         grantTypes: [String] = ["authorization_code", "refresh_token"]
     ) {
@@ -27,7 +27,7 @@ package struct Registration: Sendable {
     /// Creates the registration of a native client that signs users in at this authorization server. It
     /// requests refresh tokens unless the server lists grant types without them, and the first of
     /// `methods(supportedBy:)`.
-    package init(
+    public init(
         clientName: String, redirectURIs: [String], scope: Scope = Scope(""), at server: ProviderMetadata
     ) {
         let supported = server.grantTypesSupported
@@ -44,7 +44,7 @@ package struct Registration: Sendable {
     /// Servers made with the Python MCP SDK (2.3.0, 2026-11) list `client_secret_post` first, and refuse HTTP
     /// Basic without `client_id` in the body. A missing `token_endpoint_auth_methods_supported` means
     /// `client_secret_basic` (RFC 8414 §2), but public clients are often accepted.
-    package static func methods(supportedBy server: ProviderMetadata) -> [String] {
+    public static func methods(supportedBy server: ProviderMetadata) -> [String] {
         guard let supported = server.tokenEndpointAuthMethodsSupported else {
             return ["none", "client_secret_basic"]
         }
@@ -56,7 +56,7 @@ package struct Registration: Sendable {
     }
 
     /// Returns the client metadata to register (RFC 7591 §2).
-    package func document() throws(OIDCError) -> JSONObject {
+    public func document() throws(OIDCError) -> JSONObject {
         try scope.check()
         for address in redirectURIs { try RedirectURI.check(address) }
         for address in postLogoutRedirectURIs {
@@ -80,7 +80,7 @@ package struct Registration: Sendable {
 
     /// Returns the registration request (RFC 7591 §3.1). `initialAccessToken` is for providers that do not
     /// register every client.
-    package func call(
+    public func call(
         at endpoint: WebURL, initialAccessToken: Redacted<String>? = nil, presentingCertificate: Bool = false
     ) throws(OIDCError) -> EndpointCall<RegisteredClient> {
         var request = HTTPRequest(
@@ -145,17 +145,17 @@ package struct Registration: Sendable {
 /// The registered client (RFC 7591 §3.2.1). The provider may have replaced requested values.
 ///
 /// URLs of the answer other than redirect URLs are not used.
-package struct RegisteredClient: Sendable {
-    package let clientID: String
+public struct RegisteredClient: Sendable {
+    public let clientID: String
     /// The client's secret; nil for a public client. Some providers issue a secret beside the method `none`,
     /// and then refuse it.
-    package let clientSecret: Redacted<String>?
+    public let clientSecret: Redacted<String>?
     /// The time when the secret expires; nil if it does not.
-    package let clientSecretExpiresAt: Instant?
-    package let tokenEndpointAuthMethod: String?
-    package let registrationAccessToken: Redacted<String>?
-    package let registrationClientURI: WebURL?
-    package fileprivate(set) var redirectURIs: [String]?
+    public let clientSecretExpiresAt: Instant?
+    public let tokenEndpointAuthMethod: String?
+    public let registrationAccessToken: Redacted<String>?
+    public let registrationClientURI: WebURL?
+    public fileprivate(set) var redirectURIs: [String]?
     /// The grants that the provider registered; nil if it did not say.
     let grantTypes: [String]?
 
@@ -203,7 +203,7 @@ extension RegisteredClient {
     /// Returns the redirect URLs to use: those that were requested, in their order, and that the server
     /// registered. Refuses an answer with any other URL, to which codes could be sent, or with none of the
     /// requested ones. A loopback URL without its port stands for every port (RFC 8252 §7.3).
-    package func redirectURIs(of registration: Registration) throws(OIDCError) -> [String] {
+    public func redirectURIs(of registration: Registration) throws(OIDCError) -> [String] {
         guard let redirectURIs, !redirectURIs.isEmpty else { return registration.redirectURIs }
         let requested = registration.redirectURIs
         let portless = requested.map { RegisteredClient.withoutPort($0) }
@@ -228,7 +228,7 @@ extension RegisteredClient {
 
     /// Returns the client's secret and its authentication method, which is nil if the metadata decides. A
     /// server that supports only `none` may still send a secret, which it then refuses.
-    package func authentication(
+    public func authentication(
         at server: ProviderMetadata
     ) throws(OIDCError) -> (method: String?, secret: Redacted<String>?) {
         if server.tokenEndpointAuthMethodsSupported == ["none"] { return ("none", nil) }

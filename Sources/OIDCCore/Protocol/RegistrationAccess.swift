@@ -1,12 +1,12 @@
 /// The access to a client's registration, which the provider gave to the client (RFC 7592).
-package struct RegistrationAccess: Hashable, Sendable {
+public struct RegistrationAccess: Hashable, Sendable {
     /// `registration_client_uri`.
-    package let uri: WebURL
+    public let uri: WebURL
     /// `registration_access_token`.
-    package let token: Redacted<String>
+    public let token: Redacted<String>
 
     /// Creates the access; returns nil for a token that a header cannot contain.
-    package init?(uri: WebURL, token: Redacted<String>) {
+    public init?(uri: WebURL, token: Redacted<String>) {
         guard !token.revealed.isEmpty, token.revealed.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
             return nil
         }
@@ -17,7 +17,7 @@ package struct RegistrationAccess: Hashable, Sendable {
     private var secrets: WithheldSecrets { WithheldSecrets([token.revealed]) }
 
     /// Returns the request that replaces the client's metadata (§2.2). The secret is repeated, and not chosen.
-    package func update(
+    public func update(
         _ registration: Registration, clientID: String, secret: Redacted<String>?
     ) throws(OIDCError) -> EndpointCall<RegisteredClient> {
         var document = try registration.document()
@@ -32,7 +32,7 @@ package struct RegistrationAccess: Hashable, Sendable {
     }
 
     /// Returns the request that removes the client (§2.3).
-    package func delete() -> EndpointCall<Void> {
+    public func delete() -> EndpointCall<Void> {
         var request = HTTPRequest(HTTPMethod("DELETE"), uri)
         request.headers["Authorization"] = "Bearer \(token.revealed)"
         let secrets = secrets
@@ -47,7 +47,7 @@ package struct RegistrationAccess: Hashable, Sendable {
 
 extension RegisteredClient {
     /// The access to the registration; nil if the provider gave none.
-    package var access: RegistrationAccess? {
+    public var access: RegistrationAccess? {
         guard let registrationClientURI, let registrationAccessToken else { return nil }
         return RegistrationAccess(uri: registrationClientURI, token: registrationAccessToken)
     }

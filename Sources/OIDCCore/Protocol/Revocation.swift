@@ -1,13 +1,13 @@
 /// The kind of token that is sent to an endpoint (RFC 7009 §2.1, RFC 7662 §2.1).
-package enum TokenTypeHint: String, Sendable, CaseIterable {
+public enum TokenTypeHint: String, Sendable, CaseIterable {
     case accessToken = "access_token"
     case refreshToken = "refresh_token"
 }
 
 /// The revocation of a token that is no longer needed (RFC 7009).
-package enum Revocation {
+public enum Revocation {
     /// The provider's answer.
-    package enum Answer: Hashable, Sendable {
+    public enum Answer: Hashable, Sendable {
         case revoked
         /// The provider revokes no tokens of public clients.
         case notOffered
@@ -16,7 +16,7 @@ package enum Revocation {
     /// Returns the request that revokes a token. An invalid token is not an error (§2.2), and the body of a
     /// success is ignored. A public client that is not accepted has nothing to correct: Spring Authorization Server
     /// (7.1) and glewlwyd revoke for confidential clients alone (2026-11).
-    package static func call(
+    public static func call(
         _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<Answer> {
@@ -58,14 +58,14 @@ extension TokenEndpoint.Issued {
     ///
     /// The provider's answer is not reported, as the caller has a better error. If there is no answer, no
     /// second request is sent, so the caller waits for one time-out at most.
-    package func revoke(at endpoint: WebURL?, client: Client, _ environment: ProviderEnvironment) {
+    package func revoke(at endpoint: WebURL?, client: Client, _ context: OIDCContext) {
         guard let endpoint else { return }
         for (token, hint) in [(refreshToken, TokenTypeHint.refreshToken), (accessToken, .accessToken)] {
             guard let token else { continue }
             let call = try? Revocation.call(
-                token, hint: hint, at: endpoint, client: client, now: environment.now(),
-                random: environment.random)
-            guard let call, (try? environment.transport.send(call.request, stage: call.stage)) != nil else {
+                token, hint: hint, at: endpoint, client: client, now: context.now(),
+                random: context.random)
+            guard let call, (try? context.transport.send(call.request, stage: call.stage)) != nil else {
                 return
             }
         }

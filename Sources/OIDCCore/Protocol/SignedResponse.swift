@@ -54,7 +54,7 @@ package struct SignedResponseRules: Sendable {
 }
 
 extension SignedResponseRules: Hashable {
-    /// Compares what the rules say; keys and clock are the environment's.
+    /// Compares what the rules say; keys and clock are the context's.
     package static func == (one: SignedResponseRules, other: SignedResponseRules) -> Bool {
         one.issuer == other.issuer && one.clientID == other.clientID
             && one.allowedAlgorithms == other.allowedAlgorithms && one.leeway == other.leeway
@@ -135,7 +135,7 @@ extension SignInFlow {
         let keys = documents.keys(url)
         let client = tokenEndpoint.client
         var rules = SignedResponseRules(
-            issuer: issuer, clientID: client.id, keys: { keys }, now: environment.now)
+            issuer: issuer, clientID: client.id, keys: { keys }, now: context.now)
         rules.allowedAlgorithms = metadata.authorizationSigningAlgValuesSupported
         if rules.allowedAlgorithms.map(SignatureAlgorithm.areSymmetric) == true {
             rules.clientSecret = client.authentication.secret

@@ -119,20 +119,22 @@ public struct TokenEndpoint: Sendable {
 
     /// The issued tokens, or the error that makes them unusable. The refresh token is worth keeping in both
     /// cases.
-    package struct Issued: Sendable {
-        package var refreshToken: Redacted<String>?
-        package var accessToken: Redacted<String>?
-        package var tokens: Result<TokenSet, OIDCError>
+    public struct Issued: Sendable {
+        /// The refresh token, also of an answer that cannot be used.
+        public var refreshToken: Redacted<String>?
+        /// The access token, also of an answer that cannot be used.
+        public var accessToken: Redacted<String>?
+        /// The tokens, or the error.
+        public var tokens: Result<TokenSet, OIDCError>
     }
 
     /// Sends the request, and again with a nonce if the provider demands one; a second demand is a refusal.
-    package func issue(
-        _ request: TokenRequest, over transport: any HTTPTransport, now: Instant, random: (Int) -> [UInt8]
-    ) throws(OIDCError) -> Issued {
+    public func issue(_ request: TokenRequest, in context: OIDCContext) throws(OIDCError) -> Issued {
         var retry = RetryRule()
         while true {
-            let call = try call(request, now: now, random: random, dpopNonce: retry.nonce)
-            switch try transport.perform(call) {
+            let call = try call(
+                request, now: context.now(), random: context.random, dpopNonce: retry.nonce)
+            switch try context.perform(call) {
             case .tokens(let tokens):
                 return Issued(
                     refreshToken: tokens.refreshToken, accessToken: tokens.access.token,
@@ -146,9 +148,7 @@ public struct TokenEndpoint: Sendable {
     }
 
     /// Sends the request and returns its tokens.
-    public func send(
-        _ request: TokenRequest, over transport: any HTTPTransport, now: Instant, random: (Int) -> [UInt8]
-    ) throws(OIDCError) -> TokenSet {
-        try issue(request, over: transport, now: now, random: random).tokens.get()
+    public func send(_ request: TokenRequest, in context: OIDCContext) throws(OIDCError) -> TokenSet {
+        try issue(request, in: context).tokens.get()
     }
 }

@@ -1,25 +1,25 @@
 /// The parameters of a token exchange (RFC 8693 §2.1).
-package struct TokenExchange: Sendable {
+public struct TokenExchange: Sendable {
     /// The party that acts for the subject, as a token and its type.
-    package struct Actor: Sendable {
-        package var token: Redacted<String>
-        package var type: TokenTypeIdentifier
+    public struct Actor: Sendable {
+        public var token: Redacted<String>
+        public var type: TokenTypeIdentifier
 
-        package init(token: Redacted<String>, type: TokenTypeIdentifier) {
+        public init(token: Redacted<String>, type: TokenTypeIdentifier) {
             self.token = token
             self.type = type
         }
     }
 
-    package var subjectToken: Redacted<String>
-    package var subjectTokenType: TokenTypeIdentifier
-    package var actor: Actor?
-    package var requestedTokenType: TokenTypeIdentifier?
-    package var audiences: [String] = []
-    package var resources: [String] = []
-    package var scope: Scope?
+    public var subjectToken: Redacted<String>
+    public var subjectTokenType: TokenTypeIdentifier
+    public var actor: Actor?
+    public var requestedTokenType: TokenTypeIdentifier?
+    public var audiences: [String] = []
+    public var resources: [String] = []
+    public var scope: Scope?
 
-    package init(
+    public init(
         subjectToken: Redacted<String>, subjectTokenType: TokenTypeIdentifier = .jwt, actor: Actor? = nil
     ) {
         self.subjectToken = subjectToken
@@ -29,22 +29,22 @@ package struct TokenExchange: Sendable {
 }
 
 /// A kind of token (RFC 8693 §3); an open set.
-package struct TokenTypeIdentifier: Hashable, Sendable {
-    package let urn: String
+public struct TokenTypeIdentifier: Hashable, Sendable {
+    public let urn: String
 
     /// Creates an identifier from a short name of RFC 8693, or from a URI.
-    package init(_ text: String) {
+    public init(_ text: String) {
         urn = text.contains(":") ? text : "\(TokenTypeIdentifier.prefix)\(text)"
     }
 
     private static let prefix = "urn:ietf:params:oauth:token-type:"
-    package static let accessToken = TokenTypeIdentifier("access_token")
-    package static let refreshToken = TokenTypeIdentifier("refresh_token")
-    package static let idToken = TokenTypeIdentifier("id_token")
-    package static let jwt = TokenTypeIdentifier("jwt")
+    public static let accessToken = TokenTypeIdentifier("access_token")
+    public static let refreshToken = TokenTypeIdentifier("refresh_token")
+    public static let idToken = TokenTypeIdentifier("id_token")
+    public static let jwt = TokenTypeIdentifier("jwt")
     /// An assertion about a user for another authorization server
     /// (draft-ietf-oauth-identity-assertion-authz-grant).
-    package static let idJAG = TokenTypeIdentifier("id-jag")
-    package static let saml1 = TokenTypeIdentifier("saml1")
-    package static let saml2 = TokenTypeIdentifier("saml2")
+    public static let idJAG = TokenTypeIdentifier("id-jag")
+    public static let saml1 = TokenTypeIdentifier("saml1")
+    public static let saml2 = TokenTypeIdentifier("saml2")
 }

@@ -90,7 +90,7 @@ public struct TokenRequest: Sendable {
     }
 
     /// Returns the request that exchanges a token for another (RFC 8693 §2.1).
-    package static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
+    public static func tokenExchange(_ exchange: TokenExchange) -> TokenRequest {
         TokenRequest(
             .tokenExchange, scope: exchange.scope,
             [

@@ -9,7 +9,7 @@ package enum UserInfoAnswer: Hashable, Sendable {
 }
 
 /// The UserInfo request and the reading of its answer.
-package enum UserInfo {
+public enum UserInfo {
     /// The error for a nonce that is demanded again although it was sent (RFC 9449 §9).
     package static let nonceNotTaken = OIDCError(
         .refused, "userinfo: DPoP-Nonce: the nonce that was demanded was not taken", stage: .userInfo)

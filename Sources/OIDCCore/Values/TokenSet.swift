@@ -64,7 +64,7 @@ public struct AccessToken: Hashable, Sendable {
     /// Returns the value of an `Authorization` header with this token (RFC 6750 §2.1, RFC 9449 §7.1). Throws
     /// if a header cannot contain it, or if it is not an access token: a token exchange may issue a refresh
     /// token or an assertion, which must not be sent to a resource (RFC 8693 §2.2.1).
-    package func credentials(_ stage: Stage) throws(OIDCError) -> String {
+    public func credentials(_ stage: Stage = .resource) throws(OIDCError) -> String {
         guard !token.revealed.isEmpty, token.revealed.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
             throw OIDCError(
                 .refused, "\(stage.title): access_token: expected printable ASCII characters", stage: stage)

@@ -235,7 +235,7 @@ package struct BrowserSignIn {
             }
             pressed = nil
             // At a terminal, the user says when a URL to copy is needed again.
-            if browser == nil, !(isTerminal && pastedCount != nil), page.isExpired(flow.environment.now()) {
+            if browser == nil, !(isTerminal && pastedCount != nil), page.isExpired(flow.context.now()) {
                 renew(&page, pending)
             }
             try silence.check(

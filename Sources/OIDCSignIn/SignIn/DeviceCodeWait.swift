@@ -33,7 +33,7 @@ struct DeviceCodeWait {
         self.notice = notice
         self.authorization = authorization
         polling = DevicePolling(authorization)
-        let (date, now) = (flow.environment.now(), MonotonicTime.now())
+        let (date, now) = (flow.context.now(), MonotonicTime.now())
         end = now.adding(seconds: authorization.expiresAt.seconds(since: date))
         nextRequest = min(end, now.adding(seconds: polling.firstWait(now: date)))
     }
@@ -53,7 +53,7 @@ struct DeviceCodeWait {
         if error.kind == .timedOut, error.oauthError == nil, MonotonicTime.now() >= deadline {
             return .pending
         }
-        switch polling.next(after: error, now: flow.environment.now()) {
+        switch polling.next(after: error, now: flow.context.now()) {
         case .failed(let error): return .ended(error)
         case .wait(let seconds):
             if error.kind == .unreachable, error.oauthError != "slow_down" {

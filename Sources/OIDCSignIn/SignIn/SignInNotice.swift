@@ -1,7 +1,7 @@
-public import OIDCCore
+package import OIDCCore
 
 /// An event of a sign-in, to be reported to the user.
-public enum SignInNotice: Sendable {
+package enum SignInNotice: Sendable {
     /// The URL to sign in at.
     case url(WebURL)
     /// The URL can be opened until this time only, as it refers to a pushed request (RFC 9126 §2.2). A new

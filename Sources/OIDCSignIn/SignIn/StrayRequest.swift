@@ -2,7 +2,7 @@ import LoopbackHTTP
 import OIDCCore
 
 /// A request to the listener that was not the answer to the sign-in; the wait continued.
-public struct StrayRequest: Hashable, Sendable {
+package struct StrayRequest: Hashable, Sendable {
     enum Reason: Hashable, Sendable {
         case otherPath
         case anotherUser
@@ -21,12 +21,12 @@ public struct StrayRequest: Hashable, Sendable {
     let method: String
     let path: String?
     /// Whether the path is the redirect URL's, so the request may have been meant to finish the sign-in.
-    public let isCallback: Bool
+    package let isCallback: Bool
     /// Whether a browser requested a page.
     var wantsPage = false
 
     /// One line for the log, without query and body, which may contain a code.
-    public var logLine: String {
+    package var logLine: String {
         let target = path.map { DisplayText.clean($0, limit: 80) } ?? "no path"
         let request = method.isEmpty ? target : "\(DisplayText.clean(method, limit: 32)) \(target)"
         return "turned away: \(request): \(summary) (\(status))"
@@ -53,7 +53,7 @@ public struct StrayRequest: Hashable, Sendable {
 
     /// The reason, with the expected and the found value. Values from outside are fit for a terminal; nothing
     /// in it is secret.
-    public var message: String {
+    package var message: String {
         switch reason {
         case .host(let expected, let found):
             "a callback with another Host arrived: expected \(expected), found \(clean(found)); "

@@ -60,13 +60,13 @@ public struct ClientConfiguration: Sendable {
     /// Returns the environment of a call; `curl` is used unless the program has a transport of its own.
     func environment(
         _ curl: CurlTransport, isCancelled: @escaping @Sendable () -> Bool
-    ) -> ProviderEnvironment {
+    ) -> OIDCContext {
         if let transport {
-            return ProviderEnvironment(
+            return OIDCContext(
                 transport: transport, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
         }
         let cache = StateDirectories(environment: ProcessEnvironment.current).cache
-        return ProviderEnvironment(
+        return OIDCContext(
             transport: curl.cancelled(if: isCancelled),
             cache: cache.map { MetadataCache(directory: $0) } ?? NoCache(), now: { Clock.now() },
             random: Random.bytes)

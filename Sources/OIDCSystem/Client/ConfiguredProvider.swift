@@ -28,12 +28,12 @@ package struct ConfiguredProvider: AccountProvider {
     package var bindsTokens: Bool { configuration.bindsTokens }
     package var lockWait: LockWait { LockWait(limit: .seconds(90), isCancelled: isCancelled) }
 
-    package func environment() -> ProviderEnvironment {
+    package func environment() -> OIDCContext {
         configuration.environment(curl, isCancelled: isCancelled)
     }
 
     package func client(
-        _ metadata: ProviderMetadata?, method: String?, _ environment: ProviderEnvironment
+        _ metadata: ProviderMetadata?, method: String?, _ environment: OIDCContext
     ) -> Client {
         configuration.client
     }
@@ -47,7 +47,7 @@ package struct ConfiguredProvider: AccountProvider {
     }
 
     package func tokenEndpoint(
-        of session: Session, _ environment: ProviderEnvironment
+        of session: Session, _ environment: OIDCContext
     ) throws(OIDCError) -> TokenEndpoint {
         tokenEndpoint(
             at: session.endpoints.refresh ?? session.endpoints.token, client: configuration.client,
@@ -55,20 +55,20 @@ package struct ConfiguredProvider: AccountProvider {
     }
 
     package func alias(
-        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: OIDCContext
     ) -> WebURL {
         configuration.alias(of: url, for: endpoint, environment)
     }
 }
 
 extension ClientConfiguration {
-    func metadata(_ environment: ProviderEnvironment) throws(OIDCError) -> ProviderMetadata {
-        try ProviderDocuments(environment: environment).metadata(issuer: issuer, at: metadataURL)
+    func metadata(_ environment: OIDCContext) throws(OIDCError) -> ProviderMetadata {
+        try ProviderDocuments(context: environment).metadata(issuer: issuer, at: metadataURL)
     }
 
     /// Returns the URL of a session's endpoint for a client with a certificate (RFC 8705 §5).
     func alias(
-        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: OIDCContext
     ) -> WebURL {
         guard client.presentsCertificate, let metadata = try? metadata(environment) else { return url }
         return metadata.alias(of: url, for: endpoint)

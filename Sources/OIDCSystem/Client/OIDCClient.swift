@@ -138,7 +138,7 @@ extension OIDCClient {
     }
 
     private func flow(
-        _ engine: AccountEngine, _ scope: Scope, onDevice: Bool, _ environment: ProviderEnvironment
+        _ engine: AccountEngine, _ scope: Scope, onDevice: Bool, _ environment: OIDCContext
     ) throws(OIDCError) -> SignInFlow {
         let metadata = try configuration.metadata(environment)
         try metadata.validate(for: [onDevice ? .deviceAuthorization : .authorization, .token], scope: scope)

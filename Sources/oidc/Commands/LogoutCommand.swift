@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 
 struct LogoutCommand: RunnableCommand {
     static let name = "logout"

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCAccount
 
 struct TokenCommand: RunnableCommand {
     static let name = "token"

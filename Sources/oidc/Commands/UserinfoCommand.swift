@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 struct UserinfoCommand: RunnableCommand {

@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 
 /// A token for another program: the ID token, or the access token if it is not bound to a key.
 struct CredentialToken {

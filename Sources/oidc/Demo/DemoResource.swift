@@ -4,10 +4,10 @@ import OIDCSignIn
 
 /// The tour's sign-in to a URL, without any other settings.
 extension DemoTour {
-    func signInToURL(_ stage: DemoStage, _ environment: ProviderEnvironment) throws(OIDCError) {
+    func signInToURL(_ stage: DemoStage, _ environment: OIDCContext) throws(OIDCError) {
         let url = try DemoProvider.resource(at: stage.origin)
         try step(8, "Now with a URL alone: GET \(url.text) answers 401.")
-        let search = try ResourceSearch(url, environment: environment)
+        let search = try ResourceSearch(url, context: environment)
         let found = try search.find(after: try search.probe())
         let server = try search.authorizationServer(of: found.metadata)
         let scope = try ScopeChoice(
@@ -29,7 +29,7 @@ extension DemoTour {
     }
 
     private func register(
-        _ scope: Scope, at server: ProviderMetadata, _ environment: ProviderEnvironment
+        _ scope: Scope, at server: ProviderMetadata, _ environment: OIDCContext
     ) throws(OIDCError) -> String {
         let endpoint = try server.require(.registration)
         let registration = Registration(

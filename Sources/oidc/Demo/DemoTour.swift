@@ -4,7 +4,7 @@ import DemoProvider
 import OIDCCore
 import OIDCSessions
 import OIDCSignIn
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// A guided tour of a sign-in that explains each step, on one or two screens.
@@ -50,11 +50,10 @@ struct DemoTour {
 
     /// Returns the engine of an account of the tour. Its session is kept in memory.
     func engine(_ clientID: String, at stage: DemoStage, for resource: String? = nil) -> AccountEngine {
-        var configuration = ClientConfiguration(issuer: stage.origin, clientID: clientID)
-        configuration.transport = transport
         let key = SessionKey(
             provider: stage.origin, clientID: clientID, resources: resource.map { [$0] } ?? [])
-        return AccountEngine(key: key, store: .inMemory(), ConfiguredProvider(configuration))
+        return AccountEngine(
+            key: key, store: .inMemory(), DemoAccount(clientID: clientID, transport: transport))
     }
 
     var transport: CurlTransport {
@@ -84,9 +83,9 @@ struct DemoTour {
     }
 
     private func discover(
-        _ issuer: String, _ environment: ProviderEnvironment
+        _ issuer: String, _ environment: OIDCContext
     ) throws(OIDCError) -> ProviderMetadata {
-        let metadata = try ProviderDocuments(environment: environment).metadata(issuer: issuer)
+        let metadata = try ProviderDocuments(context: environment).metadata(issuer: issuer)
         try step(1, "A provider runs at \(issuer), with one account: alice.")
         try line("GET /.well-known/openid-configuration names it as issuer, and all its URLs.")
         return metadata
@@ -94,7 +93,7 @@ struct DemoTour {
 
     /// Signs in with the browser, to a resource if the account is one of it.
     func signIn(
-        _ engine: AccountEngine, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment,
+        _ engine: AccountEngine, _ metadata: ProviderMetadata, _ environment: OIDCContext,
         _ stage: DemoStage, scope: Scope
     ) throws(OIDCError) -> SignInFlow.Outcome {
         let resources = engine.key.resources
@@ -133,7 +132,7 @@ extension DemoTour {
     }
 
     private func userInfo(
-        _ session: Session, _ environment: ProviderEnvironment, _ engine: AccountEngine,
+        _ session: Session, _ environment: OIDCContext, _ engine: AccountEngine,
         _ metadata: ProviderMetadata
     ) throws(OIDCError) {
         guard let endpoint = session.endpoints.userInfo else { return }
@@ -162,7 +161,7 @@ extension DemoTour {
     }
 
     private func signOut(
-        _ session: Session, _ environment: ProviderEnvironment, _ engine: AccountEngine
+        _ session: Session, _ environment: OIDCContext, _ engine: AccountEngine
     ) throws(OIDCError) {
         guard let endpoint = session.endpoints.revocation else { return }
         try step(7, "POST \(endpoint.path) with the refresh token, as oidc logout does.")
@@ -170,7 +169,7 @@ extension DemoTour {
         if let failure = engine.provider.revoke(session).failures.first { throw failure }
         let spent = try engine.provider.tokenEndpoint(of: session, environment)
         do throws(OIDCError) {
-            _ = try TokenRefresh(environment: environment, tokenEndpoint: spent).request(session, for: .own)
+            _ = try TokenRefresh(context: environment, tokenEndpoint: spent).request(session, for: .own)
             throw OIDCError(.failed, "the demo provider still accepts a revoked token")
         } catch {
             guard error.endsSession else { throw error }

@@ -61,7 +61,7 @@ struct ProviderChecks {
         return .ok("endpoints are set; without issuer, ID tokens are not accepted")
     }
 
-    private func discovery(_ environment: ProviderEnvironment, _ probe: DateProbe) -> [Finding] {
+    private func discovery(_ environment: OIDCContext, _ probe: DateProbe) -> [Finding] {
         var findings: [Finding] = []
         func ofClient(_ metadata: ProviderMetadata?) -> Finding {
             Finding("client") { () throws(OIDCError) in try client(metadata, environment) }
@@ -116,7 +116,7 @@ struct ProviderChecks {
     }
 
     private func keys(
-        _ url: WebURL, _ metadata: ProviderMetadata, _ environment: ProviderEnvironment
+        _ url: WebURL, _ metadata: ProviderMetadata, _ environment: OIDCContext
     ) throws(OIDCError) -> Finding.Outcome {
         let algorithms = settings.client.idTokenAlgorithms ?? metadata.idTokenSigningAlgValuesSupported ?? []
         if SignatureAlgorithm.areSymmetric(algorithms) {
@@ -149,7 +149,7 @@ struct ProviderChecks {
 
     /// Checks that the client can authenticate. Reads its secrets, but never prints them.
     private func client(
-        _ metadata: ProviderMetadata?, _ environment: ProviderEnvironment
+        _ metadata: ProviderMetadata?, _ environment: OIDCContext
     ) throws(OIDCError) -> Finding.Outcome {
         let client = try provider.client(metadata, environment)
         for secret in settings.client.secretFiles {

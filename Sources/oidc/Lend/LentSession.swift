@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSessions
 import OIDCShared
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// The socket of a session that another program lends.

@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 import Posix
 import Synchronization
 

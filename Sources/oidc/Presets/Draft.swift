@@ -120,7 +120,7 @@ extension Draft {
         guard settings.provider.metadataURL == nil else { return InitDialog.Finding() }
         let provider = ProviderContext(settings, context)
         let documents = ProviderDocuments(
-            environment: try provider.environment(), allowsInsecureHTTP: provider.allowsInsecureHTTP)
+            context: try provider.environment(), allowsInsecureHTTP: provider.allowsInsecureHTTP)
         do throws(OIDCError) {
             let metadata = try documents.metadata(ofTyped: url)
             return InitDialog.Finding(registers: metadata.registrationEndpoint != nil)

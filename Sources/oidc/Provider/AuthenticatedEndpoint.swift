@@ -4,7 +4,7 @@ import OIDCCore
 struct AuthenticatedEndpoint {
     let url: WebURL
     let client: Client
-    let environment: ProviderEnvironment
+    let environment: OIDCContext
 
     /// Creates the endpoint. Calls `onNotOffered` before the error for a provider without such an endpoint.
     init(

@@ -4,7 +4,7 @@ import OIDCCrypto
 import OIDCSessions
 import OIDCShared
 import OIDCSignIn
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// The provider of the settings, with the network, client and store that a command uses for it.
@@ -50,7 +50,7 @@ final class ProviderContext: Sendable {
     /// Returns the metadata: discovered, or only the configured endpoints if no issuer is set or nothing else
     /// is needed.
     func metadata(
-        _ environment: ProviderEnvironment, for needed: [ProviderEndpoint]
+        _ environment: OIDCContext, for needed: [ProviderEndpoint]
     ) throws(OIDCError) -> ProviderMetadata {
         let explicit = try settings.provider.checkedEndpoints()
         let configured = ProviderMetadata(
@@ -70,11 +70,11 @@ final class ProviderContext: Sendable {
 
     /// Returns the metadata from the well-known URLs or `metadata_url`.
     func discovered(
-        _ issuer: String, _ environment: ProviderEnvironment
+        _ issuer: String, _ environment: OIDCContext
     ) throws(OIDCError) -> ProviderMetadata {
         if let target {
             return try ResourceSearch(
-                target.operand.url, environment: environment, allowsInsecureHTTP: allowsInsecureHTTP
+                target.operand.url, context: environment, allowsInsecureHTTP: allowsInsecureHTTP
             ).authorizationServer(
                 issuer: issuer, configured: settings.provider.endpoints,
                 forSignIn: settings.token.grant.needsUser)
@@ -201,14 +201,14 @@ final class ProviderContext: Sendable {
 /// The connection to the provider.
 extension ProviderContext {
     /// Returns the environment of requests, with the transport and cache of the settings.
-    func environment() throws(OIDCError) -> ProviderEnvironment { environment(over: try transport()) }
+    func environment() throws(OIDCError) -> OIDCContext { environment(over: try transport()) }
 
-    func environment(over transport: any HTTPTransport) -> ProviderEnvironment {
-        ProviderEnvironment(transport: transport, cache: cache, now: { Clock.now() }, random: Random.bytes)
+    func environment(over transport: any HTTPTransport) -> OIDCContext {
+        OIDCContext(transport: transport, cache: cache, now: { Clock.now() }, random: Random.bytes)
     }
 
-    func documents(_ environment: ProviderEnvironment) -> ProviderDocuments {
-        ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
+    func documents(_ environment: OIDCContext) -> ProviderDocuments {
+        ProviderDocuments(context: environment, allowsInsecureHTTP: allowsInsecureHTTP)
     }
 
     private var cache: any DocumentCache {
@@ -332,7 +332,7 @@ extension ProviderContext {
     /// Returns the client. Its authentication method is the configured one, else the session's, else one that
     /// the metadata supports.
     func client(
-        _ metadata: ProviderMetadata?, method: String? = nil, _ environment: ProviderEnvironment
+        _ metadata: ProviderMetadata?, method: String? = nil, _ environment: OIDCContext
     ) throws(OIDCError) -> Client {
         var credentials = try credentials(environment)
         // The secret of a client that was registered at this server is in the resource's layer.
@@ -376,7 +376,7 @@ extension ProviderContext {
         throw target.operand.unnamedIssuer(secrets, of: target.link)
     }
 
-    private func credentials(_ environment: ProviderEnvironment) throws(OIDCError) -> ClientCredentials {
+    private func credentials(_ environment: OIDCContext) throws(OIDCError) -> ClientCredentials {
         let settings = settings.client
         var credentials = ClientCredentials(secret: try secrets.value(settings.secret))
         credentials.signingAlgorithm = settings.signingAlgorithm
@@ -444,7 +444,7 @@ extension ProviderContext {
     /// Returns the endpoint that refreshes a session. Its URL is the session's, even if the settings have
     /// changed.
     func tokenEndpoint(
-        of session: Session, _ environment: ProviderEnvironment
+        of session: Session, _ environment: OIDCContext
     ) throws(OIDCError) -> TokenEndpoint {
         // Signing needs the algorithms that the provider accepts; the metadata is usually cached.
         let signs = ["private_key_jwt", "client_secret_jwt"].contains(session.clientAuthentication)
@@ -466,7 +466,7 @@ extension ProviderContext {
     /// Returns the URL of a session's endpoint for this client: with a certificate the alias, also if the session
     /// has the plain URL (RFC 8705 §5).
     func alias(
-        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+        of url: WebURL, for endpoint: ProviderEndpoint, _ environment: OIDCContext
     ) -> WebURL {
         guard settings.client.certificate != nil,
             let metadata = try? metadata(environment, for: [endpoint])

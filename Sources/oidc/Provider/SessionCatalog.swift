@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 
 /// Every session of this machine: those in the stores of the settings and of all profiles. Each is handled with the
 /// settings of its own provider and client, so no other client's secret is sent there.

@@ -287,7 +287,7 @@ extension ResourceOperand {
     private func publishedProvider() throws(OIDCError) -> ProviderContext? {
         let environment = try reach.environment()
         let documents = ProviderDocuments(
-            environment: environment, allowsInsecureHTTP: settings.provider.allowsInsecureHTTP)
+            context: environment, allowsInsecureHTTP: settings.provider.allowsInsecureHTTP)
         let metadata: ProviderMetadata
         do throws(OIDCError) { metadata = try documents.metadata(ofTyped: url) } catch {
             guard error.kind != .refused, error.kind != .usage else { return nil }

@@ -2,7 +2,7 @@ import CurlHTTP
 import OIDCCore
 import OIDCProxy
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 import Posix
 import Synchronization
 

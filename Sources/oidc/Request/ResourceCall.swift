@@ -1,7 +1,7 @@
 import CurlHTTP
 import OIDCCore
 import OIDCCrypto
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// One call to a protected resource. The response body is printed to stdout, whatever its status.

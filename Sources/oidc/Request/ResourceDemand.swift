@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCAccount
 
 /// The demand in a resource's response: a new sign-in, more scope, or a stronger or more recent sign-in.
 struct ResourceDemand {

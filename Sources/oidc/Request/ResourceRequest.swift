@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCAccount
 
 /// A request to a resource, and the sign-ins that its responses require.
 struct ResourceRequest {

@@ -91,7 +91,7 @@ struct OwnProvider {
 
     /// Exchanges the user's session for an assertion, and the assertion for the resource's tokens.
     func exchanged(
-        _ key: SessionKey, at server: TokenEndpoint, _ environment: ProviderEnvironment
+        _ key: SessionKey, at server: TokenEndpoint, _ environment: OIDCContext
     ) throws(OIDCError) -> TokenEndpoint.Issued {
         let provider = account.provider
         let subject = try subject()

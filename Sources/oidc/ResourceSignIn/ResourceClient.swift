@@ -8,7 +8,7 @@ import Posix
 /// configured one, a client metadata document, the one of the last sign-in, or a registered one.
 struct ResourceClient {
     let operand: ResourceOperand
-    let environment: ProviderEnvironment
+    let environment: OIDCContext
     /// The metadata of the resource; nil if the sign-in is to the server itself.
     let resource: ProtectedResourceMetadata?
     let server: ProviderMetadata

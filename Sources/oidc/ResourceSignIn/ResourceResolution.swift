@@ -69,7 +69,7 @@ struct ResourceResolution {
     let evidence: ResourceOperand.Evidence
     /// The link of the last sign-in.
     let earlier: ResourceLink?
-    let environment: ProviderEnvironment
+    let environment: OIDCContext
     let cache: CacheTrace
     let search: ResourceSearch
 
@@ -86,7 +86,7 @@ struct ResourceResolution {
         environment.cache = cache
         self.environment = environment
         search = try ResourceSearch(
-            operand.url, environment: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
+            operand.url, context: environment, allowsInsecureHTTP: reach.allowsInsecureHTTP)
     }
 
     /// Returns the provider of the server and client that were found.

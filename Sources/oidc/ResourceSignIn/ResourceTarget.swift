@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 
 /// A resource whose authorization server and client are known.
 struct ResourceTarget: Sendable {

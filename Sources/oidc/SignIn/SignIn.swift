@@ -2,7 +2,7 @@ import CurlHTTP
 import OIDCCore
 import OIDCSessions
 import OIDCSignIn
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// A sign-in with the settings, by a flow that is possible on this machine.
@@ -400,7 +400,7 @@ extension SignIn {
 
     /// Returns the flow. `dpop` is the key that a process which began the sign-in has made for it.
     func login(
-        _ metadata: ProviderMetadata, _ environment: ProviderEnvironment, dpop began: DPoPKey? = nil
+        _ metadata: ProviderMetadata, _ environment: OIDCContext, dpop began: DPoPKey? = nil
     ) throws(OIDCError) -> SignInFlow {
         warnOfUnknownPrompt()
         try provider.checkSecurityProfile(metadata)

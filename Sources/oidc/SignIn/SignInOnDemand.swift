@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// The sign-in of a command with `--login`. One of several processes signs in; the others wait and use its

@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 
 /// The end of a session: removes it from its store, then the links that lead to it, and then revokes its tokens as its
 /// own client.

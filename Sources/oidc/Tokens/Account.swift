@@ -1,6 +1,6 @@
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// A session that may exist: with whom, where it is kept, and how its tokens are obtained.
@@ -358,7 +358,7 @@ extension Account {
     ) throws(OIDCError) -> ResourceSearch.Found {
         let reach = target.operand.reach
         let search = try ResourceSearch(
-            target.operand.url, environment: try reach.environment(),
+            target.operand.url, context: try reach.environment(),
             allowsInsecureHTTP: reach.allowsInsecureHTTP)
         if head == nil, let url = target.link.metadataURL.flatMap({ WebURL($0) }) {
             return try search.find(at: url, refetching: true)

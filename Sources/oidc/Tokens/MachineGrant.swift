@@ -1,5 +1,5 @@
 import OIDCCore
-import OIDCSystem
+import OIDCAccount
 
 /// A token that needs no user: the client's own, or one for the identity of a machine.
 struct MachineGrant {
@@ -39,19 +39,17 @@ struct MachineGrant {
     }
 
     private func issued(
-        at endpoint: TokenEndpoint, _ environment: ProviderEnvironment
+        at endpoint: TokenEndpoint, _ environment: OIDCContext
     ) throws(OIDCError) -> TokenEndpoint.Issued {
         guard key.grant != .idJAG else {
             return try OwnProvider(provider).exchanged(key, at: endpoint, environment)
         }
-        return try endpoint.issue(
-            try request(environment), over: environment.transport, now: environment.now(),
-            random: environment.random)
+        return try endpoint.issue(try request(environment), in: environment)
     }
 
     /// Returns the token request of the grant. Refuses an unknown grant: the token of another one could be
     /// for another subject.
-    func request(_ environment: ProviderEnvironment) throws(OIDCError) -> TokenRequest {
+    func request(_ environment: OIDCContext) throws(OIDCError) -> TokenRequest {
         switch key.grant {
         case .tokenExchange: return .tokenExchange(try exchange(environment))
         case .jwtBearer:
@@ -69,7 +67,7 @@ struct MachineGrant {
         }
     }
 
-    private func exchange(_ environment: ProviderEnvironment) throws(OIDCError) -> TokenExchange {
+    private func exchange(_ environment: OIDCContext) throws(OIDCError) -> TokenExchange {
         let settings = provider.settings.subject
         var exchange = TokenExchange(
             subjectToken: try SubjectToken(provider).token(environment.transport),

@@ -1,6 +1,6 @@
 import CommandLineKit
 import OIDCCore
-import OIDCSystem
+import OIDCAccount
 
 /// The kind of a session's token.
 enum TokenKind: String, CaseIterable, OptionValue, Sendable {

@@ -4,7 +4,7 @@ import OIDCCore
 import OIDCCrypto
 import OIDCSessions
 import OIDCSignIn
-import OIDCSystem
+import OIDCAccount
 import Posix
 
 /// The second step of a sign-in in two: waits for the answer or takes a pasted one, redeems it, and stores

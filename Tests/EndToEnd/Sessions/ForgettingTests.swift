@@ -1,7 +1,7 @@
 import Foundation
 import OIDCCore
 import OIDCSessions
-import OIDCSystem
+import OIDCAccount
 import Posix
 import TestSupport
 import Testing

@@ -171,7 +171,7 @@ struct DeviceFlowTests {
         func refreshed(_ session: Session, _ faults: Set<Fault>) throws -> Session {
             provider.faults = faults
             let endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo"))
-            let refresh = TokenRefresh(environment: provider.environment, tokenEndpoint: endpoint)
+            let refresh = TokenRefresh(context: provider.environment, tokenEndpoint: endpoint)
             return try refresh.refresh(session, for: .own).session
         }
         let first = try refreshed(unknown, [])

@@ -32,7 +32,7 @@ struct DiscoveryFallbackTests {
     ) throws -> ProviderMetadata {
         var environment = provider.environment
         environment.cache = cache
-        return try ProviderDocuments(environment: environment).metadata(issuer: InMemoryProvider.issuer)
+        return try ProviderDocuments(context: environment).metadata(issuer: InMemoryProvider.issuer)
     }
 
     private static func answer(_ status: Int, _ body: String = "", type: String = "text/html") -> HTTPResponse
@@ -150,7 +150,7 @@ struct DiscoveryFallbackTests {
             response.body = JSONValue.object(object).bytes
             return response
         }
-        let documents = ProviderDocuments(environment: provider.environment)
+        let documents = ProviderDocuments(context: provider.environment)
         let url = WebURL("\(InMemoryProvider.issuer)/elsewhere/metadata")
         #expect(try documents.metadata(issuer: InMemoryProvider.issuer, at: url).isDiscovered)
         #expect(asked.withLock { $0 } == ["/elsewhere/metadata"])

@@ -46,7 +46,7 @@ struct EncryptedSignInTests {
         #expect(try login.userInfo(session)["sub"] == "alice")
         provider.pass(400)
         let refresh = TokenRefresh(
-            environment: provider.environment, tokenEndpoint: login.tokenEndpoint)
+            context: provider.environment, tokenEndpoint: login.tokenEndpoint)
         let outcome = try refresh.refresh(session, for: .own)
         #expect(outcome.idTokenFailure == nil)
         let second = try #require(outcome.session.tokens.idToken?.revealed)
@@ -63,7 +63,7 @@ struct EncryptedSignInTests {
         let error = #expect(throws: OIDCError.self) { try provider.signIn(client: client) }
         #expect(error?.kind == .untrusted && error?.hint == .advice(.giveDecryptionKey))
         let refresh = TokenRefresh(
-            environment: provider.environment, tokenEndpoint: try provider.login(client: client).tokenEndpoint
+            context: provider.environment, tokenEndpoint: try provider.login(client: client).tokenEndpoint
         )
         let answer = try refresh.request(session, for: .own)
         #expect(answer.successor.tokens.refreshToken != nil)

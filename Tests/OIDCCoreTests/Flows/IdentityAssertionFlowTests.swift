@@ -42,7 +42,7 @@ struct IdentityAssertionFlowTests {
         let server = TokenEndpoint(
             url: try Fixture.url("https://as.example/token"),
             client: Client(id: "at-server", authentication: .clientSecretBasic(Redacted("s%cret"))))
-        let environment = ProviderEnvironment(
+        let environment = OIDCContext(
             transport: transport, cache: NoCache(), now: { Fixture.now },
             random: { Array(repeating: 7, count: $0) })
         return try IdentityAssertion(

@@ -69,7 +69,7 @@ struct MachineGrantTests {
         let provider = try InMemoryProvider()
         var environment = provider.environment
         environment.cache = Kept()
-        let documents = ProviderDocuments(environment: environment)
+        let documents = ProviderDocuments(context: environment)
         let metadata = try documents.metadata(issuer: InMemoryProvider.issuer)
         _ = try documents.metadata(issuer: InMemoryProvider.issuer)
         #expect(provider.with { $0.requestCount(.discovery) } == 1)
@@ -88,7 +88,7 @@ struct MachineGrantTests {
         environment.cache = cache
         let url = try #require(WebURL("\(InMemoryProvider.issuer)/.well-known/openid-configuration"))
         cache.keep(HTTPResponse(status: 200, body: Array("{".utf8)), from: url, at: provider.now)
-        _ = try ProviderDocuments(environment: environment).metadata(issuer: InMemoryProvider.issuer)
+        _ = try ProviderDocuments(context: environment).metadata(issuer: InMemoryProvider.issuer)
         #expect(provider.with { $0.requestCount(.discovery) } == 1)
     }
 }

@@ -17,7 +17,7 @@ struct RequestObjectionTests {
         let client =
             secret ? Client(id: "demo", authentication: .clientSecretPost(Redacted("s"))) : Client(id: "demo")
         let flow = SignInFlow(
-            environment: login.environment, metadata: metadata,
+            context: login.environment, metadata: metadata,
             tokenEndpoint: TokenEndpoint(url: login.tokenEndpoint.url, client: client),
             request: login.request, key: login.key, pushing: pushing)
         let log = RequestLog()
@@ -105,12 +105,12 @@ struct RequestObjectionTests {
         let error = try #require(Fixture.error { _ = try pending.accept(answer) })
         #expect(!flow.isRefusedUnpushed(error) || flow.metadata[.pushedAuthorizationRequest] != nil)
         flow = SignInFlow(
-            environment: flow.environment, metadata: flow.metadata, tokenEndpoint: flow.tokenEndpoint,
+            context: flow.context, metadata: flow.metadata, tokenEndpoint: flow.tokenEndpoint,
             request: flow.request, key: flow.key)
         var metadata = flow.metadata
         metadata[.pushedAuthorizationRequest] = WebURL("\(InMemoryProvider.issuer)/par")
         let offering = SignInFlow(
-            environment: flow.environment, metadata: metadata, tokenEndpoint: flow.tokenEndpoint,
+            context: flow.context, metadata: metadata, tokenEndpoint: flow.tokenEndpoint,
             request: flow.request, key: flow.key)
         #expect(offering.isRefusedUnpushed(error) == isRecognized)
     }

@@ -21,7 +21,7 @@ struct ResourceParameterTests {
     ) throws -> Session {
         var endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo"))
         endpoint.sendsResources = sends
-        return try TokenRefresh(environment: provider.environment, tokenEndpoint: endpoint)
+        return try TokenRefresh(context: provider.environment, tokenEndpoint: endpoint)
             .refresh(session, for: source).session
     }
 
@@ -83,7 +83,7 @@ struct ResourceParameterTests {
         func scope(_ change: (inout TokenEndpoint) -> Void) throws -> String? {
             var endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo"))
             change(&endpoint)
-            _ = try? TokenRefresh(environment: provider.environment, tokenEndpoint: endpoint).request(
+            _ = try? TokenRefresh(context: provider.environment, tokenEndpoint: endpoint).request(
                 session, for: .own)
             let body = provider.with { $0.requests(to: .token).last?.body } ?? []
             let pairs = FormEncoding.decode(String(decoding: body, as: UTF8.self)) ?? []
@@ -182,7 +182,7 @@ struct ExtraMemberFlowTests {
                 body: Array(body.utf8))
         }
         let endpoint = TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo"))
-        let refresh = TokenRefresh(environment: provider.environment, tokenEndpoint: endpoint)
+        let refresh = TokenRefresh(context: provider.environment, tokenEndpoint: endpoint)
         let extra = try refresh.refresh(session, for: .own).session.tokens.extra
         #expect(extra["realmId"] == "1" && extra["ext_expires_in"] == 9 && extra["new"] == "x")
     }

@@ -49,7 +49,7 @@ struct SignedResponseFlowTests {
         #expect(throws: OIDCError.self) {
             try provider.outcome { flow in
                 flow = SignInFlow(
-                    environment: flow.environment,
+                    context: flow.context,
                     metadata: ProviderMetadata(issuer: nil, endpoints: flow.metadata.endpoints),
                     tokenEndpoint: flow.tokenEndpoint, request: flow.request, key: flow.key)
                 flow.request.responseMode = .jwt

@@ -100,7 +100,7 @@ struct TenantTests {
         let provider = try provider()
         let session = try provider.signIn(at: Tenancy.common)
         let refresh = TokenRefresh(
-            environment: provider.environment,
+            context: provider.environment,
             tokenEndpoint: TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo")))
         let next = try refresh.refresh(session, for: .own).session
         #expect(next.endpoints.issuer == session.endpoints.issuer)

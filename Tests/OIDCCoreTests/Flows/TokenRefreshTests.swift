@@ -7,7 +7,7 @@ import Testing
 struct TokenRefreshTests {
     private static func refresh(_ provider: InMemoryProvider, _ session: Session) -> TokenRefresh {
         TokenRefresh(
-            environment: provider.environment,
+            context: provider.environment,
             tokenEndpoint: TokenEndpoint(url: session.endpoints.token, client: Client(id: "demo")))
     }
 

@@ -1,6 +1,6 @@
 @testable import OIDCCore
 @testable import OIDCSessions
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import TestSupport
 import Testing
@@ -19,20 +19,20 @@ struct AccountEngineTests {
         var bindsTokens: Bool { false }
         var lockWait: LockWait { LockWait(limit: .milliseconds(20), isCancelled: { isCancelled }) }
 
-        func environment() throws(OIDCError) -> ProviderEnvironment { throw OIDCError(.failed, "offline") }
+        func environment() throws(OIDCError) -> OIDCContext { throw OIDCError(.failed, "offline") }
         func client(
-            _ metadata: ProviderMetadata?, method: String?, _ environment: ProviderEnvironment
+            _ metadata: ProviderMetadata?, method: String?, _ environment: OIDCContext
         ) -> Client {
             Client(id: "stub")
         }
         func tokenEndpoint(at url: WebURL, client: Client, dpop: DPoPKey?) -> TokenEndpoint {
             TokenEndpoint(url: url, client: client, dpop: dpop)
         }
-        func tokenEndpoint(of session: Session, _ environment: ProviderEnvironment) -> TokenEndpoint {
+        func tokenEndpoint(of session: Session, _ environment: OIDCContext) -> TokenEndpoint {
             TokenEndpoint(url: session.endpoints.token, client: Client(id: "stub"))
         }
         func alias(
-            of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment
+            of url: WebURL, for endpoint: ProviderEndpoint, _ environment: OIDCContext
         ) -> WebURL { url }
     }
 

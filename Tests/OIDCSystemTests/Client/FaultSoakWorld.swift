@@ -4,7 +4,7 @@ import Foundation
 import OIDCCore
 import OIDCCrypto
 @testable import OIDCSessions
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import Synchronization
 import TestSupport
@@ -55,7 +55,7 @@ struct SoakWorld {
             var request = login.request
             request.dpopThumbprint = dpop.thumbprint
             login = SignInFlow(
-                environment: login.environment, metadata: login.metadata,
+                context: login.environment, metadata: login.metadata,
                 tokenEndpoint: TokenEndpoint(
                     url: login.tokenEndpoint.url, client: login.tokenEndpoint.client, dpop: dpop),
                 request: request, key: login.key)
@@ -69,7 +69,7 @@ struct SoakWorld {
         get throws { try store.load(key)?.tokens.refreshToken?.revealed }
     }
 
-    private var environment: ProviderEnvironment {
+    private var environment: OIDCContext {
         var environment = provider.environment
         environment.now = { [provider, skew] in provider.now.adding(skew.value) }
         if isCached { environment.cache = MetadataCache(directory: scratch["cache"]) }
@@ -97,7 +97,7 @@ struct SoakWorld {
             guard let current else { throw TokenRefresh.impossible }
             let dpop = try current.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) }
             let refresh = TokenRefresh(
-                environment: environment,
+                context: environment,
                 tokenEndpoint: TokenEndpoint(
                     url: current.endpoints.token, client: Client(id: "demo"), dpop: dpop))
             let answer = try refresh.request(current, for: source)

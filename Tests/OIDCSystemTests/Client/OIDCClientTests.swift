@@ -2,6 +2,7 @@ import DemoProvider
 import OIDCCore
 @testable import OIDCSessions
 import OIDCSignIn
+@testable import OIDCAccount
 @testable import OIDCSystem
 @testable import Posix
 import Synchronization

@@ -1,6 +1,6 @@
 import OIDCCore
 @testable import OIDCSessions
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
 import OIDCCore
 @testable import OIDCSessions
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import Synchronization
 import TestSupport

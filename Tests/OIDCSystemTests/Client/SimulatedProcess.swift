@@ -1,7 +1,7 @@
 import OIDCCore
 @testable import OIDCSessions
 @testable import OIDCShared
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import Synchronization
 

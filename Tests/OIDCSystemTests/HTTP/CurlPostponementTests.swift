@@ -1,7 +1,7 @@
 @testable import CurlHTTP
 import Foundation
 import OIDCCore
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import Synchronization
 import TestSupport

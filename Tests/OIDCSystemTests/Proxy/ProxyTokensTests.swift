@@ -3,7 +3,7 @@ import Foundation
 import OIDCCore
 import OIDCCrypto
 @testable import OIDCProxy
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import Synchronization
 import TestSupport
@@ -49,7 +49,7 @@ struct ProxyTokensTests {
 
         func tokens(signingIn: Bool = false) -> ProxyTokens {
             var source = ProxyTokenSource(
-                environment: ProviderEnvironment(
+                environment: OIDCContext(
                     transport: CurlTransport(), cache: NoCache(), now: { [self] in time },
                     random: { Random.bytes($0) }),
                 token: { [self] refused throws(OIDCError) in

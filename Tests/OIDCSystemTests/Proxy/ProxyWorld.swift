@@ -3,7 +3,7 @@ import Foundation
 import OIDCCore
 import OIDCCrypto
 @testable import OIDCProxy
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import Synchronization
 import TestSupport
@@ -52,7 +52,7 @@ final class ProxyWorld: Sendable {
         /// The same token until it is refused.
         func source() -> ProxyTokenSource {
             var source = ProxyTokenSource(
-                environment: ProviderEnvironment(
+                environment: OIDCContext(
                     transport: CurlTransport(), cache: NoCache(), now: { Clock.now() },
                     random: { Random.bytes($0) }),
                 token: { [self] refused throws(OIDCError) in

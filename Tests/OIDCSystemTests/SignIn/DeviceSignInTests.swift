@@ -42,7 +42,7 @@ struct DeviceSignInTests {
                 """)
         let client = Client(id: "app")
         let login = SignInFlow(
-            environment: ProviderEnvironment(
+            context: OIDCContext(
                 transport: provider, cache: NoCache(), now: { Clock.now() },
                 random: { [UInt8](repeating: 1, count: $0) }),
             metadata: try ProviderMetadata(

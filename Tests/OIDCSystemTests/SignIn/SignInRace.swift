@@ -105,10 +105,10 @@ final class SignInRace {
     func run() -> Result<Session, OIDCError> {
         Result { () throws(OIDCError) in
             let client = Client(id: "demo")
-            let metadata = try ProviderDocuments(environment: provider.environment).metadata(
+            let metadata = try ProviderDocuments(context: provider.environment).metadata(
                 issuer: InMemoryProvider.issuer)
             let login = SignInFlow(
-                environment: provider.environment, metadata: metadata,
+                context: provider.environment, metadata: metadata,
                 tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
                 request: AuthorizationRequest(
                     client: client, redirectURI: RedirectAddress.standard, scope: Scope("openid")),

@@ -2,7 +2,7 @@ import Foundation
 import OIDCCore
 @testable import OIDCSessions
 @testable import OIDCShared
-@testable import OIDCSystem
+@testable import OIDCAccount
 @testable import Posix
 import Synchronization
 import TestSupport

@@ -44,7 +44,7 @@ extension ProtectedRequest {
                 hint: session.key.grant.needsUser ? .advice(.setUserInfoEndpoint) : nil)
         }
         let endpoint = attempt.isBoundToCertificate ? alias(stored) : stored
-        let documents = ProviderDocuments(environment: environment, allowsInsecureHTTP: allowsInsecureHTTP)
+        let documents = ProviderDocuments(context: environment, allowsInsecureHTTP: allowsInsecureHTTP)
         return try UserInfo.call(
             endpoint: endpoint, accessToken: attempt.delivery.access,
             proof: try attempt.proof(.get, endpoint), presentingCertificate: attempt.isBoundToCertificate,

@@ -5,9 +5,9 @@ package import OIDCCore
 package struct SessionRevocation {
     let session: Session
     let client: Client
-    let environment: ProviderEnvironment
+    let environment: OIDCContext
 
-    package init(_ session: Session, as client: Client, _ environment: ProviderEnvironment) {
+    package init(_ session: Session, as client: Client, _ environment: OIDCContext) {
         self.session = session
         self.client = client
         self.environment = environment

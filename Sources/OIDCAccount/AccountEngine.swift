@@ -14,18 +14,18 @@ package protocol AccountProvider {
     /// The wait for the session's lock, whose holder may be using the network.
     var lockWait: LockWait { get }
 
-    func environment() throws(OIDCError) -> ProviderEnvironment
+    func environment() throws(OIDCError) -> OIDCContext
     /// Returns the client. `method` is the authentication of the session that it is for.
     func client(
-        _ metadata: ProviderMetadata?, method: String?, _ environment: ProviderEnvironment
+        _ metadata: ProviderMetadata?, method: String?, _ environment: OIDCContext
     ) throws(OIDCError) -> Client
     func tokenEndpoint(at url: WebURL, client: Client, dpop: DPoPKey?) throws(OIDCError) -> TokenEndpoint
     /// Returns the endpoint that refreshes a session, with its client and the key that its tokens are bound to.
     func tokenEndpoint(
-        of session: Session, _ environment: ProviderEnvironment
+        of session: Session, _ environment: OIDCContext
     ) throws(OIDCError) -> TokenEndpoint
     /// Returns the URL of a session's endpoint for this client: with a certificate the alias (RFC 8705 §5).
-    func alias(of url: WebURL, for endpoint: ProviderEndpoint, _ environment: ProviderEnvironment) -> WebURL
+    func alias(of url: WebURL, for endpoint: ProviderEndpoint, _ environment: OIDCContext) -> WebURL
 
     /// Requests the tokens of a grant without a user.
     func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome
@@ -84,13 +84,13 @@ package struct AccountEngine {
 
     /// Returns the flow of a sign-in. `request` gets the key that the tokens will be bound to.
     package func flow(
-        _ metadata: ProviderMetadata, as client: Client, _ environment: ProviderEnvironment,
+        _ metadata: ProviderMetadata, as client: Client, _ environment: OIDCContext,
         pushing: SignInFlow.Pushing = .auto,
         request: (DPoPKey?) throws(OIDCError) -> AuthorizationRequest
     ) throws(OIDCError) -> SignInFlow {
         let endpoint = try provider.newTokenEndpoint(metadata, client)
         var flow = SignInFlow(
-            environment: environment, metadata: metadata, tokenEndpoint: endpoint,
+            context: environment, metadata: metadata, tokenEndpoint: endpoint,
             request: try request(endpoint.dpop), key: key, pushing: pushing, leeway: provider.leeway)
         flow.keepsRefusedTokens = { [store, key] in store.mayHaveSession(ofClientIn: key) }
         return flow
@@ -141,7 +141,7 @@ package struct AccountEngine {
         provider.refreshes(current)
         let environment = try provider.environment()
         let refresh = TokenRefresh(
-            environment: environment, tokenEndpoint: try provider.tokenEndpoint(of: current, environment),
+            context: environment, tokenEndpoint: try provider.tokenEndpoint(of: current, environment),
             leeway: provider.leeway, allowedAlgorithms: provider.idTokenAlgorithms)
         let answer = try refresh.request(current, for: source)
         return SessionTokens.Answer(successor: answer.successor) { () throws(OIDCError) in

@@ -12,13 +12,13 @@ package protocol AccessTokenSource {
 /// required (RFC 9449 §9), and with another token if this one is no longer accepted.
 package struct ProtectedRequest {
     let tokens: any AccessTokenSource
-    let environment: ProviderEnvironment
+    let environment: OIDCContext
     let demand: TokenDemand
     let isRepeatable: Bool
 
     /// Creates a request; `isRepeatable` says whether its body can be sent again.
     package init(
-        _ tokens: any AccessTokenSource, environment: ProviderEnvironment,
+        _ tokens: any AccessTokenSource, environment: OIDCContext,
         demand: TokenDemand = TokenDemand(),
         isRepeatable: Bool = true
     ) {
@@ -38,7 +38,7 @@ package struct ProtectedRequest {
     package struct Attempt {
         package let delivery: SessionTokens.Delivery
         let retry: RetryRule
-        fileprivate let environment: ProviderEnvironment
+        fileprivate let environment: OIDCContext
 
         package func proof(_ method: HTTPMethod, _ url: WebURL) throws(OIDCError) -> String? {
             if let signing = delivery.signing, delivery.access.type == .dpop {
@@ -89,22 +89,10 @@ extension Session {
     /// Returns the proof for a token that is bound to a key (RFC 9449 §7.1); nil for a bearer token.
     fileprivate func proof(
         _ method: HTTPMethod, _ url: WebURL, _ access: AccessToken, nonce: String?,
-        _ environment: ProviderEnvironment
+        _ environment: OIDCContext
     ) throws(OIDCError) -> String? {
         try dpopKey(of: access)?.proof(
             method: method, url: url, accessToken: access.token.revealed, nonce: nonce,
             now: environment.now(), random: environment.random)
-    }
-
-    /// Returns the key that a token is bound to; nil for a bearer token.
-    package func dpopKey(of access: AccessToken) throws(OIDCError) -> DPoPKey? {
-        guard access.type == .dpop else { return nil }
-        guard let dpopKey else {
-            throw OIDCError(
-                key.grant.needsUser ? .loginRequired : .failed,
-                "the session has lost the key that its token is bound to",
-                hint: key.grant.needsUser ? .signIn : nil, stage: .store)
-        }
-        return try DPoPKey(pem: dpopKey)
     }
 }
