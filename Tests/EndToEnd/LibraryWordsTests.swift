@@ -34,8 +34,8 @@ struct LibraryWordsTests {
     @Test(
         "no string of a library names a command, an option or a setting of the command line",
         arguments: [
-            "OIDCCore", "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSessions", "OIDCSignIn", "OIDCSystem",
-            "OIDCShared", "OIDCProxy",
+            "OIDCCore", "Posix", "CurlHTTP", "LoopbackHTTP", "OIDCSessions", "OIDCSignIn", "OIDCAccount",
+            "OIDCShared", "OIDCProxy", "OIDCSystem",
         ])
     func sources(target: String) throws {
         let forbidden = try Self.forbidden()

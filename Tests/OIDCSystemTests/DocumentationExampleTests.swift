@@ -23,7 +23,7 @@ func greeting() async throws(OIDCError) -> String {
 func signedInUser() async throws(OIDCError) -> String? {
     var client = OIDCClient(issuer: "https://login.example.com", clientID: "my-app")
     client.notice = { notice in
-        if case .url(let url) = notice { print("Sign in at \(url)") }
+        if let url = notice.url { print("Sign in at \(url)") }
     }
     let session = try await client.signIn(scope: "openid profile email")
     return session.displayName

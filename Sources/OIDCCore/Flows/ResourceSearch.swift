@@ -8,6 +8,7 @@ public struct ResourceSearch: Sendable {
 
     /// A resource that was found.
     public struct Found: Sendable {
+        /// The metadata of the resource.
         public let metadata: ProtectedResourceMetadata
         /// The URL that the metadata was fetched from; nil if the resource has none.
         public let metadataURL: WebURL?

@@ -3,12 +3,17 @@ import OIDCCrypto
 /// A sign-in by a user, in a browser or on another device: its requests, and the checks of its tokens before
 /// they become a session.
 public struct SignInFlow: Sendable {
+    /// The HTTP client, the clock and the random numbers.
     public let context: OIDCContext
+    /// The provider.
     public let metadata: ProviderMetadata
+    /// The endpoint that issues the tokens, with the client and the key to bind them to.
     public var tokenEndpoint: TokenEndpoint
     /// The request; its redirect URI is known once the listener is bound.
     public var request: AuthorizationRequest
+    /// The key of the session.
     public let key: SessionKey
+    /// Whether the request is pushed to the provider first.
     public var pushing: Pushing
     /// The difference between clocks that is accepted, in seconds.
     public var leeway: Int64
@@ -35,12 +40,15 @@ public struct SignInFlow: Sendable {
 
     /// The result of a sign-in.
     public struct Outcome: Sendable {
+        /// The session, to be saved.
         public var session: Session
         /// The claims of the validated ID token; nil for plain OAuth 2.0.
         public var idToken: IDToken?
+        /// What is not as requested, for the user.
         public var warnings: [Warning]
     }
 
+    /// Creates a sign-in. `request.redirectURI` is replaced when it begins.
     public init(
         context: OIDCContext, metadata: ProviderMetadata, tokenEndpoint: TokenEndpoint,
         request: AuthorizationRequest, key: SessionKey, pushing: Pushing = .auto, leeway: Int64 = 60

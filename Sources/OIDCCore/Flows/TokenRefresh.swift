@@ -6,13 +6,16 @@ import OIDCCrypto
 /// The next refresh token is stored between the two, so no fault of a clock, a key set or a claim can end the
 /// session.
 public struct TokenRefresh: Sendable {
+    /// The HTTP client, the clock and the random numbers.
     public let context: OIDCContext
     /// The session's own token endpoint.
     public let tokenEndpoint: TokenEndpoint
+    /// The accepted difference between clocks.
     public var leeway: Int64
     /// The ID token algorithms in the metadata; nil if they are unknown, which allows every asymmetric one.
     public var allowedAlgorithms: [String]?
 
+    /// Creates a refresh at the token endpoint of the session.
     public init(
         context: OIDCContext, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
         allowedAlgorithms: [String]? = nil
@@ -34,12 +37,16 @@ public struct TokenRefresh: Sendable {
     /// The session with its new tokens, and `access`, the requested token or the reason why there is none.
     /// The session must be saved in both cases.
     public struct Outcome: Sendable {
+        /// The session, to be saved.
         public var session: Session
+        /// The requested token, or the reason why there is none.
         public var access: Result<AccessToken, OIDCError>
+        /// What is not as requested, for the user.
         public var warnings: [Warning]
         /// The reason why a new ID token is not used; nil if there was none, or it is in the session.
         package var idTokenFailure: OIDCError?
 
+        /// Creates an outcome.
         public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
             self.session = session
             self.access = access

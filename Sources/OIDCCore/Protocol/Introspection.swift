@@ -1,9 +1,11 @@
 /// The provider's description of a token (RFC 7662 §2.2).
 public struct Introspection: Hashable, Sendable {
+    /// Whether the token is valid.
     public let isActive: Bool
     /// The whole answer, `active` included.
     public let claims: JSONObject
 
+    /// Returns the request that asks about a token (§2.1).
     public static func call(
         _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
         random: (Int) -> [UInt8]

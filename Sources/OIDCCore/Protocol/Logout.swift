@@ -2,11 +2,14 @@ import OIDCCrypto
 
 /// The end of the provider's own session (OpenID Connect RP-Initiated Logout §2).
 public struct Logout: Sendable {
+    /// `client_id`.
     public var clientID: String
+    /// `id_token_hint`: the ID token of the session, so the provider need not ask the user to confirm.
     public var idTokenHint: Redacted<String>?
     /// A redirect URI that is registered with the provider.
     public var postLogoutRedirectURI: String?
 
+    /// Creates a sign-out.
     public init(clientID: String, idTokenHint: Redacted<String>? = nil, postLogoutRedirectURI: String? = nil)
     {
         self.clientID = clientID
@@ -55,6 +58,8 @@ public struct PendingLogout: Sendable {
 }
 
 extension PendingLogout: CustomStringConvertible, CustomReflectable {
+    /// The endpoint, without the token.
     public var description: String { "PendingLogout(\(url.withoutQuery))" }
+    /// A mirror without members, so `dump` shows no token.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

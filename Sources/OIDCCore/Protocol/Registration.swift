@@ -1,11 +1,17 @@
 /// A client that registers itself (RFC 7591): a native, public one with redirects on loopback (RFC 8252
 /// §8.4).
 public struct Registration: Sendable {
+    /// `client_name`.
     public var clientName: String
+    /// `redirect_uris`.
     public var redirectURIs: [String]
+    /// `scope`.
     public var scope: Scope
+    /// `grant_types`.
     public var grantTypes: [String]
+    /// `post_logout_redirect_uris` (OpenID Connect RP-Initiated Logout §3).
     public var postLogoutRedirectURIs: [String] = []
+    /// `token_endpoint_auth_method`.
     public var tokenEndpointAuthMethod = "none"
     /// The algorithm of client assertions; nil if it is not fixed.
     public var tokenEndpointAuthSigningAlg: String?
@@ -14,6 +20,7 @@ public struct Registration: Sendable {
     /// Further client metadata, which replaces none of the above.
     public var extra = JSONObject()
 
+    /// Creates the registration of a native, public client.
     public init(
         clientName: String, redirectURIs: [String] = ["http://127.0.0.1/callback"], scope: Scope = Scope(""),
         grantTypes: [String] = ["authorization_code", "refresh_token"]
@@ -146,16 +153,20 @@ public struct Registration: Sendable {
 ///
 /// URLs of the answer other than redirect URLs are not used.
 public struct RegisteredClient: Sendable {
+    /// `client_id`.
     public let clientID: String
     /// The client's secret; nil for a public client. Some providers issue a secret beside the method `none`,
     /// and then refuse it.
     public let clientSecret: Redacted<String>?
     /// The time when the secret expires; nil if it does not.
     public let clientSecretExpiresAt: Instant?
+    /// `token_endpoint_auth_method`; nil if the provider did not say.
     public let tokenEndpointAuthMethod: String?
+    /// `registration_access_token` (RFC 7592).
     public let registrationAccessToken: Redacted<String>?
+    /// `registration_client_uri` (RFC 7592).
     public let registrationClientURI: WebURL?
-    public fileprivate(set) var redirectURIs: [String]?
+    package fileprivate(set) var redirectURIs: [String]?
     /// The grants that the provider registered; nil if it did not say.
     let grantTypes: [String]?
 

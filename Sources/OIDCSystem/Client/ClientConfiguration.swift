@@ -40,7 +40,7 @@ public struct ClientConfiguration: Sendable {
     public var leeway: Int64 = 60
     /// The session store; nil means the command line's directory, or memory if no home directory is known.
     public var store: SessionStore?
-    /// The HTTP client; nil means libcurl, with the command line's cache of metadata and keys.
+    /// The HTTP client, such as an ``AsyncTransport``; nil means libcurl, with the command line's cache of metadata and keys.
     public var transport: (any HTTPTransport)?
 
     /// Creates the configuration of a public client.
@@ -61,10 +61,7 @@ public struct ClientConfiguration: Sendable {
     func environment(
         _ curl: CurlTransport, isCancelled: @escaping @Sendable () -> Bool
     ) -> OIDCContext {
-        if let transport {
-            return OIDCContext(
-                transport: transport, cache: NoCache(), now: { Clock.now() }, random: Random.bytes)
-        }
+        if let transport { return OIDCContext(transport: transport).cancelled(if: isCancelled) }
         let cache = StateDirectories(environment: ProcessEnvironment.current).cache
         return OIDCContext(
             transport: curl.cancelled(if: isCancelled),

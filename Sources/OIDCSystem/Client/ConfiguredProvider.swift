@@ -1,16 +1,17 @@
 import CurlHTTP
-package import OIDCCore
+import OIDCAccount
+import OIDCCore
 import OIDCSessions
-package import Posix
+import Posix
 
 /// The provider of a client's configuration.
-package struct ConfiguredProvider: AccountProvider {
+struct ConfiguredProvider: AccountProvider {
     let configuration: ClientConfiguration
     let curl: CurlTransport
     let isCancelled: @Sendable () -> Bool
 
     /// Creates the provider of a configuration that has its own transport.
-    package init(_ configuration: ClientConfiguration) {
+    init(_ configuration: ClientConfiguration) {
         self.init(configuration, CurlTransport(), isCancelled: { false })
     }
 
@@ -23,22 +24,22 @@ package struct ConfiguredProvider: AccountProvider {
         self.isCancelled = isCancelled
     }
 
-    package var leeway: Int64 { configuration.leeway }
-    package var idTokenAlgorithms: [String]? { nil }
-    package var bindsTokens: Bool { configuration.bindsTokens }
-    package var lockWait: LockWait { LockWait(limit: .seconds(90), isCancelled: isCancelled) }
+    var leeway: Int64 { configuration.leeway }
+    var idTokenAlgorithms: [String]? { nil }
+    var bindsTokens: Bool { configuration.bindsTokens }
+    var lockWait: LockWait { LockWait(limit: .seconds(90), isCancelled: isCancelled) }
 
-    package func environment() -> OIDCContext {
+    func environment() -> OIDCContext {
         configuration.environment(curl, isCancelled: isCancelled)
     }
 
-    package func client(
+    func client(
         _ metadata: ProviderMetadata?, method: String?, _ environment: OIDCContext
     ) -> Client {
         configuration.client
     }
 
-    package func tokenEndpoint(at url: WebURL, client: Client, dpop: DPoPKey?) -> TokenEndpoint {
+    func tokenEndpoint(at url: WebURL, client: Client, dpop: DPoPKey?) -> TokenEndpoint {
         var endpoint = TokenEndpoint(url: url, client: client, dpop: dpop)
         endpoint.sendsResources = configuration.sendsResources
         endpoint.refreshNamesScope = configuration.refreshNamesScope
@@ -46,7 +47,7 @@ package struct ConfiguredProvider: AccountProvider {
         return endpoint
     }
 
-    package func tokenEndpoint(
+    func tokenEndpoint(
         of session: Session, _ environment: OIDCContext
     ) throws(OIDCError) -> TokenEndpoint {
         tokenEndpoint(
@@ -54,7 +55,7 @@ package struct ConfiguredProvider: AccountProvider {
             dpop: try session.dpopKey.map { pem throws(OIDCError) in try DPoPKey(pem: pem) })
     }
 
-    package func alias(
+    func alias(
         of url: WebURL, for endpoint: ProviderEndpoint, _ environment: OIDCContext
     ) -> WebURL {
         configuration.alias(of: url, for: endpoint, environment)

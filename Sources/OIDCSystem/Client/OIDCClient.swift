@@ -1,7 +1,8 @@
 import CurlHTTP
+import OIDCAccount
 public import OIDCCore
 import OIDCSessions
-public import OIDCSignIn
+import OIDCSignIn
 import Posix
 
 /// A client for other programs: one call signs in, one returns a fresh token, one calls an API. It shares its
@@ -10,7 +11,7 @@ public struct OIDCClient: Sendable {
     /// The configuration of this client.
     public let configuration: ClientConfiguration
     /// Called with the events of a sign-in; by default the URL or the code is written to stderr.
-    public var notice: @Sendable (SignInNotice) -> Void = { OIDCClient.write($0) }
+    public var notice: @Sendable (Notice) -> Void = { OIDCClient.write($0) }
     let memory = SessionStore.inMemory()
     /// Keeps connections between calls; copies of this client share them.
     private let curl = CurlTransport()
@@ -27,7 +28,6 @@ public struct OIDCClient: Sendable {
 
     /// Opens the browser and returns the session once the user has signed in.
     @discardableResult
-    @_alwaysEmitIntoClient
     public func signIn(scope: String = "openid profile email") async throws(OIDCError) -> Session {
         try await blocking { (isCancelled) throws(OIDCError) in
             try blockingSignIn(Scope(scope), onDevice: false, isCancelled)
@@ -36,7 +36,6 @@ public struct OIDCClient: Sendable {
 
     /// Signs in on another device; `notice` gets the code and the URL (RFC 8628).
     @discardableResult
-    @_alwaysEmitIntoClient
     public func signInOnDevice(scope: String = "openid profile email") async throws(OIDCError) -> Session {
         try await blocking { (isCancelled) throws(OIDCError) in
             try blockingSignIn(Scope(scope), onDevice: true, isCancelled)
@@ -50,7 +49,6 @@ public struct OIDCClient: Sendable {
     /// total.
     ///
     /// A token for a narrower scope or other resources is stored separately.
-    @_alwaysEmitIntoClient
     public func accessToken(
         scope: Scope? = nil, resources: [String] = []
     ) async throws(OIDCError) -> AccessToken {
@@ -60,14 +58,12 @@ public struct OIDCClient: Sendable {
     }
 
     /// Fetches the claims of the user who signed in.
-    @_alwaysEmitIntoClient
     public func userInfo() async throws(OIDCError) -> JSONObject {
         try await blocking { (isCancelled) throws(OIDCError) in try blockingUserInfo(isCancelled) }
     }
 
     /// Sends a request with the session's token, and a proof if the token is bound to a key. After a 401,
     /// refreshes the token and sends the request again, once.
-    @_alwaysEmitIntoClient
     public func send(_ request: HTTPRequest) async throws(OIDCError) -> HTTPResponse {
         try await blocking { (isCancelled) throws(OIDCError) in try blockingSend(request, isCancelled) }
     }
@@ -81,19 +77,21 @@ public struct OIDCClient: Sendable {
 
     /// Removes the session from the store and revokes its tokens.
     @discardableResult
-    @_alwaysEmitIntoClient
     public func signOut() async throws(OIDCError) -> SignOutResult {
         try await blocking { (isCancelled) throws(OIDCError) in try blockingSignOut(isCancelled) }
     }
 
-    private static func write(_ notice: SignInNotice) {
-        switch notice {
-        case .url(let url): StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
-        case .device(let device):
-            let code = DisplayText.clean(device.userCode)
-            StandardError.write("Open \(device.verificationURI.text) and enter \(code)\n")
-        default: break
+    private static func write(_ notice: Notice) {
+        guard let url = notice.url else { return }
+        if let code = notice.userCode {
+            StandardError.write("Open \(url.text) and enter \(code)\n")
+        } else {
+            StandardError.write("Sign in at:\n\n  \(url.text)\n\n")
         }
+    }
+
+    private func report(_ event: SignInNotice) {
+        Notice(event).map(notice)
     }
 }
 
@@ -112,7 +110,6 @@ extension OIDCClient {
             ConfiguredProvider(configuration, curl, isCancelled: isCancelled))
     }
 
-    @usableFromInline
     func blockingSignIn(
         _ scope: Scope, onDevice: Bool, _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> Session {
@@ -123,7 +120,7 @@ extension OIDCClient {
             engine, scope, onDevice: onDevice, configuration.environment(curl, isCancelled: isCancelled))
         let deadline = MonotonicTime.now().adding(seconds: configuration.timeout.components.seconds)
         guard !onDevice else {
-            var device = DeviceSignIn(flow: flow, deadline: deadline, notice: notice)
+            var device = DeviceSignIn(flow: flow, deadline: deadline, notice: report)
             device.isCancelled = isCancelled
             return try engine.signIn(by: device).session
         }
@@ -132,7 +129,7 @@ extension OIDCClient {
         var browser = BrowserSignIn(
             flow: flow, redirect: try RedirectAddress(configuration.redirectURI), readsInput: false,
             browser: configuration.opensBrowser && choice.isAvailable ? choice : nil,
-            environment: ProcessEnvironment.withoutSecrets(variables), deadline: deadline, notice: notice)
+            environment: ProcessEnvironment.withoutSecrets(variables), deadline: deadline, notice: report)
         browser.isCancelled = isCancelled
         return try engine.signIn(by: browser).session
     }
@@ -157,14 +154,12 @@ extension OIDCClient {
         return flow
     }
 
-    @usableFromInline
     func blockingToken(
         _ scope: Scope?, _ resources: [String], _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> AccessToken {
         try engine(isCancelled).tokens().token(TokenDemand(scope: scope, resources: resources)).access
     }
 
-    @usableFromInline
     func blockingUserInfo(_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> JSONObject {
         let environment = configuration.environment(curl, isCancelled: isCancelled)
         return try ProtectedRequest(engine(isCancelled).tokens(), environment: environment).userInfo(
@@ -174,7 +169,6 @@ extension OIDCClient {
         }
     }
 
-    @usableFromInline
     func blockingSend(
         _ request: HTTPRequest, _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> HTTPResponse {
@@ -188,7 +182,6 @@ extension OIDCClient {
         }
     }
 
-    @usableFromInline
     func blockingSignOut(
         _ isCancelled: @escaping @Sendable () -> Bool
     ) throws(OIDCError) -> SignOutResult {

@@ -12,9 +12,7 @@ struct MachineGrantTests {
         let client = Client(id: "demo-confidential", authentication: .clientSecretBasic(Redacted(secret)))
         let endpoint = TokenEndpoint(
             url: try #require(WebURL("\(InMemoryProvider.issuer)/token")), client: client)
-        let environment = provider.environment
-        return try endpoint.send(
-            request, over: provider, now: environment.now(), random: environment.random)
+        return try endpoint.send(request, in: provider.environment)
     }
 
     @Test("client credentials return only an access token (RFC 6749 §4.4.3)")

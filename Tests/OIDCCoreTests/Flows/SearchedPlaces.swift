@@ -50,7 +50,7 @@ final class SearchedPlaces: HTTPTransport, DocumentCache {
     func search(_ url: String) throws -> ResourceSearch {
         try ResourceSearch(
             Fixture.url(url),
-            environment: OIDCContext(
+            context: OIDCContext(
                 transport: self, cache: self, now: { Fixture.now }, random: { Array(repeating: 1, count: $0) }
             ))
     }

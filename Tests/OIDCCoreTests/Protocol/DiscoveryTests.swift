@@ -139,14 +139,14 @@ struct DiscoveryTests {
     func places() throws {
         let found = ScriptedTransport(
             Fixture.json("", status: 404), Fixture.json(JSONValue.object(try Fixture.document()).compact))
-        _ = try ProviderMetadata.discover(issuer: Fixture.issuer, in: context(found))
+        _ = try ProviderMetadata.discover(issuer: Fixture.issuer, in: Fixture.context(found))
         #expect(
             found.requests.map(\.url.path) == [
                 "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server",
             ])
         let none = ScriptedTransport(Fixture.html(status: 404), Fixture.html(status: 404))
         #expect(throws: ProviderMetadata.notFound(issuer: Fixture.issuer)) {
-            try ProviderMetadata.discover(issuer: Fixture.issuer, in: context(none))
+            try ProviderMetadata.discover(issuer: Fixture.issuer, in: Fixture.context(none))
         }
     }
 
@@ -155,9 +155,13 @@ struct DiscoveryTests {
         let document = try Fixture.document(["issuer": "https://evil.example"])
         let foreign = Fixture.json(JSONValue.object(document).compact)
         let found = ScriptedTransport(foreign, Fixture.json(JSONValue.object(try Fixture.document()).compact))
-        #expect(try ProviderMetadata.discover(issuer: Fixture.issuer, in: context(found)).issuer == Fixture.issuer)
+        #expect(
+            try ProviderMetadata.discover(issuer: Fixture.issuer, in: Fixture.context(found)).issuer
+                == Fixture.issuer)
         let none = ScriptedTransport(foreign, Fixture.html(status: 404))
-        let error = Fixture.error { try ProviderMetadata.discover(issuer: Fixture.issuer, in: context(none)) }
+        let error = Fixture.error {
+            try ProviderMetadata.discover(issuer: Fixture.issuer, in: Fixture.context(none))
+        }
         #expect(error?.kind == .untrusted)
         #expect(none.requests.count == 2)
     }

@@ -4,6 +4,12 @@ import Testing
 
 /// What every table here starts from; nothing of it touches a network, a clock or a random source.
 enum Fixture {
+    static func context(_ transport: some HTTPTransport) -> OIDCContext {
+        OIDCContext(
+            transport: transport, now: { now },
+            random: { count in (0..<count).map { _ in UInt8.random(in: 0...255) } })
+    }
+
     static let now = Instant(secondsSinceEpoch: 1_800_000_000)
     static let issuer = "https://op.example"
 

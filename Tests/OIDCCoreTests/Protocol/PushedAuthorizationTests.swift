@@ -95,9 +95,7 @@ struct PushedAuthorizationTests {
 
     private func push(_ answers: HTTPResponse..., dpop: DPoPKey) throws -> [HTTPRequest] {
         let transport = ScriptedTransport(answers.map { .success($0) })
-        let environment = OIDCContext(
-            transport: transport, cache: NoCache(), now: { Fixture.now },
-            random: { count in (0..<count).map { _ in UInt8.random(in: 0...255) } })
+        let environment = Fixture.context(transport)
         let (pending, url) = (try Fixture.pending(), try Fixture.url("https://op.example/par"))
         let pushed = Result { () throws(OIDCError) in
             try PushedAuthorization.push(pending, to: url, client: Self.client, dpop: dpop, in: environment)

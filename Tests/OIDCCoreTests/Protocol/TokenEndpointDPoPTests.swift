@@ -14,8 +14,7 @@ struct TokenEndpointDPoPTests {
         let client = Client(id: "cli", authentication: .privateKeyJWT(signer))
         let endpoint = TokenEndpoint(
             url: try Fixture.url("https://op.example/token"), client: client, dpop: key)
-        return try endpoint.send(
-            .clientCredentials(), over: transport, now: Fixture.now, random: Fixture.random())
+        return try endpoint.send(.clientCredentials(), in: Fixture.context(transport))
     }
 
     private static func demand(_ nonce: String?) -> HTTPResponse {

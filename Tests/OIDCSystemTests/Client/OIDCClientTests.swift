@@ -23,7 +23,7 @@ struct OIDCClientTests {
         change(&configuration)
         var client = OIDCClient(configuration)
         client.notice = { notice in
-            guard case .url(let url) = notice else { return }
+            guard let url = notice.url else { return }
             try? BackgroundThread {
                 guard let text = try? provider.callback(of: url), let callback = WebURL(text) else { return }
                 _ = try? Visit.send(HTTPRequest(.get, callback))
@@ -184,7 +184,7 @@ struct OIDCClientTests {
         var client = client(provider)
         let codes = Mutex<[String]>([])
         client.notice = { notice in
-            if case .device(let device) = notice { codes.withLock { $0.append(device.userCode) } }
+            if let code = notice.userCode { codes.withLock { $0.append(code) } }
         }
         let session = try await client.signInOnDevice(scope: Self.scope)
         #expect(try client.session() == session)
