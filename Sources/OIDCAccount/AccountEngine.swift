@@ -5,8 +5,8 @@ package import Posix
 /// The provider of an account, and its client there. The engine asks for each value only when a request is about to
 /// be sent, so a fresh token needs no network, no secret and no library.
 package protocol AccountProvider {
-    /// The accepted difference between clocks, in seconds.
-    var leeway: Int64 { get }
+    /// The accepted difference between clocks.
+    var leeway: Duration { get }
     /// The algorithms that are accepted for ID tokens; nil for every asymmetric one.
     var idTokenAlgorithms: [String]? { get }
     /// Whether new tokens are bound to a key (DPoP, RFC 9449).

@@ -16,7 +16,7 @@ struct IDTokenFaultTests {
     private func validate(_ world: inout DemoWorld, _ tokens: JSONValue) throws {
         let rules = IDTokenRules(
             issuer: "http://127.0.0.1:9480", clientID: "demo", nonce: "nonce-1",
-            accessToken: try tokens.text("access_token"), maxAge: 300, leeway: 60,
+            accessToken: try tokens.text("access_token"), maxAge: .seconds(300), leeway: .seconds(60),
             allowedAlgorithms: ["RS256", "ES256"])
         _ = try IDToken.validate(
             try tokens.text("id_token"), rules, keys: FixedKeys(try world.keys()), now: world.now)

@@ -85,15 +85,15 @@ private func requireSound(_ tokens: TokenSet, _ types: [TokenType]) {
     require(
         !device.userCode.isEmpty && !device.userCode.unicodeScalars.contains(where: DisplayText.isInvisible),
         "a code that cannot be read")
-    require((1...300).contains(device.interval), "an interval that is none")
+    require((1...300).contains(device.interval.components.seconds), "an interval that is none")
     var polling = DevicePolling(device)
     var time = now
     for turn in 0..<40 {
         let error = OIDCError(
             turn % 3 == 0 ? .unreachable : .refused, "", oauthError: turn % 2 == 0 ? "slow_down" : nil)
-        guard case .wait(let seconds) = polling.next(after: error, now: time) else { return }
-        require(seconds > 0 && time.adding(seconds) <= device.expiresAt, "a wait beyond the end")
-        time = time.adding(seconds)
+        guard case .wait(let wait) = polling.next(after: error, now: time) else { return }
+        require(wait > .zero && time.adding(wait) <= device.expiresAt, "a wait beyond the end")
+        time = time.adding(wait)
     }
 }
 

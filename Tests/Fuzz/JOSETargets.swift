@@ -26,7 +26,7 @@
     else { return }
     let compact = "\(input).\(Base64URL.encode(code))"
     let rules = IDTokenRules(
-        issuer: issuer, clientID: "client", nonce: "nonce", accessToken: "access", maxAge: 300,
+        issuer: issuer, clientID: "client", nonce: "nonce", accessToken: "access", maxAge: .seconds(300),
         allowedAlgorithms: ["HS256"], clientSecret: Redacted(secret))
     let keys = FixedKeys(JWKSet(keys: []))
     let token = outcome { () throws(OIDCError) in

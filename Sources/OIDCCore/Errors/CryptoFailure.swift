@@ -3,7 +3,7 @@ public import OIDCCrypto
 extension OIDCError {
     /// Creates an error from a cryptography error: about a bad key, a missing library or a failure of this
     /// program. `subject` names the setting or file with the key.
-    public init(_ error: CryptoError, subject: String? = nil, stage: Stage? = nil) {
+    public init(_ error: CryptoError, subject: String? = nil, stage: OIDCError.Stage? = nil) {
         let prefix = subject.map { "\($0): " } ?? ""
         switch error {
         case .outOfDescriptors(let text):

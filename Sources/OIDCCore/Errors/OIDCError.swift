@@ -26,48 +26,52 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The next step for the user; `nextStep` says it in plain English.
     package var hint: Hint?
     /// The step in which the error happened; nil outside the protocol.
-    public var stage: Stage?
+    public var stage: OIDCError.Stage?
     /// The provider's error code, if it sent one (RFC 6749 §5.2).
     public var oauthError: String?
     /// What the error means, where its kind does not say enough.
     public var code: Code?
     /// The provider's description of why it ended the session (RFC 6749 §5.2).
     public var oauthDescription: String?
-    /// Seconds to wait before trying again, if the provider sent them (RFC 9110 §10.2.3).
-    public var retryAfter: Int?
+    /// The seconds of `retryDelay`.
+    package var retryAfter: Int?
     /// The broken rule, if the error is about the protocol.
     public var cause: Cause?
 
     /// Creates an error from its parts.
     public init(
-        _ kind: Kind, _ message: String, stage: Stage? = nil, oauthError: String? = nil,
-        retryAfter: Int? = nil, cause: Cause? = nil, code: Code? = nil
+        _ kind: Kind, _ message: String, stage: OIDCError.Stage? = nil, oauthError: String? = nil,
+        cause: Cause? = nil, code: Code? = nil
     ) {
         self.kind = kind
         self.message = message
         self.stage = stage
         self.oauthError = oauthError
-        self.retryAfter = retryAfter
         self.cause = cause
         self.code = code
     }
 
     /// Creates an error with a hint for the user.
     package init(
-        _ kind: Kind, _ message: String, hint: Hint?, stage: Stage? = nil, oauthError: String? = nil,
+        _ kind: Kind, _ message: String, hint: Hint? = nil, stage: Stage? = nil, oauthError: String? = nil,
         retryAfter: Int? = nil, cause: Cause? = nil, code: Code? = nil
     ) {
-        self.init(
-            kind, message, stage: stage, oauthError: oauthError, retryAfter: retryAfter, cause: cause,
-            code: code)
+        self.init(kind, message, stage: stage, oauthError: oauthError, cause: cause, code: code)
         self.hint = hint
+        self.retryAfter = retryAfter
     }
 
     /// The next step for the user, in at most one line; nil if there is none.
     public var nextStep: String? { hint?.description }
 
+    /// The wait before another attempt, if the provider named one (RFC 9110 §10.2.3), in whole seconds.
+    public var retryDelay: Duration? {
+        get { retryAfter.map { .seconds($0) } }
+        set { retryAfter = newValue.map { Int(clamping: $0.components.seconds) } }
+    }
+
     /// The message and the next step in one line, without the name of any option, setting or command.
-    public var description: String { Warning(message, hint: hint).description }
+    public var description: String { OIDCWarning(message, hint: hint).description }
 
     /// Whether the provider ended the session by refusing its refresh token. A network failure never ends it.
     public var endsSession: Bool { code == .sessionEnded }
@@ -106,57 +110,59 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// A step of the protocol; an open set.
-public struct Stage: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
-    /// The name in messages.
-    public let rawValue: String
+extension OIDCError {
+    /// A step of the protocol; an open set.
+    public struct Stage: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
+        /// The name in messages.
+        public let rawValue: String
 
-    /// Creates a step from its name.
-    public init(rawValue: String) {
-        self.rawValue = rawValue
+        /// Creates a step from its name.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// Fetching the provider's metadata.
+        public static let discovery = Stage(rawValue: "discovery")
+        /// Fetching the provider's keys.
+        public static let keys = Stage(rawValue: "jwks")
+        /// The authorization request and its answer.
+        public static let authorization = Stage(rawValue: "authorize")
+        /// The pushed authorization request (RFC 9126).
+        public static let pushedAuthorization = Stage(rawValue: "par")
+        /// The token request.
+        public static let token = Stage(rawValue: "token")
+        /// The device authorization request (RFC 8628).
+        public static let deviceAuthorization = Stage(rawValue: "device")
+        /// The validation of an ID token.
+        public static let idToken = Stage(rawValue: "id_token")
+        /// The UserInfo request.
+        public static let userInfo = Stage(rawValue: "userinfo")
+        /// The revocation of a token (RFC 7009).
+        public static let revocation = Stage(rawValue: "revocation")
+        /// The introspection of a token (RFC 7662).
+        public static let introspection = Stage(rawValue: "introspection")
+        /// The sign-out at the provider (OIDC RP-Initiated Logout).
+        public static let endSession = Stage(rawValue: "end_session")
+        /// The registration of a client (RFC 7591).
+        public static let registration = Stage(rawValue: "registration")
+        /// A request to an API.
+        public static let resource = Stage(rawValue: "resource")
+        /// Loading or saving a session.
+        public static let store = Stage(rawValue: "store")
+        /// Reading the configuration.
+        public static let settings = Stage(rawValue: "settings")
+        /// Obtaining the token to exchange.
+        public static let subjectToken = Stage(rawValue: "subject_token")
+
+        /// The name at the start of a message.
+        public var title: String { rawValue }
+        /// The name in messages.
+        public var description: String { rawValue }
     }
-
-    /// Fetching the provider's metadata.
-    public static let discovery = Stage(rawValue: "discovery")
-    /// Fetching the provider's keys.
-    public static let keys = Stage(rawValue: "jwks")
-    /// The authorization request and its answer.
-    public static let authorization = Stage(rawValue: "authorize")
-    /// The pushed authorization request (RFC 9126).
-    public static let pushedAuthorization = Stage(rawValue: "par")
-    /// The token request.
-    public static let token = Stage(rawValue: "token")
-    /// The device authorization request (RFC 8628).
-    public static let deviceAuthorization = Stage(rawValue: "device")
-    /// The validation of an ID token.
-    public static let idToken = Stage(rawValue: "id_token")
-    /// The UserInfo request.
-    public static let userInfo = Stage(rawValue: "userinfo")
-    /// The revocation of a token (RFC 7009).
-    public static let revocation = Stage(rawValue: "revocation")
-    /// The introspection of a token (RFC 7662).
-    public static let introspection = Stage(rawValue: "introspection")
-    /// The sign-out at the provider (OIDC RP-Initiated Logout).
-    public static let endSession = Stage(rawValue: "end_session")
-    /// The registration of a client (RFC 7591).
-    public static let registration = Stage(rawValue: "registration")
-    /// A request to an API.
-    public static let resource = Stage(rawValue: "resource")
-    /// Loading or saving a session.
-    public static let store = Stage(rawValue: "store")
-    /// Reading the configuration.
-    public static let settings = Stage(rawValue: "settings")
-    /// Obtaining the token to exchange.
-    public static let subjectToken = Stage(rawValue: "subject_token")
-
-    /// The name at the start of a message.
-    public var title: String { rawValue }
-    /// The name in messages.
-    public var description: String { rawValue }
 }
 
 /// A warning; the operation continues.
-public struct Warning: Hashable, Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
+public struct OIDCWarning: Hashable, Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
     /// The message, in one line.
     public var message: String
     package var hint: Hint?

@@ -3,14 +3,14 @@ public struct OIDCContext: Sendable {
     /// The HTTP client.
     public var transport: any HTTPTransport
     /// Returns the time.
-    public var now: @Sendable () -> Instant
+    public var now: @Sendable () -> OIDCInstant
     /// Returns as many random bytes as the argument says, which nobody can predict.
     public var random: @Sendable (Int) -> [UInt8]
     package var cache: any DocumentCache
 
     /// Creates a context that keeps no metadata and keys between two steps.
     public init(
-        transport: any HTTPTransport, now: @escaping @Sendable () -> Instant,
+        transport: any HTTPTransport, now: @escaping @Sendable () -> OIDCInstant,
         random: @escaping @Sendable (Int) -> [UInt8]
     ) {
         self.init(transport: transport, cache: NoCache(), now: now, random: random)

@@ -15,8 +15,8 @@ public struct SignInFlow: Sendable {
     public let key: SessionKey
     /// Whether the request is pushed to the provider first.
     public var pushing: Pushing
-    /// The difference between clocks that is accepted, in seconds.
-    public var leeway: Int64
+    /// The accepted difference between clocks.
+    public var leeway: Duration
     /// The issuer of the tenant that the session belongs to; see `pin(to:)`.
     package var pinnedIssuer: String?
     /// Whether an ID token is required if `openid` was requested.
@@ -45,13 +45,14 @@ public struct SignInFlow: Sendable {
         /// The claims of the validated ID token; nil for plain OAuth 2.0.
         public var idToken: IDToken?
         /// What is not as requested, for the user.
-        public var warnings: [Warning]
+        public var warnings: [OIDCWarning]
     }
 
     /// Creates a sign-in. `request.redirectURI` is replaced when it begins.
     public init(
         context: OIDCContext, metadata: ProviderMetadata, tokenEndpoint: TokenEndpoint,
-        request: AuthorizationRequest, key: SessionKey, pushing: Pushing = .auto, leeway: Int64 = 60
+        request: AuthorizationRequest, key: SessionKey, pushing: Pushing = .auto,
+        leeway: Duration = .seconds(60)
     ) {
         self.context = context
         self.metadata = metadata
@@ -165,7 +166,7 @@ public struct SignInFlow: Sendable {
     /// Makes a session of the tokens of a sign-in. The ID token is required if `openid` was requested from a
     /// known issuer, and checked before anything is kept (OpenID Connect Core §3.1.3.7).
     func outcome(
-        _ tokens: TokenSet, nonce: String?, maxAge: Int64?, requiresIDToken: Bool = true
+        _ tokens: TokenSet, nonce: String?, maxAge: Duration?, requiresIDToken: Bool = true
     ) throws(OIDCError) -> Outcome {
         var tokens = tokens
         var warnings: [Warning] = []
@@ -243,7 +244,7 @@ public struct SignInFlow: Sendable {
         "ask the provider's operator how to request this audience; at Keycloak, request a client scope with an audience mapper"
 
     private func checkedIDToken(
-        _ tokens: TokenSet, nonce: String?, maxAge: Int64?, warnings: inout [Warning]
+        _ tokens: TokenSet, nonce: String?, maxAge: Duration?, warnings: inout [Warning]
     ) throws(OIDCError) -> IDToken? {
         let isExpected = request.scope.contains("openid")
         guard let issuer = metadata.issuer, let keys = metadata.jwksURI else {

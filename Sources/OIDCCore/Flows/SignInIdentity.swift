@@ -51,7 +51,8 @@ extension UserInfo {
     /// Fetches the claims of a session's user with the session's token, and a proof if the token is bound to a key.
     /// The answer must be about the session's subject (OpenID Connect Core §5.3.2).
     public static func claims(
-        of session: Session, at metadata: ProviderMetadata, client: Client, leeway: Int64 = 60,
+        of session: Session, at metadata: ProviderMetadata, client: OAuthClient,
+        leeway: Duration = .seconds(60),
         in context: OIDCContext
     ) throws(OIDCError) -> JSONObject {
         guard let endpoint = session.endpoints.userInfo else {
@@ -61,7 +62,8 @@ extension UserInfo {
         let access = session.tokens.access
         let documents = ProviderDocuments(context: context, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
         let rules = UserInfo.Rules(
-            subject: session.subject, issuer: session.endpoints.issuer, clientID: client.id, leeway: leeway
+            subject: session.subject, issuer: session.endpoints.issuer, clientID: client.id,
+            leeway: leeway.components.seconds
         ) { () throws(OIDCError) in try UserInfo.Signing(metadata) { client } }
         let dpop = try session.dpopKey(of: access)
         var retry = RetryRule()

@@ -18,9 +18,9 @@ public enum TokenSource: Hashable, Sendable {
     /// The session's own access token.
     case own
     /// A separate, narrower token, obtained with the session's refresh token (RFC 6749 §6, RFC 8707 §2.2).
-    case derived(scope: Scope?, resources: [String])
+    case derived(scope: OAuthScope?, resources: [String])
     /// A scope that was not granted; only a new sign-in can add it.
-    case wider(Scope)
+    case wider(OAuthScope)
 }
 
 extension TokenSource {
@@ -73,7 +73,7 @@ extension Session {
 
     /// Stores a derived token in place of an earlier one for the same scope and resources. Expired ones are
     /// removed, then the oldest, until the rest is within the limits.
-    public mutating func keep(_ access: AccessToken, scope: Scope?, resources: [String]) {
+    public mutating func keep(_ access: AccessToken, scope: OAuthScope?, resources: [String]) {
         let now = access.obtainedAt
         derived.removeAll {
             ($0.requestedScope == scope && Set($0.resources) == Set(resources))

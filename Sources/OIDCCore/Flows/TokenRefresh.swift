@@ -11,13 +11,13 @@ public struct TokenRefresh: Sendable {
     /// The session's own token endpoint.
     public let tokenEndpoint: TokenEndpoint
     /// The accepted difference between clocks.
-    public var leeway: Int64
+    public var leeway: Duration
     /// The ID token algorithms in the metadata; nil if they are unknown, which allows every asymmetric one.
     public var allowedAlgorithms: [String]?
 
     /// Creates a refresh at the token endpoint of the session.
     public init(
-        context: OIDCContext, tokenEndpoint: TokenEndpoint, leeway: Int64 = 60,
+        context: OIDCContext, tokenEndpoint: TokenEndpoint, leeway: Duration = .seconds(60),
         allowedAlgorithms: [String]? = nil
     ) {
         self.context = context
@@ -42,12 +42,12 @@ public struct TokenRefresh: Sendable {
         /// The requested token, or the reason why there is none.
         public var access: Result<AccessToken, OIDCError>
         /// What is not as requested, for the user.
-        public var warnings: [Warning]
+        public var warnings: [OIDCWarning]
         /// The reason why a new ID token is not used; nil if there was none, or it is in the session.
         package var idTokenFailure: OIDCError?
 
         /// Creates an outcome.
-        public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [Warning] = []) {
+        public init(session: Session, access: Result<AccessToken, OIDCError>, warnings: [OIDCWarning] = []) {
             self.session = session
             self.access = access
             self.warnings = warnings

@@ -141,11 +141,11 @@ public struct HTTPResponse: Hashable, Sendable {
     /// The body; empty if there is none.
     public var body: [UInt8]
     /// The time of arrival by our clock, which replaces a missing `Date` (RFC 9110 §6.6.1).
-    public var receivedAt: Instant?
+    public var receivedAt: OIDCInstant?
 
     /// Creates an answer from its parts.
     public init(
-        status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [], receivedAt: Instant? = nil
+        status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = [], receivedAt: OIDCInstant? = nil
     ) {
         self.status = status
         self.headers = headers

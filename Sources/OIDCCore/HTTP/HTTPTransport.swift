@@ -3,7 +3,7 @@ public protocol HTTPTransport: Sendable {
     /// Sends one request and returns its whole answer. Throws an error of kind `unreachable`, `untrusted` (a
     /// certificate), `refused` (an answer that is too large or not HTTP) or `failed` (a missing library),
     /// with the stage.
-    func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse
+    func send(_ request: HTTPRequest, stage: OIDCError.Stage) throws(OIDCError) -> HTTPResponse
 }
 
 extension HTTPTransport {
@@ -18,13 +18,14 @@ public struct EndpointCall<Value> {
     /// The request to send.
     public let request: HTTPRequest
     /// The step of the protocol, for messages.
-    public let stage: Stage
+    public let stage: OIDCError.Stage
     /// The function that reads the answer.
     public let read: (HTTPResponse) throws(OIDCError) -> Value
 
     /// Creates a call from a request and the function that reads its answer.
     public init(
-        _ request: HTTPRequest, stage: Stage, read: @escaping (HTTPResponse) throws(OIDCError) -> Value
+        _ request: HTTPRequest, stage: OIDCError.Stage,
+        read: @escaping (HTTPResponse) throws(OIDCError) -> Value
     ) {
         self.request = request
         self.stage = stage

@@ -3,7 +3,7 @@ public struct ResourceChallenge: Hashable, Sendable {
     /// The URL of the resource's metadata, as the challenge spells it.
     public let metadataURL: String?
     /// The required scope, with well-formed tokens only.
-    public let scope: Scope?
+    public let scope: OAuthScope?
     /// The error code.
     public let error: String?
     /// The demand for a stronger or more recent sign-in.

@@ -11,11 +11,11 @@ public struct IDToken: Hashable, Sendable {
     /// The clients that the token is for (`aud`).
     public let audience: [String]
     /// The time from which the token is not valid (`exp`).
-    public let expiresAt: Instant
+    public let expiresAt: OIDCInstant
     /// The time of issue (`iat`).
-    public let issuedAt: Instant
+    public let issuedAt: OIDCInstant
     /// The time of the user's authentication (`auth_time`).
-    public let authenticatedAt: Instant?
+    public let authenticatedAt: OIDCInstant?
 
     /// The user's name or email, safe to print.
     public var displayName: String? { IDToken.displayName(in: claims) }

@@ -10,8 +10,8 @@ public struct IDTokenRules: Sendable {
         public var audience: [String]?
         /// `nonce` of the sign-in.
         public var nonce: String?
-        /// `auth_time` of the sign-in, in seconds since 1970; nil if the earlier token has none.
-        public var authenticationTime: Int64?
+        /// `auth_time` of the sign-in; nil if the earlier token has none.
+        public var authenticationTime: OIDCInstant?
 
         /// Creates rules from the values of the sign-in.
         public init(issuer: String, subject: String, audience: [String]? = nil, nonce: String? = nil) {
@@ -26,7 +26,7 @@ public struct IDTokenRules: Sendable {
             self.init(
                 issuer: token.issuer, subject: token.subject, audience: token.audience,
                 nonce: token.claims["nonce"]?.string)
-            authenticationTime = token.claims["auth_time"]?.number?.wholePart
+            authenticationTime = token.authenticatedAt
         }
     }
 
@@ -38,10 +38,10 @@ public struct IDTokenRules: Sendable {
     public var nonce: String?
     /// The access token of the same answer, for `at_hash`.
     public var accessToken: String?
-    /// The request's `max_age` in seconds, which makes a recent `auth_time` required.
-    public var maxAge: Int64?
-    /// The accepted difference between clocks, in seconds.
-    public var leeway: Int64
+    /// The request's `max_age`, which makes a recent `auth_time` required.
+    public var maxAge: Duration?
+    /// The accepted difference between clocks.
+    public var leeway: Duration
     /// The allowed algorithms (`id_token_signing_alg_values_supported`); nil allows every known asymmetric
     /// one.
     public var allowedAlgorithms: [String]?
@@ -55,7 +55,7 @@ public struct IDTokenRules: Sendable {
     /// Creates rules; nil values are not checked.
     public init(
         issuer: String, clientID: String, nonce: String? = nil, accessToken: String? = nil,
-        maxAge: Int64? = nil, leeway: Int64 = 60, allowedAlgorithms: [String]? = nil,
+        maxAge: Duration? = nil, leeway: Duration = .seconds(60), allowedAlgorithms: [String]? = nil,
         clientSecret: Redacted<String>? = nil, previous: Previous? = nil
     ) {
         self.issuer = issuer

@@ -5,7 +5,7 @@ extension IDToken {
     /// `alg`, the claims, the keys, the signature. An encrypted token is decrypted first, and `compact` of the result
     /// is the signed token in it, which `id_token_hint` needs too (OIDC Core §3.1.2.1).
     public static func validate(
-        _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: Instant
+        _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: OIDCInstant
     ) throws(OIDCError) -> IDToken {
         do throws(OIDCError) {
             let signed = try TokenDecryption.idToken(compact, rules.decryption)
@@ -49,7 +49,7 @@ private struct IDTokenChecks {
         try claims.checkIssuer(rules.issuer)
         try checkAudience()
         let token = try IDToken(compact, claims)
-        try claims.checkTimes(now: now, leeway: rules.leeway)
+        try claims.checkTimes(now: now, leeway: rules.leeway.components.seconds)
         try checkNonce()
         try checkAuthenticationTime()
         try checkAgreement(token)
@@ -92,7 +92,8 @@ private struct IDTokenChecks {
         }
         guard time.adding(maxAge).adding(rules.leeway) >= now, time <= now.adding(rules.leeway) else {
             throw claims.refusal(
-                "auth_time", expected: "at most \(maxAge) seconds before \(now)", found: "\(time)")
+                "auth_time", expected: "at most \(maxAge.components.seconds) seconds before \(now)",
+                found: "\(time)")
         }
     }
 
@@ -106,11 +107,10 @@ private struct IDTokenChecks {
             throw claims.mismatch(name, expected: expected, note: " as at the sign-in")
         }
         if let expected = previous.authenticationTime, let found = try claims.time("auth_time"),
-            found.secondsSinceEpoch != expected
+            found != expected
         {
             throw claims.refusal(
-                "auth_time", expected: "\(Instant(secondsSinceEpoch: expected)) as at the sign-in",
-                found: "\(found)")
+                "auth_time", expected: "\(expected) as at the sign-in", found: "\(found)")
         }
         guard let audience = previous.audience else { return }
         let (expected, found) = (audience.map { Array($0.utf8) }, token.audience.map { Array($0.utf8) })

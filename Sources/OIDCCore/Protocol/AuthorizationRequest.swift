@@ -2,11 +2,11 @@
 /// `state`, and with a `nonce` if `openid` is requested, unless `sendsNonce` is false.
 public struct AuthorizationRequest: Sendable {
     /// The client that sends the request.
-    public var client: Client
+    public var client: OAuthClient
     /// The redirect URI: a URL on loopback, an https URL, or one with a private-use scheme (RFC 8252 §7).
     public var redirectURI: String
     /// The scope to request.
-    public var scope: Scope
+    public var scope: OAuthScope
     /// `audience`, which some providers read in place of resources.
     public var audience: String?
     /// The resource indicators (RFC 8707).
@@ -19,7 +19,7 @@ public struct AuthorizationRequest: Sendable {
     /// pyop/SATOSA refuse the request without it (OpenID Connect Core §11; tried 2026-11).
     public var promptsForOfflineAccess = true
     /// The longest time since the user authenticated, in seconds.
-    public var maxAge: Int64?
+    public var maxAge: Duration?
     /// The account to suggest.
     public var loginHint: String?
     /// The authentication contexts to request, separated by spaces.
@@ -44,7 +44,7 @@ public struct AuthorizationRequest: Sendable {
     public var extraParameters: [FormEncoding.Pair] = []
 
     /// Creates a request with a scope and no optional parameters.
-    public init(client: Client, redirectURI: String, scope: Scope) {
+    public init(client: OAuthClient, redirectURI: String, scope: OAuthScope) {
         self.client = client
         self.redirectURI = redirectURI
         self.scope = scope
@@ -140,7 +140,7 @@ public struct AuthorizationRequest: Sendable {
         add("code_challenge_method", PKCE.method)
         add("response_mode", responseMode?.rawValue)
         add("prompt", prompt)
-        add("max_age", maxAge.map { String($0) })
+        add("max_age", maxAge.map { String($0.components.seconds) })
         add("login_hint", loginHint)
         add("acr_values", acrValues)
         add("ui_locales", uiLocales)

@@ -5,7 +5,9 @@ extension AuthorizationRequest {
         try RedirectURI.check(redirectURI)
         try scope.check()
         for resource in resources { try ResourceIndicator.check(resource) }
-        if let maxAge, maxAge < 0 { throw .usage("max_age: expected seconds, found \(maxAge)") }
+        if let maxAge, maxAge < .zero {
+            throw .usage("max_age: expected seconds, found \(maxAge.components.seconds)")
+        }
         if let prompt {
             let values = prompt.split(separator: " ")
             guard !values.contains("none") || values.count == 1 else {

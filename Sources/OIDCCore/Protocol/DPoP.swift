@@ -98,7 +98,7 @@ public struct DPoPKey: Sendable {
 
     /// Returns the value of the `DPoP` header for one request (§4.2). A proof is single-use.
     public func proof(
-        method: HTTPMethod, url: WebURL, accessToken: String? = nil, nonce: String? = nil, now: Instant,
+        method: HTTPMethod, url: WebURL, accessToken: String? = nil, nonce: String? = nil, now: OIDCInstant,
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> String {
         var header = JSONObject()

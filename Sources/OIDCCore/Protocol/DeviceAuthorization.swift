@@ -9,11 +9,11 @@ public struct DeviceAuthorization: Sendable {
     /// The URL that contains the code, if the provider sent one.
     public let verificationURIComplete: WebURL?
     /// The time when the code expires.
-    public let expiresAt: Instant
-    /// Seconds between two polls of the token endpoint.
-    public let interval: Int64
+    public let expiresAt: OIDCInstant
+    /// The time between two polls of the token endpoint.
+    public let interval: Duration
     /// The scope that was requested.
-    public let scope: Scope
+    public let scope: OAuthScope
 
     /// The request to the device authorization endpoint (RFC 8628 §3.1).
     package struct Request: Sendable {
@@ -129,7 +129,7 @@ public struct DeviceAuthorization: Sendable {
         verificationURIComplete = try answer.string("verification_uri_complete").flatMap { WebURL($0) }
             .flatMap { $0.origin == verificationURI.origin ? $0 : nil }
         expiresAt = now.adding(DeviceAuthorization.lifetime(answer.seconds("expires_in")))
-        interval = DeviceAuthorization.interval(answer.seconds("interval"))
+        interval = .seconds(DeviceAuthorization.interval(answer.seconds("interval")))
         self.scope = scope
     }
 

@@ -8,7 +8,7 @@ extension DeviceAuthorization {
         object["verification_uri"] = .string(verificationURI.text)
         object["verification_uri_complete"] = verificationURIComplete.map { .string($0.text) }
         object["expires_at"] = JSONValue(expiresAt.secondsSinceEpoch)
-        object["interval"] = JSONValue(interval)
+        object["interval"] = JSONValue(interval.components.seconds)
         object["scope"] = .string(scope.text)
         return .object(object)
     }
@@ -24,7 +24,7 @@ extension DeviceAuthorization {
         verificationURI = uri
         verificationURIComplete = json["verification_uri_complete"]?.string.flatMap { WebURL($0) }
         expiresAt = Instant(secondsSinceEpoch: end)
-        self.interval = interval
+        self.interval = .seconds(interval)
         scope = Scope(json["scope"]?.string ?? "")
     }
 }

@@ -1,29 +1,33 @@
 /// The schedule for polling the token endpoint while a user signs in elsewhere (RFC 8628 §3.5).
-package struct DevicePolling: Hashable, Sendable {
-    package enum Step: Sendable {
-        /// A wait of this many seconds, then another poll.
-        case wait(Int64)
+public struct DevicePolling: Hashable, Sendable {
+    /// What to do after an error.
+    public enum Step: Sendable {
+        /// A wait of this time, then another poll.
+        case wait(Duration)
+        /// The sign-in has failed.
         case failed(OIDCError)
     }
 
     package private(set) var interval: Int64
-    package let expiresAt: Instant
+    /// The time when the code expires.
+    public let expiresAt: OIDCInstant
     private var failures = 0
 
-    package init(_ authorization: DeviceAuthorization) {
-        interval = authorization.interval
+    /// Creates the schedule of a code that was just issued.
+    public init(_ authorization: DeviceAuthorization) {
+        interval = authorization.interval.components.seconds
         expiresAt = authorization.expiresAt
     }
 
-    /// Returns the seconds until the first poll: the interval, unless the code expires sooner.
-    package func firstWait(now: Instant) -> Int64 {
-        max(0, min(interval, expiresAt.seconds(since: now)))
+    /// Returns the time until the first poll: the interval, unless the code expires sooner.
+    public func firstWait(now: OIDCInstant) -> Duration {
+        .seconds(max(0, min(interval, expiresAt.seconds(since: now))))
     }
 
     /// Returns the next step after an error. `authorization_pending` waits, `slow_down` makes this and all
     /// later waits five seconds longer, a temporary error makes the next wait longer, and any other error
     /// ends the sign-in.
-    package mutating func next(after error: OIDCError, now: Instant) -> Step {
+    public mutating func next(after error: OIDCError, now: OIDCInstant) -> Step {
         switch error.oauthError {
         case "authorization_pending": failures = 0
         case "slow_down":
@@ -47,7 +51,7 @@ package struct DevicePolling: Hashable, Sendable {
         let left = expiresAt.seconds(since: now)
         guard left > 0 else { return .failed(DevicePolling.expired) }
         let backedOff = failures == 0 ? interval : max(interval, min(interval << failures, 60))
-        return .wait(min(max(backedOff, Int64(min(retryAfter ?? 0, 60))), left))
+        return .wait(.seconds(min(max(backedOff, Int64(min(retryAfter ?? 0, 60))), left)))
     }
 
     /// Returns whether the user refused the sign-in, so no other way to finish it may be tried.

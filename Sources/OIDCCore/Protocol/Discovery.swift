@@ -210,7 +210,7 @@ extension ProviderMetadata {
 
     /// Checks that the endpoints for the next steps are present and, for `openid`, the keys in discovered
     /// metadata (OpenID Connect Discovery §3). Without discovery, an ID token is ignored instead.
-    public func validate(for endpoints: [ProviderEndpoint], scope: Scope) throws(OIDCError) {
+    public func validate(for endpoints: [ProviderEndpoint], scope: OAuthScope) throws(OIDCError) {
         for endpoint in endpoints { _ = try require(endpoint) }
         if isDiscovered && scope.contains("openid") { _ = try require(.keys) }
     }

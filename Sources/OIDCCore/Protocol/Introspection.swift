@@ -7,7 +7,8 @@ public struct Introspection: Hashable, Sendable {
 
     /// Returns the request that asks about a token (§2.1).
     public static func call(
-        _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
+        _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: OAuthClient,
+        now: OIDCInstant,
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<Introspection> {
         let request = try client.request(

@@ -17,11 +17,11 @@ public struct PendingAuthorization: Hashable, Sendable {
     /// The redirect URI of the request.
     public let redirectURI: String
     /// The scope that was requested.
-    public let scope: Scope
+    public let scope: OAuthScope
     /// The resources that were requested (RFC 8707).
     public let resources: [String]
     /// `max_age` of the request, in seconds.
-    public let maxAge: Int64?
+    public let maxAge: Duration?
     /// `prompt` of the request.
     public let prompt: String?
     /// The way the answer is sent.

@@ -14,7 +14,7 @@ extension PendingAuthorization {
         object["client_id"] = .string(clientID)
         object["scope"] = .string(scope.text)
         if !resources.isEmpty { object["resource"] = .array(resources.map { .string($0) }) }
-        object["max_age"] = maxAge.map { JSONValue($0) }
+        object["max_age"] = maxAge.map { JSONValue($0.components.seconds) }
         object["prompt"] = prompt.map { .string($0) }
         object["response_mode"] = .string(responseMode.rawValue)
         object["authorization_response_iss_parameter_supported"] = .bool(isIssuerPromised)
@@ -39,7 +39,9 @@ extension PendingAuthorization {
             clientID: try file.requiredString("client_id"),
             redirectURI: try file.requiredString("redirect_uri"),
             scope: Scope(try file.string("scope") ?? ""), resources: try file.strings("resource") ?? [],
-            maxAge: try file.value("max_age", "seconds") { $0.integer.flatMap { $0 < 0 ? nil : $0 } },
+            maxAge: try file.value("max_age", "seconds") {
+                $0.integer.flatMap { $0 < 0 ? nil : .seconds($0) }
+            },
             prompt: try file.string("prompt"),
             responseMode: try file.text("response_mode", "a known response mode") {
                 AuthorizationRequest.ResponseMode(rawValue: $0)

@@ -6,7 +6,7 @@ public struct ProtectedResourceMetadata: Hashable, Sendable {
     /// The issuers of the authorization servers, each once.
     public let authorizationServers: [String]
     /// `scopes_supported`.
-    public let scopesSupported: Scope?
+    public let scopesSupported: OAuthScope?
     /// `bearer_methods_supported`.
     public let bearerMethodsSupported: [String]?
     /// `dpop_bound_access_tokens_required`.

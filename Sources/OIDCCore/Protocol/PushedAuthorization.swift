@@ -4,7 +4,7 @@ public struct PushedAuthorization: Hashable, Sendable {
     /// `request_uri`.
     public let requestURI: String
     /// The time until which the URL can be opened; nil if the provider named none.
-    public let expiresAt: Instant?
+    public let expiresAt: OIDCInstant?
     /// The URL to open, with `client_id` and `request_uri` only (RFC 9126 §4).
     public let url: WebURL
 
@@ -20,7 +20,7 @@ public struct PushedAuthorization: Hashable, Sendable {
 
     /// Pushes the request, and again with a nonce if the provider demands one; a second demand is a refusal.
     public static func push(
-        _ pending: PendingAuthorization, to endpoint: WebURL, client: Client, dpop: DPoPKey? = nil,
+        _ pending: PendingAuthorization, to endpoint: WebURL, client: OAuthClient, dpop: DPoPKey? = nil,
         in context: OIDCContext
     ) throws(OIDCError) -> PushedAuthorization {
         var retry = RetryRule()

@@ -6,7 +6,7 @@ public struct Registration: Sendable {
     /// `redirect_uris`.
     public var redirectURIs: [String]
     /// `scope`.
-    public var scope: Scope
+    public var scope: OAuthScope
     /// `grant_types`.
     public var grantTypes: [String]
     /// `post_logout_redirect_uris` (OpenID Connect RP-Initiated Logout §3).
@@ -22,7 +22,8 @@ public struct Registration: Sendable {
 
     /// Creates the registration of a native, public client.
     public init(
-        clientName: String, redirectURIs: [String] = ["http://127.0.0.1/callback"], scope: Scope = Scope(""),
+        clientName: String, redirectURIs: [String] = ["http://127.0.0.1/callback"],
+        scope: OAuthScope = OAuthScope(""),
         grantTypes: [String] = ["authorization_code", "refresh_token"]
     ) {
         self.clientName = clientName
@@ -35,7 +36,8 @@ public struct Registration: Sendable {
     /// requests refresh tokens unless the server lists grant types without them, and the first of
     /// `methods(supportedBy:)`.
     public init(
-        clientName: String, redirectURIs: [String], scope: Scope = Scope(""), at server: ProviderMetadata
+        clientName: String, redirectURIs: [String], scope: OAuthScope = OAuthScope(""),
+        at server: ProviderMetadata
     ) {
         let supported = server.grantTypesSupported
         let refreshes = supported?.contains("refresh_token") ?? true
@@ -159,7 +161,7 @@ public struct RegisteredClient: Sendable {
     /// and then refuse it.
     public let clientSecret: Redacted<String>?
     /// The time when the secret expires; nil if it does not.
-    public let clientSecretExpiresAt: Instant?
+    public let clientSecretExpiresAt: OIDCInstant?
     /// `token_endpoint_auth_method`; nil if the provider did not say.
     public let tokenEndpointAuthMethod: String?
     /// `registration_access_token` (RFC 7592).

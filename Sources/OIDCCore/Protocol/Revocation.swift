@@ -17,7 +17,8 @@ public enum Revocation {
     /// success is ignored. A public client that is not accepted has nothing to correct: Spring Authorization Server
     /// (7.1) and glewlwyd revoke for confidential clients alone (2026-11).
     public static func call(
-        _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: Client, now: Instant,
+        _ token: Redacted<String>, hint: TokenTypeHint?, at endpoint: WebURL, client: OAuthClient,
+        now: OIDCInstant,
         random: (Int) -> [UInt8]
     ) throws(OIDCError) -> EndpointCall<Answer> {
         let request = try client.request(

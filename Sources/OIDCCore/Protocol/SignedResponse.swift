@@ -141,7 +141,7 @@ extension SignInFlow {
             rules.clientSecret = client.authentication.secret
         }
         rules.decryption = client.decryption
-        rules.leeway = leeway
+        rules.leeway = leeway.components.seconds
         return rules
     }
 

@@ -3,7 +3,7 @@ public struct TokenEndpoint: Sendable {
     /// `token_endpoint`.
     public var url: WebURL
     /// The client that requests tokens.
-    public var client: Client
+    public var client: OAuthClient
     /// The encoding of the parameters.
     public var format: RequestFormat
     /// Additional parameters that the provider requires.
@@ -31,7 +31,7 @@ public struct TokenEndpoint: Sendable {
 
     /// Creates an endpoint from its URL and the client.
     public init(
-        url: WebURL, client: Client, format: RequestFormat = .form,
+        url: WebURL, client: OAuthClient, format: RequestFormat = .form,
         extraParameters: [FormEncoding.Pair] = [], dpop: DPoPKey? = nil
     ) {
         self.url = url
@@ -59,7 +59,7 @@ public struct TokenEndpoint: Sendable {
 
     /// Returns one request with fresh proofs; the lifetime of its tokens starts at `now`.
     public func call(
-        _ request: TokenRequest, now: Instant, random: (Int) -> [UInt8], dpopNonce: String? = nil
+        _ request: TokenRequest, now: OIDCInstant, random: (Int) -> [UInt8], dpopNonce: String? = nil
     ) throws(OIDCError) -> EndpointCall<Answer> {
         try request.check()
         // A configured scope is for requests that name none: a refresh for less names its own.

@@ -27,7 +27,7 @@ public struct TokenExchange: Sendable {
     /// The resources that the token is for (RFC 8707).
     public var resources: [String] = []
     /// The requested scope.
-    public var scope: Scope?
+    public var scope: OAuthScope?
 
     /// Creates an exchange of a token.
     public init(

@@ -5,7 +5,7 @@ public struct TokenRequest: Sendable {
     let parameters: Redacted<[FormEncoding.Pair]>
     /// The scope that is granted if the answer names none (RFC 6749 §5.1); nil if the request names none
     /// either.
-    public let scope: Scope?
+    public let scope: OAuthScope?
 
     private init(_ grantType: Grant, scope: Scope? = nil, _ parameters: [(String, String?)]) {
         self.grantType = grantType
@@ -59,7 +59,7 @@ public struct TokenRequest: Sendable {
     /// Returns the request that redeems a refresh token (RFC 6749 §6). `scope` requests less than the
     /// session's own token has; `resources` name what the token is for (RFC 8707 §2.2).
     public static func refresh(
-        _ token: Redacted<String>, scope: Scope? = nil, resources: [String] = [], audience: String? = nil
+        _ token: Redacted<String>, scope: OAuthScope? = nil, resources: [String] = [], audience: String? = nil
     ) -> TokenRequest {
         TokenRequest(
             .refreshToken, scope: scope,
@@ -69,7 +69,7 @@ public struct TokenRequest: Sendable {
 
     /// Returns the request for a token for the client itself (RFC 6749 §4.4.2).
     public static func clientCredentials(
-        scope: Scope? = nil, audience: String? = nil, resources: [String] = [],
+        scope: OAuthScope? = nil, audience: String? = nil, resources: [String] = [],
         authorizationDetails: JSONValue? = nil
     ) -> TokenRequest {
         TokenRequest(
@@ -105,7 +105,8 @@ public struct TokenRequest: Sendable {
 
     /// Returns the request that presents an assertion (RFC 7523 §2.1).
     public static func jwtBearer(
-        assertion: Redacted<String>, scope: Scope? = nil, audience: String? = nil, resources: [String] = []
+        assertion: Redacted<String>, scope: OAuthScope? = nil, audience: String? = nil,
+        resources: [String] = []
     ) -> TokenRequest {
         TokenRequest(
             .jwtBearer, scope: scope,

@@ -1,5 +1,5 @@
 /// A time in whole seconds since 1970 (NumericDate, RFC 7519 §2). The core never reads the clock.
-public struct Instant: Hashable, Comparable, Sendable {
+public struct OIDCInstant: Hashable, Comparable, Sendable {
     /// Seconds since 1970, in UTC.
     public let secondsSinceEpoch: Int64
 
@@ -8,15 +8,21 @@ public struct Instant: Hashable, Comparable, Sendable {
         self.secondsSinceEpoch = secondsSinceEpoch
     }
 
+    /// Returns the time `duration` later, in whole seconds, or the nearest representable time if that is out of range.
+    public func adding(_ duration: Duration) -> OIDCInstant { adding(duration.components.seconds) }
+
+    /// Returns the time from `earlier` to this time; negative if `earlier` is later.
+    public func duration(since earlier: OIDCInstant) -> Duration { .seconds(seconds(since: earlier)) }
+
     /// Returns the time `seconds` later, or the nearest representable time if that is out of range.
-    public func adding(_ seconds: Int64) -> Instant {
+    package func adding(_ seconds: Int64) -> Instant {
         let (sum, overflow) = secondsSinceEpoch.addingReportingOverflow(seconds)
         guard overflow else { return Instant(secondsSinceEpoch: sum) }
         return Instant(secondsSinceEpoch: seconds > 0 ? .max : .min)
     }
 
     /// Returns the seconds from `earlier` to this time; negative if `earlier` is later.
-    public func seconds(since earlier: Instant) -> Int64 {
+    package func seconds(since earlier: Instant) -> Int64 {
         let (difference, overflow) = secondsSinceEpoch.subtractingReportingOverflow(
             earlier.secondsSinceEpoch)
         guard overflow else { return difference }
@@ -24,7 +30,7 @@ public struct Instant: Hashable, Comparable, Sendable {
     }
 
     /// Returns whether the first time is earlier.
-    public static func < (left: Instant, right: Instant) -> Bool {
+    public static func < (left: OIDCInstant, right: OIDCInstant) -> Bool {
         left.secondsSinceEpoch < right.secondsSinceEpoch
     }
 }

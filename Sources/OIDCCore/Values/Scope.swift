@@ -1,5 +1,5 @@
 /// A set of scope tokens in their original order (RFC 6749 §3.3).
-public struct Scope: Sendable {
+public struct OAuthScope: Sendable {
     /// The scope tokens in their order, each once.
     public let tokens: [String]
 
@@ -26,7 +26,7 @@ public struct Scope: Sendable {
     /// Whether the scope has no tokens.
     public var isEmpty: Bool { tokens.isEmpty }
     /// The tokens, separated by spaces.
-    public var text: String { Scope.text(of: tokens) }
+    public var text: String { OAuthScope.text(of: tokens) }
 
     static func text(of tokens: [String]) -> String {
         var text = ""
@@ -43,13 +43,13 @@ public struct Scope: Sendable {
     }
 
     /// Returns whether every token is in the other scope.
-    public func isSubset(of other: Scope) -> Bool {
+    public func isSubset(of other: OAuthScope) -> Bool {
         guard other.tokens.count < Scope.large else { return Set(other.tokens).isSuperset(of: tokens) }
         return tokens.allSatisfy(other.contains)
     }
 
     /// Returns the tokens of both scopes.
-    public func union(_ other: Scope) -> Scope {
+    public func union(_ other: OAuthScope) -> OAuthScope {
         Scope(tokens: tokens + other.tokens)
     }
 
@@ -104,7 +104,7 @@ extension Scope {
 
 extension Scope: Hashable {
     /// Returns whether both scopes have the same tokens, in any order (RFC 6749 §3.3).
-    public static func == (left: Scope, right: Scope) -> Bool {
+    public static func == (left: OAuthScope, right: OAuthScope) -> Bool {
         left.tokens.count == right.tokens.count && left.isSubset(of: right)
     }
 

@@ -7,9 +7,9 @@ public struct Session: Hashable, Sendable {
     /// The client authentication method of the sign-in, which a refresh uses as well (RFC 6749 §6).
     public var clientAuthentication: String?
     /// The time of the sign-in.
-    public var createdAt: Instant
+    public var createdAt: OIDCInstant
     /// The requested scope; the granted one is in `tokens`.
-    public var requestedScope: Scope?
+    public var requestedScope: OAuthScope?
     /// The resource indicators of the sign-in (RFC 8707).
     public var requestedResources: [String]
     /// Whether refreshes also send `resource` (RFC 8707 §2.2); nil for sessions of version 0.1.0, which sent
@@ -41,8 +41,8 @@ public struct Session: Hashable, Sendable {
 
     /// Creates a session from its parts.
     public init(
-        key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: Instant,
-        requestedScope: Scope?, requestedResources: [String] = [], sendsResources: Bool? = nil,
+        key: SessionKey, endpoints: Endpoints, clientAuthentication: String? = nil, createdAt: OIDCInstant,
+        requestedScope: OAuthScope?, requestedResources: [String] = [], sendsResources: Bool? = nil,
         tokens: TokenSet, subject: String? = nil, displayName: String? = nil,
         dpopKey: Redacted<String>? = nil, derived: [DerivedToken] = []
     ) {
@@ -101,7 +101,7 @@ public struct Session: Hashable, Sendable {
     /// An access token for a narrower scope or other resources than the session's own token.
     public struct DerivedToken: Hashable, Sendable {
         /// The scope that was requested; nil if none was.
-        public var requestedScope: Scope?
+        public var requestedScope: OAuthScope?
         /// The resources that were requested.
         public var resources: [String]
         /// The access token.
@@ -110,7 +110,7 @@ public struct Session: Hashable, Sendable {
         var unknownMembers = JSONObject()
 
         /// Creates an entry from its parts.
-        public init(requestedScope: Scope?, resources: [String], access: AccessToken) {
+        public init(requestedScope: OAuthScope?, resources: [String], access: AccessToken) {
             self.requestedScope = requestedScope
             self.resources = resources
             self.access = access
@@ -118,7 +118,7 @@ public struct Session: Hashable, Sendable {
     }
 
     /// The scope of the session's own token, as far as it is known.
-    public var grantedScope: Scope? { tokens.access.scope ?? requestedScope }
+    public var grantedScope: OAuthScope? { tokens.access.scope ?? requestedScope }
 
     /// The seconds by which this machine's clock was ahead of the provider's when the ID token was issued; nil if
     /// that is unknown. The ID token came with the sign-in or with one of the access tokens.
@@ -195,10 +195,10 @@ extension Session {
         /// The provider's description, or else ours.
         public var description: String?
         /// The time of the refusal.
-        public var at: Instant
+        public var at: OIDCInstant
 
         /// Creates the end from its parts.
-        public init(error: String? = nil, description: String? = nil, at: Instant) {
+        public init(error: String? = nil, description: String? = nil, at: OIDCInstant) {
             self.error = error
             self.description = description
             self.at = at

@@ -42,7 +42,7 @@ public struct SessionKey: Hashable, Sendable {
     public var account: String?
     /// The requested scope. Like `resources` and `subject`, it distinguishes sessions of grants without a
     /// user, and is otherwise empty.
-    public var scope: Scope?
+    public var scope: OAuthScope?
     /// The resources that were requested.
     public var resources: [String]
     /// The subject of a token exchange.
@@ -51,7 +51,7 @@ public struct SessionKey: Hashable, Sendable {
     /// Creates a key; nil and empty values do not distinguish sessions.
     public init(
         provider: String, clientID: String, grant: GrantType = .authorizationCode, audience: String? = nil,
-        account: String? = nil, scope: Scope? = nil, resources: [String] = [], subject: String? = nil
+        account: String? = nil, scope: OAuthScope? = nil, resources: [String] = [], subject: String? = nil
     ) {
         self.provider = provider
         self.clientID = clientID

@@ -41,18 +41,19 @@ public struct AccessToken: Hashable, Sendable {
     /// The type, which decides how requests present the token.
     public var type: TokenType
     /// The time when the token was issued to us.
-    public var obtainedAt: Instant
+    public var obtainedAt: OIDCInstant
     /// The time of expiry; nil if the provider named none, and then the token is used until it is refused.
-    public var expiresAt: Instant?
+    public var expiresAt: OIDCInstant?
     /// The granted scope, if the provider named it or the request implies it (RFC 6749 §5.1).
-    public var scope: Scope?
+    public var scope: OAuthScope?
     /// Members of the stored form that this version does not know; they are written back while the token
     /// stays.
     var unknownMembers = JSONObject()
 
     /// Creates an access token from its parts.
     public init(
-        token: Redacted<String>, type: TokenType, obtainedAt: Instant, expiresAt: Instant?, scope: Scope?
+        token: Redacted<String>, type: TokenType, obtainedAt: OIDCInstant, expiresAt: OIDCInstant?,
+        scope: OAuthScope?
     ) {
         self.token = token
         self.type = type
@@ -64,7 +65,7 @@ public struct AccessToken: Hashable, Sendable {
     /// Returns the value of an `Authorization` header with this token (RFC 6750 §2.1, RFC 9449 §7.1). Throws
     /// if a header cannot contain it, or if it is not an access token: a token exchange may issue a refresh
     /// token or an assertion, which must not be sent to a resource (RFC 8693 §2.2.1).
-    public func credentials(_ stage: Stage = .resource) throws(OIDCError) -> String {
+    public func credentials(_ stage: OIDCError.Stage = .resource) throws(OIDCError) -> String {
         guard !token.revealed.isEmpty, token.revealed.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
             throw OIDCError(
                 .refused, "\(stage.title): access_token: expected printable ASCII characters", stage: stage)
@@ -77,9 +78,15 @@ public struct AccessToken: Hashable, Sendable {
         return "\(type) \(token.revealed)"
     }
 
+    /// Returns whether more than `minimum` or half the lifetime is left, whichever is less. If the clock was set back, a
+    /// token does not stay fresh beyond its lifetime.
+    public func isFresh(at now: OIDCInstant, minimum: Duration = .seconds(60)) -> Bool {
+        isFresh(at: now, minimum: minimum.components.seconds)
+    }
+
     /// Returns whether more than `minimum` seconds or half the lifetime is left, whichever is less. If the
     /// clock was set back, a token does not stay fresh beyond its lifetime.
-    public func isFresh(at now: Instant, minimum: Int64) -> Bool {
+    package func isFresh(at now: Instant, minimum: Int64) -> Bool {
         guard let expiresAt else { return true }
         let lifetime = expiresAt.seconds(since: obtainedAt)
         let left = expiresAt.seconds(since: now)

@@ -35,7 +35,7 @@ struct DeviceCodeWait {
         polling = DevicePolling(authorization)
         let (date, now) = (flow.context.now(), MonotonicTime.now())
         end = now.adding(seconds: authorization.expiresAt.seconds(since: date))
-        nextRequest = min(end, now.adding(seconds: polling.firstWait(now: date)))
+        nextRequest = min(end, now.adding(seconds: polling.firstWait(now: date).components.seconds))
     }
 
     /// Requests the tokens once, and stores the session if they were issued. Throws if the sign-in has ended:
@@ -55,13 +55,13 @@ struct DeviceCodeWait {
         }
         switch polling.next(after: error, now: flow.context.now()) {
         case .failed(let error): return .ended(error)
-        case .wait(let seconds):
+        case .wait(let wait):
             if error.kind == .unreachable, error.oauthError != "slow_down" {
                 notice(.warning("still trying: \(error.message)"))
             }
             let now = MonotonicTime.now()
             guard now < end else { return .ended(DevicePolling.expired) }
-            nextRequest = min(end, now.adding(seconds: seconds))
+            nextRequest = min(end, now.adding(seconds: wait.components.seconds))
             return .pending
         }
     }

@@ -18,7 +18,7 @@ public struct AsyncTransport: HTTPTransport {
 
     /// Sends a request and waits for its answer. A cancellation ends the wait, unless the request presents a secret
     /// that may be used up.
-    public func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+    public func send(_ request: HTTPRequest, stage: OIDCError.Stage) throws(OIDCError) -> HTTPResponse {
         let arrival: Arrival
         do throws(Errno) { arrival = try Arrival() } catch {
             throw OIDCError(.failed, "\(stage.title): no pipe: \(error)", stage: stage)

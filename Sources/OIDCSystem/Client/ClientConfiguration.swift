@@ -36,8 +36,8 @@ public struct ClientConfiguration: Sendable {
     public var bindsTokens = false
     /// The time limit of a sign-in.
     public var timeout: Duration = .seconds(300)
-    /// The accepted difference between clocks, in seconds.
-    public var leeway: Int64 = 60
+    /// The accepted difference between clocks.
+    public var leeway: Duration = .seconds(60)
     /// The session store; nil means the command line's directory, or memory if no home directory is known.
     public var store: SessionStore?
     /// The HTTP client, such as an ``AsyncTransport``; nil means libcurl, with the command line's cache of metadata and keys.

@@ -24,7 +24,7 @@ struct ConfiguredProvider: AccountProvider {
         self.isCancelled = isCancelled
     }
 
-    var leeway: Int64 { configuration.leeway }
+    var leeway: Duration { configuration.leeway }
     var idTokenAlgorithms: [String]? { nil }
     var bindsTokens: Bool { configuration.bindsTokens }
     var lockWait: LockWait { LockWait(limit: .seconds(90), isCancelled: isCancelled) }

@@ -50,7 +50,7 @@ public struct OIDCClient: Sendable {
     ///
     /// A token for a narrower scope or other resources is stored separately.
     public func accessToken(
-        scope: Scope? = nil, resources: [String] = []
+        scope: OAuthScope? = nil, resources: [String] = []
     ) async throws(OIDCError) -> AccessToken {
         try await blocking { (isCancelled) throws(OIDCError) in
             try blockingToken(scope, resources, isCancelled)
@@ -163,7 +163,8 @@ extension OIDCClient {
     func blockingUserInfo(_ isCancelled: @escaping @Sendable () -> Bool) throws(OIDCError) -> JSONObject {
         let environment = configuration.environment(curl, isCancelled: isCancelled)
         return try ProtectedRequest(engine(isCancelled).tokens(), environment: environment).userInfo(
-            leeway: configuration.leeway, alias: { configuration.alias(of: $0, for: .userInfo, environment) }
+            leeway: configuration.leeway.components.seconds,
+            alias: { configuration.alias(of: $0, for: .userInfo, environment) }
         ) { _ throws(OIDCError) in
             try UserInfo.Signing(configuration.metadata(environment)) { configuration.client }
         }

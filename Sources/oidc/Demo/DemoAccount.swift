@@ -9,7 +9,7 @@ struct DemoAccount: AccountProvider {
     let clientID: String
     let transport: CurlTransport
 
-    var leeway: Int64 { 60 }
+    var leeway: Duration { .seconds(60) }
     var idTokenAlgorithms: [String]? { nil }
     var bindsTokens: Bool { false }
     var lockWait: LockWait { LockWait(limit: .seconds(90)) }

@@ -638,7 +638,7 @@ extension ProviderContext {
 }
 
 extension ProviderContext: AccountProvider {
-    var leeway: Int64 { settings.network.leeway }
+    var leeway: Duration { .seconds(settings.network.leeway) }
     var idTokenAlgorithms: [String]? { settings.client.idTokenAlgorithms }
     var bindsTokens: Bool { settings.token.bindsTokens }
 

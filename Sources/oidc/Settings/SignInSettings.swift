@@ -107,7 +107,7 @@ extension Settings {
         request.sendsNonce = signIn.sendsNonce
         request.prompt = signIn.prompt
         request.promptsForOfflineAccess = !signIn.isPromptOff
-        request.maxAge = signIn.maxAge
+        request.maxAge = signIn.maxAge.map { .seconds($0) }
         request.loginHint = signIn.loginHint
         request.acrValues = signIn.acrValues
         request.uiLocales = signIn.uiLocales

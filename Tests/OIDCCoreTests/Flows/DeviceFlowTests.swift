@@ -20,14 +20,14 @@ struct DeviceFlowTests {
     private func outcome(_ provider: InMemoryProvider, _ login: SignInFlow) throws -> SignInFlow.Outcome {
         let authorization = try login.requestDeviceCode()
         var polling = DevicePolling(authorization)
-        provider.pass(polling.firstWait(now: provider.now))
+        provider.pass(polling.firstWait(now: provider.now).components.seconds)
         while true {
             let answer = Result { () throws(OIDCError) in try login.poll(authorization) }
             guard case .failure(let error) = answer else {
                 return try login.outcome(of: try answer.get())
             }
             switch polling.next(after: error, now: provider.now) {
-            case .wait(let seconds): provider.pass(seconds)
+            case .wait(let wait): provider.pass(wait.components.seconds)
             case .failed(let error): throw error
             }
         }
@@ -156,7 +156,9 @@ struct DeviceFlowTests {
     func withoutIDTokenAndAge() throws {
         let provider = try InMemoryProvider { $0.user = .approves("alice") }
         provider.faults = [.idToken(.missing)]
-        let error = #expect(throws: OIDCError.self) { try outcome(provider) { $0.request.maxAge = 60 } }
+        let error = #expect(throws: OIDCError.self) {
+            try outcome(provider) { $0.request.maxAge = .seconds(60) }
+        }
         #expect(error?.kind == .refused && error?.member == "id_token")
         #expect(provider.with { $0.requestCount(.revocation) } == 2)
     }

@@ -109,7 +109,7 @@ struct EndpointFaultTests {
             let login = $0
             guard let name = Self.deviceRefusals[fault] else {
                 let authorization = try login.requestDeviceCode()
-                #expect(authorization.interval > 0)
+                #expect(authorization.interval > .zero)
                 #expect(authorization.verificationURI.text == "\(InMemoryProvider.issuer)/device")
                 if fault == .completeURIScript { #expect(authorization.verificationURIComplete == nil) }
                 #expect(!authorization.userCode.unicodeScalars.contains { $0.value < 32 || $0 == "\u{202E}" })

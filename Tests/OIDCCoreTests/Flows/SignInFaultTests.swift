@@ -81,7 +81,7 @@ struct SignInFaultTests {
     func maximumAge(fault: IDTokenFault) throws {
         let provider = try provider([.idToken(fault)])
         let error = try #require(
-            #expect(throws: OIDCError.self) { try provider.signIn { $0.request.maxAge = 60 } })
+            #expect(throws: OIDCError.self) { try provider.signIn { $0.request.maxAge = .seconds(60) } })
         #expect(error.kind == .untrusted && error.member == "auth_time", "\(error.message)")
         #expect((error.hint == .advice(.leaveOutMaxAge)) == (fault == .authTimeMissing))
     }

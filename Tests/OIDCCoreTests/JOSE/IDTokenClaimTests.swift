@@ -124,8 +124,8 @@ struct IDTokenClaimTests {
         Case(
             "exp is now, without leeway", ["exp": number(0)],
             "exp: expected a time after \(moment(0)), found \(moment(0))"
-        ) { $0.leeway = 0 },
-        Case("exp is a second ahead, without leeway", ["exp": number(1)]) { $0.leeway = 0 },
+        ) { $0.leeway = .seconds(0) },
+        Case("exp is a second ahead, without leeway", ["exp": number(1)]) { $0.leeway = .seconds(0) },
         Case("iat is missing", ["iat": nil], "iat: expected seconds since 1970, found none"),
         Case("iat is a string", ["iat": "1"], "iat: expected seconds since 1970, found \"1\""),
         Case("iat is ahead, within the leeway", ["iat": number(60)]),
@@ -134,25 +134,27 @@ struct IDTokenClaimTests {
         Case("nbf is ahead, within the leeway", ["nbf": number(60)]),
         Case("nbf is a string", ["nbf": "1"], "nbf: expected seconds since 1970, found \"1\""),
         Case("auth_time is not looked at unasked", ["auth_time": "x"]),
-        Case("auth_time is recent", ["auth_time": number(-100)]) { $0.maxAge = 100 },
-        Case("auth_time is old, within the leeway", ["auth_time": number(-160)]) { $0.maxAge = 100 },
+        Case("auth_time is recent", ["auth_time": number(-100)]) { $0.maxAge = .seconds(100) },
+        Case("auth_time is old, within the leeway", ["auth_time": number(-160)]) {
+            $0.maxAge = .seconds(100)
+        },
         Case(
             "auth_time is too old", ["auth_time": number(-161)],
             "auth_time: expected at most 100 seconds before \(moment(0)), found \(moment(-161))"
-        ) { $0.maxAge = 100 },
+        ) { $0.maxAge = .seconds(100) },
         Case(
             "auth_time is ahead", ["auth_time": number(61)],
             "auth_time: expected at most 100 seconds before \(moment(0)), found \(moment(61))"
-        ) { $0.maxAge = 100 },
+        ) { $0.maxAge = .seconds(100) },
         Case("auth_time is missing", [:], "auth_time: expected a time, as max_age was requested, found none")
-        { $0.maxAge = 0 },
+        { $0.maxAge = .seconds(0) },
         Case(
             "auth_time is a string", ["auth_time": "1"], "auth_time: expected seconds since 1970, found \"1\""
-        ) { $0.maxAge = 100 },
+        ) { $0.maxAge = .seconds(100) },
         Case(
             "max_age has no bounds", ["auth_time": JSONValue(.min)],
             "auth_time: expected at most 9223372036854775807 seconds before \(moment(0)), found -9223372036854775808"
-        ) { $0.maxAge = .max },
+        ) { $0.maxAge = .seconds(Int64.max) },
     ]
 
     @Test("each claim is checked", arguments: names + audiences + times)

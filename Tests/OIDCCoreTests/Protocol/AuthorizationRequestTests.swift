@@ -68,7 +68,7 @@ struct AuthorizationRequestTests {
         request.resources = ["https://a.example/", "urn:example:b"]
         request.responseMode = .formPost
         request.prompt = "login consent"
-        request.maxAge = 0
+        request.maxAge = .seconds(0)
         request.loginHint = "jürgen+x@example.com"
         request.acrValues = "urn:a urn:b"
         request.uiLocales = "de en"
@@ -88,7 +88,7 @@ struct AuthorizationRequestTests {
         #expect(resources == ["https://a.example/", "urn:example:b"])
         #expect(!(pending.url.query ?? "+").contains("+"))
         #expect(pending.responseMode == .formPost)
-        #expect(pending.maxAge == 0)
+        #expect(pending.maxAge == .seconds(0))
     }
 
     @Test(
@@ -236,7 +236,7 @@ struct AuthorizationRequestTests {
         switch name {
         case "scope": request.scope = Scope("openid \"x")
         case "resource": request.resources = ["https://a.example/#f"]
-        case "max_age": request.maxAge = -1
+        case "max_age": request.maxAge = .seconds(-1)
         case "prompt": request.prompt = "none login"
         case "client_id": request.client.id = ""
         default: request.authorizationDetails = ["type": "x"]

@@ -45,7 +45,7 @@ struct DeviceTests {
         #expect(device.verificationURI.text == "https://op.example/d")
         #expect(device.verificationURIComplete?.text == "https://op.example/d?c=1")
         #expect(device.expiresAt == Fixture.now.adding(900))
-        #expect(device.interval == 7)
+        #expect(device.interval == .seconds(7))
         let poll = try TokenEndpoint(
             url: Fixture.url("https://op.example/token"), client: Client(id: "cli")
         ).call(.deviceCode(device), now: Fixture.now, random: Fixture.random())
@@ -63,7 +63,7 @@ struct DeviceTests {
             (#","interval":100000"#, 300),
         ] as [(String, Int64)])
     func interval(_ members: String, _ seconds: Int64) throws {
-        #expect(try read(members).interval == seconds)
+        #expect(try read(members).interval == .seconds(seconds))
     }
 
     @Test(
@@ -191,7 +191,7 @@ struct DeviceTests {
         ).call(.deviceCode(device), now: Fixture.now, random: Fixture.random())
         let error = try #require(Fixture.error { try poll.read(response) })
         var polling = DevicePolling(device)
-        guard case .wait(5) = polling.next(after: error, now: Fixture.now) else {
+        guard case .wait(.seconds(5)) = polling.next(after: error, now: Fixture.now) else {
             Issue.record("\(error.message)")
             return
         }
@@ -258,7 +258,7 @@ struct DevicePollingTests {
     }
 
     private func seconds(_ step: DevicePolling.Step) -> Int64? {
-        if case .wait(let seconds) = step { seconds } else { nil }
+        if case .wait(let wait) = step { wait.components.seconds } else { nil }
     }
 
     private func failure(_ step: DevicePolling.Step) -> OIDCError? {
@@ -320,8 +320,8 @@ struct DevicePollingTests {
 
     @Test("the first wait is the interval, or the rest of the code's lifetime", arguments: [(3, 3), (8, 5)])
     func firstWait(lifetime: Int, seconds: Int64) throws {
-        #expect(try polling(lifetime: lifetime).firstWait(now: Fixture.now) == seconds)
-        #expect(try polling(lifetime: lifetime).firstWait(now: Fixture.now.adding(9)) == 0)
+        #expect(try polling(lifetime: lifetime).firstWait(now: Fixture.now) == .seconds(seconds))
+        #expect(try polling(lifetime: lifetime).firstWait(now: Fixture.now.adding(9)) == .zero)
     }
 
     @Test(

@@ -7,14 +7,14 @@ struct PendingAuthorizationTests {
     @Test("what authorize-url prints, exchange reads back")
     func roundTrip() throws {
         var request = Fixture.request()
-        request.maxAge = 60
+        request.maxAge = .seconds(60)
         request.prompt = "login"
         request.resources = ["https://api.example", "urn:x"]
         request.responseMode = .formPost
         let pending = try request.begin(Fixture.metadata(), random: Fixture.random())
         let read = try PendingAuthorization(json: JSONValue(parsing: pending.json.compact))
         #expect(read.json == pending.json)
-        #expect(read.maxAge == 60)
+        #expect(read.maxAge == .seconds(60))
         #expect(read.resources == ["https://api.example", "urn:x"])
         #expect(read.isIssuerPromised)
         #expect(read.tokenEndpoint == nil)

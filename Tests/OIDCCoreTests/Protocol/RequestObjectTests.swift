@@ -33,7 +33,7 @@ struct RequestObjectTests {
     @Test("the object has all parameters as claims, and iss, aud, nbf, exp and typ")
     func claims() throws {
         let pending = try Self.signed(isPushed: false) {
-            $0.maxAge = 300
+            $0.maxAge = .seconds(300)
             $0.resources = ["https://a.example", "https://b.example"]
             $0.authorizationDetails = [["type": "payment"]]
             $0.responseMode = .jwt

@@ -14,7 +14,7 @@ struct AccountEngineTests {
     private struct Stub: AccountProvider {
         var isCancelled = false
 
-        var leeway: Int64 { 60 }
+        var leeway: Duration { .seconds(60) }
         var idTokenAlgorithms: [String]? { nil }
         var bindsTokens: Bool { false }
         var lockWait: LockWait { LockWait(limit: .milliseconds(20), isCancelled: { isCancelled }) }

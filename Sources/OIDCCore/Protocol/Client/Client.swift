@@ -1,5 +1,5 @@
 /// The program as the provider knows it (RFC 6749 §2).
-public struct Client: Sendable {
+public struct OAuthClient: Sendable {
     /// `client_id`.
     public var id: String
     /// The method by which the client authenticates.
