@@ -19,8 +19,9 @@ let package = Package(
     name: "oidc",
     platforms: [.macOS(.v15)],
     products: [
+        .library(name: "OIDCCrypto", targets: ["OIDCCrypto"]),
         .library(name: "OIDCCore", targets: ["OIDCCore"]),
-        .library(name: "OIDCSystem", targets: ["OIDCSystem", "OIDCSessions", "OIDCSignIn"]),
+        .library(name: "OIDCSystem", targets: ["OIDCSystem", "OIDCSessions"]),
         .executable(name: "oidc", targets: ["oidc"]),
     ],
     // Each target is listed after those that it uses.

@@ -1,5 +1,5 @@
 /// The reason why a cryptographic operation failed; an invalid signature is not an error.
-public enum CryptoError: Error, Equatable, Sendable {
+package enum CryptoError: Error, Equatable, Sendable {
     /// The system's library is missing or too old; the string names it.
     case unavailable(String)
     /// The library cannot be opened now, as too many files are open.

@@ -1,7 +1,7 @@
 /// A key that signs. Its descriptions and mirror show only its type.
 public struct PrivateKey: Sendable {
     /// The kinds of keys that can be generated.
-    public enum Kind: Sendable, CaseIterable {
+    package enum Kind: Sendable, CaseIterable {
         case p256, p384, p521, rsa2048, ed25519
     }
 
@@ -13,7 +13,7 @@ public struct PrivateKey: Sendable {
 
     /// Parses PKCS #8, encrypted PKCS #8 and the traditional RSA and EC forms; never prompts for the
     /// passphrase.
-    public init(pem: [UInt8], passphrase: [UInt8]?) throws(CryptoError) {
+    package init(pem: [UInt8], passphrase: [UInt8]?) throws(CryptoError) {
         try self.init(PrivateKeyHandle(pem: pem, passphrase: passphrase))
     }
 
@@ -24,7 +24,7 @@ public struct PrivateKey: Sendable {
     }
 
     /// Generates a key.
-    public static func generate(_ kind: Kind) throws(CryptoError) -> PrivateKey {
+    package static func generate(_ kind: Kind) throws(CryptoError) -> PrivateKey {
         try PrivateKey(PrivateKeyHandle.generate(kind))
     }
 
@@ -33,7 +33,7 @@ public struct PrivateKey: Sendable {
 
     /// Signs a message and returns the signature in the form of RFC 7518 §3: for ECDSA, r and s at full
     /// length.
-    public func sign(_ message: [UInt8], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [UInt8] {
+    package func sign(_ message: [UInt8], _ algorithm: SignatureAlgorithm) throws(CryptoError) -> [UInt8] {
         try publicKey.check(algorithm)
         guard supportedAlgorithms.contains(algorithm) else {
             throw .unsupported("\(algorithm.rawValue) does not fit this key")

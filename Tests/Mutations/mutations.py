@@ -57,7 +57,7 @@ MUTATIONS = [
      "EncryptedTokenTests|DecryptionKeyTests"),
     ("ID token: any issuer", "try claims.checkIssuer(rules.issuer)", "", "IDTokenClaimTests"),
     ("ID token: any audience", "        try checkAudience()\n", "", "IDTokenClaimTests"),
-    ("ID token: expired", "try claims.checkTimes(now: now, leeway: rules.leeway)\n        try checkNonce()",
+    ("ID token: expired", "try claims.checkTimes(now: now, leeway: rules.leeway.components.seconds)\n        try checkNonce()",
      "try checkNonce()", "IDTokenClaimTests"),
     ("ID token: another access token's hash", "try checks.checkAccessTokenHash(token)", "",
      "IDTokenTests|IDTokenClaimTests|ConformanceModuleTests"),

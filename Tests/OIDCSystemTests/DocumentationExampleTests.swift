@@ -108,7 +108,7 @@ func client(keepingSessionsIn rows: RowStore) -> OIDCClient {
 struct CannedTransport: HTTPTransport {
     var answers: [String: HTTPResponse]
 
-    func send(_ request: HTTPRequest, stage: Stage) throws(OIDCError) -> HTTPResponse {
+    func send(_ request: HTTPRequest, stage: OIDCError.Stage) throws(OIDCError) -> HTTPResponse {
         guard let answer = answers[request.url.withoutQuery] else {
             throw OIDCError(.unreachable, "\(stage): cannot connect to \(request.url.origin)", stage: stage)
         }
@@ -128,8 +128,8 @@ func startSignIn(
     at metadata: ProviderMetadata, random: (Int) -> [UInt8]
 ) throws(OIDCError) -> PendingAuthorization {
     let request = AuthorizationRequest(
-        client: Client(id: "my-app"), redirectURI: "http://127.0.0.1:8484/callback",
-        scope: Scope("openid profile email"))
+        client: OAuthClient(id: "my-app"), redirectURI: "http://127.0.0.1:8484/callback",
+        scope: OAuthScope("openid profile email"))
     return try request.begin(metadata, random: random)
 }
 

@@ -1,17 +1,25 @@
 extension OIDCError {
-    /// The broken rule, for programs that distinguish errors. `member` is the name on the wire; `expected`
-    /// and `found` are safe to print, as in the message.
-    public enum Cause: Hashable, Sendable {
+    /// The broken rule.
+    package enum Cause: Hashable, Sendable {
         /// A member of an answer, or a claim of a token, is missing or has a wrong value.
         case mismatch(member: String, expected: String, found: String)
         /// No key verifies a token's signature.
         case signature
     }
 
-    /// The member that the error is about; nil if there is none.
-    public var member: String? {
-        if case .mismatch(let member, _, _) = cause { return member }
-        return nil
+    /// The member of an answer, or the claim of a token, that the error is about, as on the wire; nil if there is none.
+    public var member: String? { mismatch?.member }
+    /// What was expected of the member, safe to print.
+    public var expected: String? { mismatch?.expected }
+    /// What was found instead, safe to print.
+    public var found: String? { mismatch?.found }
+
+    private var mismatch: (member: String, expected: String, found: String)? {
+        if case .mismatch(let member, let expected, let found) = cause {
+            (member, expected, found)
+        } else {
+            nil
+        }
     }
 
     /// Creates an error. Its message, unless given, describes the cause: `id_token: aud: expected "app",

@@ -3,7 +3,7 @@ public import OIDCCrypto
 extension OIDCError {
     /// Creates an error from a cryptography error: about a bad key, a missing library or a failure of this
     /// program. `subject` names the setting or file with the key.
-    public init(_ error: CryptoError, subject: String? = nil, stage: OIDCError.Stage? = nil) {
+    package init(_ error: CryptoError, subject: String? = nil, stage: OIDCError.Stage? = nil) {
         let prefix = subject.map { "\($0): " } ?? ""
         switch error {
         case .outOfDescriptors(let text):
@@ -22,6 +22,18 @@ extension OIDCError {
             self.init(.usage, "\(prefix)not supported: \(text)", stage: stage)
         case .failed(let text):
             self.init(.failed, "\(prefix)\(text)", stage: stage)
+        }
+    }
+}
+
+extension PrivateKey {
+    /// Parses a key in the form of a PEM file: PKCS #8, encrypted or not, and the traditional RSA and EC forms.
+    public init(pem: Redacted<String>, passphrase: Redacted<String>? = nil) throws(OIDCError) {
+        do throws(CryptoError) {
+            try self.init(
+                pem: Array(pem.revealed.utf8), passphrase: (passphrase?.revealed).map { Array($0.utf8) })
+        } catch {
+            throw OIDCError(error, subject: "private key")
         }
     }
 }

@@ -36,18 +36,17 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The seconds of `retryDelay`.
     package var retryAfter: Int?
     /// The broken rule, if the error is about the protocol.
-    public var cause: Cause?
+    package var cause: Cause?
 
     /// Creates an error from its parts.
     public init(
         _ kind: Kind, _ message: String, stage: OIDCError.Stage? = nil, oauthError: String? = nil,
-        cause: Cause? = nil, code: Code? = nil
+        code: Code? = nil
     ) {
         self.kind = kind
         self.message = message
         self.stage = stage
         self.oauthError = oauthError
-        self.cause = cause
         self.code = code
     }
 
@@ -56,8 +55,9 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
         _ kind: Kind, _ message: String, hint: Hint? = nil, stage: Stage? = nil, oauthError: String? = nil,
         retryAfter: Int? = nil, cause: Cause? = nil, code: Code? = nil
     ) {
-        self.init(kind, message, stage: stage, oauthError: oauthError, cause: cause, code: code)
+        self.init(kind, message, stage: stage, oauthError: oauthError, code: code)
         self.hint = hint
+        self.cause = cause
         self.retryAfter = retryAfter
     }
 

@@ -80,7 +80,7 @@ public struct ProviderMetadata: Equatable, Sendable {
     /// Returns the URL where this client revokes tokens; nil if the provider revokes none of such clients. Spring
     /// Authorization Server lists methods without `none`, and refuses public clients (7.1, 2026-11).
     package func revocationURL(for client: Client) -> WebURL? {
-        if case .none = client.authentication, let methods = revocationEndpointAuthMethodsSupported,
+        if case .none = client.authentication.kind, let methods = revocationEndpointAuthMethodsSupported,
             !methods.contains("none")
         {
             return nil

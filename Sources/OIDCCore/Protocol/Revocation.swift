@@ -24,7 +24,7 @@ public enum Revocation {
         let request = try client.request(
             to: endpoint, TokenTypeHint.parameters(token, hint), now: now, random: random)
         return EndpointCall(request, stage: .revocation) { response throws(OIDCError) in
-            if case .none = client.authentication, isOfClient(response) { return .notOffered }
+            if case .none = client.authentication.kind, isOfClient(response) { return .notOffered }
             guard response.isSuccess else {
                 throw client.failure(response, to: request, stage: .revocation) { code in
                     code == "unsupported_token_type" && hint != .refreshToken

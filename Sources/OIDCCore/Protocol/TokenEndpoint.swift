@@ -106,7 +106,7 @@ public struct TokenEndpoint: Sendable {
         var sent = TokenRefusal.Sent(
             method: client.authentication.method, hasSecret: client.authentication.secret != nil,
             hasProof: dpop != nil, hasCertificate: client.presentsCertificate)
-        switch client.authentication {
+        switch client.authentication.kind {
         case .clientSecretJWT: sent.hasAssertion = true
         case .privateKeyJWT: (sent.hasAssertion, sent.hasPrivateKey) = (true, true)
         case .none, .clientSecretBasic, .clientSecretPost, .assertion, .tlsClientAuth,

@@ -5,7 +5,7 @@ import Synchronization
 /// A transport over an asynchronous HTTP client, such as `URLSession` or AsyncHTTPClient.
 ///
 /// A step waits for its answer on the thread that runs it, which must not be one of the cooperative pool:
-/// `OIDCClient` and ``OIDCCore/OIDCContext/run(_:)`` use a thread of their own.
+/// `OIDCClient` and `OIDCContext.run` use a thread of their own.
 public struct AsyncTransport: HTTPTransport {
     private let exchange: @Sendable (HTTPRequest) async throws -> HTTPResponse
     private var isCancelled: @Sendable () -> Bool = { false }

@@ -31,7 +31,7 @@ private func startThread(_ body: @escaping @Sendable () -> Void) -> OIDCError? {
     }
 }
 
-private final class CancellationFlag: Sendable {
+final class CancellationFlag: Sendable {
     private let value = Atomic(false)
 
     var isRaised: Bool { value.load(ordering: .relaxed) }

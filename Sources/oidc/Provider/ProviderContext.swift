@@ -348,7 +348,7 @@ extension ProviderContext {
         if credentials.isEmpty { warnOfWithheldSecret(configured ?? method) }
         let authentication = try ClientAuthentication.choose(
             method: configured ?? method, credentials, metadata)
-        switch authentication {
+        switch authentication.kind {
         case .clientSecretBasic, .clientSecretPost, .clientSecretJWT:
             if hasOwnSecret { try checkIssuer(isNamedFor: Setting.clientSecrets) }
         case .assertion: try checkIssuer(isNamedFor: [.clientAssertionSource])

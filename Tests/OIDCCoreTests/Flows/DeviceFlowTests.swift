@@ -54,7 +54,7 @@ struct DeviceFlowTests {
         let key = try DPoPKey.generate()
         let login = try provider.login(dpop: key)
         let transport = NonceDemandingDevice()
-        var environment = login.environment
+        var environment = login.context
         environment.transport = transport
         var request = DeviceAuthorization.Request(scope: Scope("openid"))
         request.audience = "api"

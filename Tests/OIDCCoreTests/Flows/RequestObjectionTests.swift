@@ -17,7 +17,7 @@ struct RequestObjectionTests {
         let client =
             secret ? Client(id: "demo", authentication: .clientSecretPost(Redacted("s"))) : Client(id: "demo")
         let flow = SignInFlow(
-            context: login.environment, metadata: metadata,
+            context: login.context, metadata: metadata,
             tokenEndpoint: TokenEndpoint(url: login.tokenEndpoint.url, client: client),
             request: login.request, key: login.key, pushing: pushing)
         let log = RequestLog()

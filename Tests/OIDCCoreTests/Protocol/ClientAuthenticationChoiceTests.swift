@@ -98,7 +98,7 @@ struct ClientAuthenticationChoiceTests {
         credentials.privateKeyID = "k"
         func algorithm(_ listed: [String]?) throws -> String? {
             let choice = try choose(credentials, methods: nil, algorithms: listed)
-            guard case .privateKeyJWT(let signer) = choice else { return nil }
+            guard case .privateKeyJWT(let signer) = choice.kind else { return nil }
             #expect(signer.keyID == "k")
             return signer.algorithm.rawValue
         }
@@ -116,7 +116,7 @@ struct ClientAuthenticationChoiceTests {
     func secretAlgorithm(_ listed: [String]?, _ expected: String) throws {
         let choice = try choose(
             Self.credentials("secret"), methods: ["client_secret_jwt"], algorithms: listed)
-        guard case .clientSecretJWT(_, let algorithm) = choice else {
+        guard case .clientSecretJWT(_, let algorithm) = choice.kind else {
             Issue.record("another method")
             return
         }
@@ -146,7 +146,7 @@ struct ClientAuthenticationChoiceTests {
     }
 
     private func sentAlgorithm(_ choice: ClientAuthentication) throws -> String? {
-        guard case .privateKeyJWT(let signer) = choice else { return nil }
+        guard case .privateKeyJWT(let signer) = choice.kind else { return nil }
         return try JWS(compact: signer.sign(claims: JSONObject())).algorithmName
     }
 
@@ -163,7 +163,7 @@ struct ClientAuthenticationChoiceTests {
         var credentials = try Self.credentials("secret")
         credentials.signingAlgorithm = "HS512"
         let choice = try choose(credentials, methods: ["client_secret_jwt"], algorithms: ["HS256"])
-        guard case .clientSecretJWT(_, let algorithm) = choice else {
+        guard case .clientSecretJWT(_, let algorithm) = choice.kind else {
             Issue.record("another method")
             return
         }
@@ -176,7 +176,8 @@ struct ClientAuthenticationChoiceTests {
         credentials.hasEmptySecret = true
         guard
             case .clientSecretBasic(let secret) = try choose(
-                method: "client_secret_basic", credentials, methods: nil)
+                method: "client_secret_basic", credentials, methods: nil
+            ).kind
         else {
             Issue.record("another method")
             return

@@ -55,7 +55,7 @@ struct SoakWorld {
             var request = login.request
             request.dpopThumbprint = dpop.thumbprint
             login = SignInFlow(
-                context: login.environment, metadata: login.metadata,
+                context: login.context, metadata: login.metadata,
                 tokenEndpoint: TokenEndpoint(
                     url: login.tokenEndpoint.url, client: login.tokenEndpoint.client, dpop: dpop),
                 request: request, key: login.key)

@@ -1,6 +1,7 @@
 import OIDCCore
 @testable import OIDCSessions
 @testable import OIDCAccount
+@testable import OIDCSystem
 @testable import Posix
 import Testing
 

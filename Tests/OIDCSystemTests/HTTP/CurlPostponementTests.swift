@@ -2,6 +2,7 @@
 import Foundation
 import OIDCCore
 @testable import OIDCAccount
+@testable import OIDCSystem
 @testable import Posix
 import Synchronization
 import TestSupport

@@ -109,7 +109,7 @@ extension RefusedSignInTests {
             var metadata = login.metadata
             metadata.endpoints[.revocation] = nil
             login = SignInFlow(
-                context: login.environment, metadata: metadata, tokenEndpoint: login.tokenEndpoint,
+                context: login.context, metadata: metadata, tokenEndpoint: login.tokenEndpoint,
                 request: login.request, key: login.key)
         }
         let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")

@@ -1,23 +1,61 @@
 public import OIDCCrypto
 
 /// A client authentication method with its credentials (RFC 6749 §2.3, OpenID Connect Core §9, RFC 8705 §2).
-public enum ClientAuthentication: Sendable {
+public struct ClientAuthentication: Sendable {
+    package enum Kind: Sendable {
+        case none
+        case clientSecretBasic(Redacted<String>)
+        case clientSecretPost(Redacted<String>)
+        case clientSecretJWT(Redacted<String>, SignatureAlgorithm)
+        case privateKeyJWT(JWTSigner)
+        case assertion(@Sendable () throws(OIDCError) -> Redacted<String>)
+        case tlsClientAuth
+        case selfSignedTLSClientAuth
+    }
+
+    package let kind: Kind
+
     /// A public client: `client_id` alone.
-    case none
-    case clientSecretBasic(Redacted<String>)
-    case clientSecretPost(Redacted<String>)
-    case clientSecretJWT(Redacted<String>, SignatureAlgorithm)
-    case privateKeyJWT(JWTSigner)
+    public static let none = ClientAuthentication(kind: .none)
+
+    /// A secret in HTTP Basic.
+    public static func clientSecretBasic(_ secret: Redacted<String>) -> ClientAuthentication {
+        ClientAuthentication(kind: .clientSecretBasic(secret))
+    }
+
+    /// A secret among the parameters.
+    public static func clientSecretPost(_ secret: Redacted<String>) -> ClientAuthentication {
+        ClientAuthentication(kind: .clientSecretPost(secret))
+    }
+
+    /// An assertion that is signed with a secret, by HMAC.
+    public static func clientSecretJWT(
+        _ secret: Redacted<String>, _ algorithm: SignatureAlgorithm
+    ) -> ClientAuthentication {
+        ClientAuthentication(kind: .clientSecretJWT(secret, algorithm))
+    }
+
+    /// An assertion that is signed with the client's key.
+    public static func privateKeyJWT(_ signer: JWTSigner) -> ClientAuthentication {
+        ClientAuthentication(kind: .privateKeyJWT(signer))
+    }
+
     /// A client assertion from another system, such as a CI system's identity (RFC 7523 §2.2). It is fetched
     /// again for each request.
-    case assertion(@Sendable () throws(OIDCError) -> Redacted<String>)
-    case tlsClientAuth
+    public static func assertion(
+        _ source: @escaping @Sendable () throws(OIDCError) -> Redacted<String>
+    ) -> ClientAuthentication {
+        ClientAuthentication(kind: .assertion(source))
+    }
+
+    /// The client's certificate (RFC 8705 §2.1).
+    public static let tlsClientAuth = ClientAuthentication(kind: .tlsClientAuth)
     /// Like `tlsClientAuth`, with a certificate that the provider knows instead of its authority (RFC 8705 §2.2).
-    case selfSignedTLSClientAuth
+    public static let selfSignedTLSClientAuth = ClientAuthentication(kind: .selfSignedTLSClientAuth)
 
     /// The name that metadata and settings use.
     public var method: String {
-        switch self {
+        switch kind {
         case .none: "none"
         case .clientSecretBasic: "client_secret_basic"
         case .clientSecretPost: "client_secret_post"
@@ -29,14 +67,14 @@ public enum ClientAuthentication: Sendable {
     }
 
     var usesCertificate: Bool {
-        switch self {
+        switch kind {
         case .tlsClientAuth, .selfSignedTLSClientAuth: true
         default: false
         }
     }
 
     var secret: Redacted<String>? {
-        switch self {
+        switch kind {
         case .clientSecretBasic(let secret), .clientSecretPost(let secret), .clientSecretJWT(let secret, _):
             secret
         case .none, .privateKeyJWT, .assertion, .tlsClientAuth, .selfSignedTLSClientAuth: nil
@@ -99,7 +137,7 @@ extension Client {
         for url: WebURL, now: Instant, random: (Int) -> [UInt8]
     ) throws(OIDCError) -> Proof {
         let identity = FormEncoding.Pair("client_id", id)
-        switch authentication {
+        switch authentication.kind {
         case .none, .tlsClientAuth, .selfSignedTLSClientAuth: return Proof(parameters: [identity])
         case .clientSecretPost(let secret):
             return Proof(parameters: [identity, FormEncoding.Pair("client_secret", secret.revealed)])
