@@ -1,4 +1,7 @@
 /// The `alg` of a signed token (RFC 7518 §3.1, RFC 8037 §3.1).
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum SignatureAlgorithm: String, Sendable, CaseIterable {
     case rs256 = "RS256"
     case rs384 = "RS384"

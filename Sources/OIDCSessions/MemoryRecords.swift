@@ -1,5 +1,5 @@
 public import OIDCCore
-public import Posix
+import Posix
 import Synchronization
 
 /// Records in memory, which end with the process (`store=none`).

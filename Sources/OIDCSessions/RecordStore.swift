@@ -1,5 +1,5 @@
 public import OIDCCore
-public import Posix
+import Posix
 
 /// A place for records: files, a table of a database, or a server.
 ///
@@ -46,6 +46,9 @@ extension RecordStore {
 /// The name of a record.
 public struct RecordName: Hashable, Sendable, CustomStringConvertible {
     /// What a record holds.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum Kind: String, Hashable, Sendable {
         /// A session: its tokens.
         case session
@@ -112,6 +115,9 @@ public struct Record: Hashable, Sendable {
 
 /// The purpose of a session's lock. Locks for different purposes do not exclude each other: tokens can be
 /// refreshed and read while the user is signing in again.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum LockPurpose: Hashable, Sendable {
     /// A replacement of the session's tokens; the lock is held during one request.
     case tokens

@@ -1,5 +1,5 @@
 public import OIDCCore
-public import Posix
+import Posix
 
 /// A store of sessions: records, and the form in which they hold sessions. Every fault is an `OIDCError` with a hint;
 /// there is no silent fallback.

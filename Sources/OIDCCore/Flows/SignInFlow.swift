@@ -32,6 +32,9 @@ public struct SignInFlow: Sendable {
     var answeringIssuer: String?
 
     /// The choice of pushing the request to the provider first (RFC 9126).
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum Pushing: String, Sendable {
         case auto
         case require

@@ -14,6 +14,9 @@ package struct TokenDemand: Hashable, Sendable {
 }
 
 /// The source of the token for a demand.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum TokenSource: Hashable, Sendable {
     /// The session's own access token.
     case own

@@ -52,6 +52,9 @@ public struct AuthorizationRequest: Sendable {
 
     /// The way the answer is sent (OAuth 2.0 Multiple Response Types §2.1, Form Post §2), and whether it is signed
     /// (JARM §2.3).
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum ResponseMode: String, Sendable, CaseIterable {
         case query
         case formPost = "form_post"

@@ -1,4 +1,7 @@
 /// The endpoints of a provider, by the names that metadata and settings share.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum ProviderEndpoint: String, Hashable, Sendable, CaseIterable {
     case authorization = "authorization_endpoint"
     case token = "token_endpoint"

@@ -1,4 +1,7 @@
 /// The kind of token that is sent to an endpoint (RFC 7009 §2.1, RFC 7662 §2.1).
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum TokenTypeHint: String, Sendable, CaseIterable {
     case accessToken = "access_token"
     case refreshToken = "refresh_token"
@@ -7,6 +10,9 @@ public enum TokenTypeHint: String, Sendable, CaseIterable {
 /// The revocation of a token that is no longer needed (RFC 7009).
 public enum Revocation {
     /// The provider's answer.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum Answer: Hashable, Sendable {
         case revoked
         /// The provider revokes no tokens of public clients.

@@ -48,6 +48,9 @@ public struct TokenEndpoint: Sendable {
     }
 
     /// The endpoint's answer, unless it is a failure.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum Answer: Sendable {
         case tokens(TokenSet)
         /// An answer that breaks the protocol, and the tokens in it. A new refresh token is still used on a

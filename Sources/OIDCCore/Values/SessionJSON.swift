@@ -3,6 +3,9 @@ extension Session {
     public static let formatVersion: Int64 = 1
 
     /// The reason why a stored session cannot be used.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum Damage: Error, Hashable, Sendable {
         case notJSON(String)
         case newerVersion(Int64)

@@ -69,6 +69,9 @@ public struct OIDCClient: Sendable {
     }
 
     /// The result of the revocation at the provider. The session is removed from the store in every case.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum SignOutResult: Hashable, Sendable {
         case revoked
         case notOffered

@@ -1,27 +1,14 @@
 package import OIDCCore
 import Synchronization
 
-/// The limits and callbacks of a wait for another process.
-public struct LockWait {
-    /// The time limit.
-    public var limit: Duration
-    /// Called once, after `noticeAfter`.
-    public var onWaiting: () -> Void
-    /// The time after which the wait is reported.
-    public var noticeAfter: Duration
-    /// Called twice a second and after a signal; if it returns true, the wait ends with an error of kind
-    /// `interrupted`. The default returns true after a signal.
-    public var isCancelled: () -> Bool
-
-    /// Creates a wait with a time limit.
-    public init(
-        limit: Duration, noticeAfter: Duration = .seconds(1), onWaiting: @escaping () -> Void = {},
-        isCancelled: (() -> Bool)? = nil
+extension LockWait {
+    /// Creates a wait that a signal ends.
+    package init(
+        limit: Duration, noticeAfter: Duration = .seconds(1), onWaiting: @escaping () -> Void = {}
     ) {
-        self.limit = limit
-        self.noticeAfter = noticeAfter
-        self.onWaiting = onWaiting
-        self.isCancelled = isCancelled ?? { Interruption.pending != nil }
+        self.init(
+            limit: limit, noticeAfter: noticeAfter, onWaiting: onWaiting,
+            isCancelled: { Interruption.pending != nil })
     }
 }
 

@@ -72,8 +72,7 @@ extension Account {
         guard provider.lent == nil, let stored = try load(), stored.holds(token), stored.canRefresh else {
             return
         }
-        let wait = LockWait(
-            limit: .seconds(30), onWaiting: {}, isCancelled: { Interruption.pending != nil })
+        let wait = LockWait(limit: .seconds(30))
         try store.withLock(key, wait) { () throws(OIDCError) in
             guard let current = try store.load(key), current.holds(token) else { return }
             var expired = current

@@ -97,6 +97,9 @@ public struct ClientAuthentication: Sendable {
 }
 
 /// The encoding of the parameters in a request to the token endpoint.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum RequestFormat: String, Sendable, CaseIterable {
     /// A form (RFC 6749 appendix B).
     case form
