@@ -86,16 +86,16 @@ struct Console: Sendable {
     /// Logs a step, with `--verbose`.
     func trace(_ text: @autoclosure () -> String) {
         guard isVerbose else { return }
-        write(message: "debug: \(text())")
+        write(message: "debug: \(text())", isKept: false)
     }
 
     private var style: TextStyle { transcript == nil ? Console.style : TextStyle(isOn: false) }
 
     /// Writes a message to stderr. `text` can hold names from files and providers and is cleaned; `start` is
     /// not.
-    private func write(message text: String, after start: String = "") {
+    private func write(message text: String, after start: String = "", isKept: Bool = true) {
         let message = start + DisplayText.lines(text) + "\n"
-        if let transcript { return transcript.add(message) }
+        if isKept, let transcript { return transcript.add(message) }
         let line = Terminal.text(message, environment: ProcessEnvironment.current)
         StandardError.write(style.linked(WrappedText(.standardError).text(line)))
     }

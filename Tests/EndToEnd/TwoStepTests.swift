@@ -121,6 +121,172 @@ struct TwoStepTests {
         #expect(outcome.status == 0 && codes == 1 && !started.isListening, "\(outcome)")
     }
 
+    @Test("a signal to the process that redeems the answer waits until the sign-in is finished")
+    func signaled() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        provider.delayTokens(milliseconds: 1_500)
+        let request = try started.redirect(provider)
+        let visit = Thread { _ = try? Visit.send(request) }
+        visit.start()
+        for _ in 0..<1_000 where try !stored().contains("\"redeeming\"") { usleep(10_000) }
+        for process in WaitingProcesses.all(in: program.home) { kill(process, SIGTERM) }
+        let outcome = try finish(started.id)
+        #expect(outcome.status == 0 && outcome.errorOutput.contains("Signed in"), "\(outcome)")
+        #expect(try program.run("token").status == 0 && codes == 1)
+    }
+
+    @Test(
+        "a pasted URL that cannot be redeemed for want of a network leaves the sign-in open",
+        arguments: ["query", "query.jwt"])
+    func pasteOffline(mode: String) throws {
+        defer { remove() }
+        let started = try start("--flow", "browser", "--set", "response_mode=\(mode)")
+        let url = try started.redirect(provider).url.text
+        try? FileManager.default.removeItem(at: program.home.appendingPathComponent(".cache"))
+        provider.intercept { request in
+            request.url.path.contains("well-known") ? HTTPResponse(status: 503) : nil
+        }
+        #expect(try finish(started.id, url).status == 5)
+        #expect(started.isListening && codes == 0)
+        provider.intercept(nil)
+        let outcome = try finish(started.id, url)
+        #expect(outcome.status == 0 && codes == 1, "\(outcome)")
+    }
+
+    @Test("the time limit of a second step ends its wait, and never a redemption")
+    func limitedRedemption() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
+        let run = try program.start(["login", "--finish", started.id, "--timeout", "2"])
+        for _ in 0..<500 where !started.isListening { usleep(10_000) }
+        provider.delayTokens(milliseconds: 3_000)
+        try Visit.send(try started.redirect(provider))
+        let outcome = run.finish()
+        #expect(outcome.status == 0 && codes == 1, "\(outcome)")
+    }
+
+    @Test("a process that was asked to stop and was killed first leaves the next one its ears")
+    func leftStop() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
+        let stop = try #require(file).deletingPathExtension().appendingPathExtension("stop")
+        try Data().write(to: stop)
+        let run = try program.start(["login", "--finish", started.id, "--timeout", "20"])
+        for _ in 0..<1_000 where !started.isListening { usleep(10_000) }
+        try Visit.send(try started.redirect(provider))
+        #expect(run.finish().status == 0)
+    }
+
+    @Test("a process that was killed after it stored the session has signed in")
+    func killedLate() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        provider.delayTokens(milliseconds: 1_000)
+        let request = try started.redirect(provider)
+        let visit = Thread { _ = try? Visit.send(request) }
+        visit.start()
+        for _ in 0..<1_000 where try !stored().contains("\"redeeming\"") { usleep(10_000) }
+        let redeeming = try stored()
+        #expect(try finish(started.id).status == 0)
+        try redeeming.write(to: try #require(file), atomically: false, encoding: .utf8)
+        let outcome = try finish(started.id)
+        #expect(outcome.status == 0 && outcome.errorOutput.contains("Signed in"), "\(outcome)")
+        for file in program.sessionFiles { try FileManager.default.removeItem(at: file) }
+        try redeeming.write(to: try #require(file), atomically: false, encoding: .utf8)
+        #expect(try finish(started.id).status == 1)
+    }
+
+    @Test("a second step that waits goes on when the sign-in is started again")
+    func startedAgain() throws {
+        defer { remove() }
+        _ = try start("--flow", "browser")
+        let run = try program.start(["login", "--finish"])
+        usleep(300_000)
+        let again = try start("--flow", "browser")
+        #expect(again.waiting && again.isListening)
+        try Visit.send(try again.redirect(provider))
+        let outcome = run.finish()
+        #expect(outcome.status == 0, "\(outcome)")
+    }
+
+    @Test("an expired sign-in is exit 6, also after its process has ended and other commands ran")
+    func expiredBesideProcess() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser", "--timeout", "1")
+        for _ in 0..<600 where !WaitingProcesses.all(in: program.home).isEmpty { usleep(10_000) }
+        usleep(1_000_000)
+        for _ in 0..<2 {
+            let outcome = try finish(started.id)
+            #expect(outcome.status == 6 && outcome.error?.contains("has expired") == true, "\(outcome)")
+            _ = try program.run("status")
+        }
+    }
+
+    @Test("logout cancels the sign-in that waits for the same session", arguments: [[], ["--all"]])
+    func loggedOut(options: [String]) throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        let outcome = try program.start(["logout"] + options).finish()
+        #expect(outcome.status == 0, "\(outcome)")
+        #expect(outcome.errorOutput.contains("Canceled the sign-in \(started.id)"), "\(outcome)")
+        #expect(try finish(started.id).status == 2 && !started.isListening)
+    }
+
+    @Test("a secret that belongs to another provider or client now is not sent")
+    func otherSecret() throws {
+        defer { remove() }
+        let client = ["OIDC_CLIENT_ID": "demo-confidential", "OIDC_CLIENT_SECRET": "demo-secret"]
+        let started = try start("--no-wait", "--flow", "browser", variables: client)
+        let url = try started.redirect(provider).url.text
+        let other = [
+            "OIDC_ISSUER": "https://bank.example", "OIDC_CLIENT_ID": "bank", "OIDC_CLIENT_SECRET": "its-own",
+        ]
+        for variables in [other, other.merging(["OIDC_ISSUER": provider.origin]) { $1 }] {
+            let outcome = try finish(started.id, url, variables: variables)
+            #expect(outcome.status == 2 && outcome.errorOutput.contains("client_secret"), "\(outcome)")
+        }
+        #expect(provider.requestCount(.token) == 0)
+        #expect(try finish(started.id, url, variables: client).status == 0)
+    }
+
+    @Test("what a parameter holds is kept with the secrets; a file of the caller's own process is refused")
+    func secretParameter() throws {
+        defer { remove() }
+        let started = try start(
+            "--no-wait", "--flow", "browser", "--param", "ticket=a-secret", "--set",
+            "extra_token_params={\"software\":\"a-secret-too\"}")
+        let plan = try JSONValue(parsing: Array(stored().utf8))["plan"]?.compact
+        #expect(plan?.contains("a-secret") == false)
+        #expect(started.authorization_url?.contains("ticket=a-secret") == true)
+        #expect(try finish(started.id, try started.redirect(provider).url.text).status == 0)
+        let outcome = try program.start(["login", "--start", "--set", "client_secret_file=/dev/fd/0"])
+            .finish()
+        #expect(outcome.status == 2 && outcome.errorOutput.contains("client_secret_file"), "\(outcome)")
+    }
+
+    @Test("once its URL has expired, the next step is another first step")
+    func expiredURL() throws {
+        defer { remove() }
+        _ = try start("--no-wait", "--flow", "browser")
+        let file = try #require(file)
+        let text = try stored().replacingOccurrences(
+            of: "\"expires_at\":[0-9]+", with: "\"expires_at\":1000", options: .regularExpression)
+        try text.write(to: file, atomically: false, encoding: .utf8)
+        let outcome = try program.run("token")
+        #expect(outcome.status == 3 && outcome.errorOutput.contains("login --start"), "\(outcome)")
+    }
+
+    @Test(
+        "options of the first step are refused at the others",
+        arguments: [["--finish", "--request-object-out", "F"], ["--cancel", "https://example.com/"]])
+    func refusedOptions(words: [String]) throws {
+        defer { remove() }
+        #expect(try program.start(["login"] + words).finish().status == 2)
+    }
+
     @Test("a URL of another sign-in is refused, and the sign-in stays open (RFC 6749 §10.12)")
     func stray() throws {
         defer { remove() }
@@ -265,7 +431,10 @@ struct TwoStepTests {
         var world = world
         try world.install("docker-credential-fake", HelperTests.keeping)
         let bin = world.program.home.appendingPathComponent("bin").path
-        let variables = ["OIDC_STORE": "helper:fake", "PATH": "\(bin):/usr/local/bin:/usr/bin:/bin"]
+        let variables = [
+            "OIDC_STORE": "helper:fake", "PATH": "\(bin):/usr/local/bin:/usr/bin:/bin",
+            "OIDC_EXTRA_TOKEN_PARAMS": "{\"software_secret\":\"a-secret-too\"}",
+        ]
         world.program.environment.merge(variables) { $1 }
         let started = try start("--no-wait", "--flow", "browser", variables: variables)
         let text = try stored()
@@ -274,8 +443,18 @@ struct TwoStepTests {
         )
         let sealed = try #require(Base64URL.decode(String(secrets)))
         #expect(String(decoding: sealed, as: UTF8.self).contains("\"sealed\""))
+        #expect(!text.contains("a-secret-too"))
         #expect(keys(world).count == 1)
         let url = try started.redirect(provider).url.text
+        // Whoever can write the file cannot lead the code elsewhere.
+        let file = try #require(file)
+        let other = text.replacingOccurrences(
+            of: "\"token_endpoint\":\"", with: "\"token_endpoint\":\"https://evil.example")
+        #expect(other != text)
+        try other.write(to: file, atomically: false, encoding: .utf8)
+        let refused = try finish(started.id, url, variables: variables)
+        #expect(refused.status == 1 && refused.errorOutput.contains("damaged"), "\(refused)")
+        try text.write(to: file, atomically: false, encoding: .utf8)
         #expect(try finish(started.id, url, variables: variables).status == 0)
         #expect(keys(world).count == 1 && !keys(world).contains { $0.contains("sign_in") })
     }

@@ -64,10 +64,33 @@ struct WaitingSignInTests {
         #expect(read.bytes == signIn.bytes && read.secrets == signIn.secrets && read.phase == .waiting)
         for phase in [WaitingSignIn.Phase.redeeming, .finished, .expired] {
             let left = try #require(WaitingSignIn(stored: signIn.without(secretsIn: phase).bytes))
-            #expect(left.phase == phase && left.secrets == nil && left.page == nil && left.plan == .null)
+            #expect(left.phase == phase && left.secrets == nil && left.page == nil)
+            #expect((left.plan == .null) == (phase != .redeeming))
             #expect(left.id == signIn.id && left.end == signIn.end)
         }
         #expect(WaitingSignIn(stored: Array("{}".utf8)) == nil)
+    }
+
+    @Test(
+        "words that give a parameter or a secret are left out of the record",
+        arguments: [
+            ("--set scope=openid --param a=b --port 1", "--set scope=openid --port 1"),
+            ("--set=extra_token_params={} --param=a=b x", "x"), ("--set nonsense=1", ""),
+            ("--issuer https://a.example?x=y", "--issuer https://a.example?x=y"),
+        ])
+    func words(line: String, expected: String) {
+        #expect(
+            RecordedSettings.words(line.split(separator: " ").map(String.init)).joined(separator: " ")
+                == expected)
+    }
+
+    @Test("the secrets of two first steps differ in their fingerprints, and two plans in their digests")
+    func fingerprints() {
+        var (one, other) = (waiting(until: 1_000), waiting(until: 1_000))
+        #expect(one.fingerprint == other.fingerprint && one.planDigest == other.planDigest)
+        other.secrets = Array("another".utf8)
+        one.plan = ["settings": true]
+        #expect(one.fingerprint != other.fingerprint && one.planDigest != other.planDigest)
     }
 
     @Test("it has ended at its end, and if the clock was set back by more than a sign-in can wait")

@@ -1,9 +1,6 @@
 /// An error, classified by what the caller can do about it.
 public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The class of an error, a closed set: each kind has its exit code on the command line.
-    #if hasAttribute(nonexhaustive)
-        @nonexhaustive
-    #endif
     public enum Kind: String, Sendable, CaseIterable {
         /// A problem of this program or machine.
         case failed

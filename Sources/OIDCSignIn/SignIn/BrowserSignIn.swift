@@ -30,6 +30,8 @@ package struct BrowserSignIn {
     package var connect: (@Sendable (WebURL) throws(OIDCError) -> Void)?
     /// Whether another process of this program shows the result to a browser that comes late.
     package var lingers = false
+    /// Called before a code is redeemed; an error ends the sign-in, and nothing is sent.
+    package var claim: () throws(OIDCError) -> Void = {}
     /// The requests that another process has made for this sign-in; nil to make them.
     package var begun: BegunSignIn?
     /// Called every `pause` milliseconds; true ends the wait with an error of kind `interrupted`.
@@ -108,6 +110,7 @@ package struct BrowserSignIn {
         notice(.answered)
         let result = Result { () throws(OIDCError) in
             let code = try arrival.code.get()
+            try claim()
             return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
                 let outcome = try flow.finish(code)
                 try flow.store(outcome, with: keep)

@@ -63,10 +63,15 @@ package enum Interruption {
     package static func postponed<Value, Failure>(
         _ body: () throws(Failure) -> Value
     ) throws(Failure) -> Value {
-        oidc_postpone_interruptions()
-        defer { oidc_end_postponement(0) }
+        postpone()
+        defer { endPostponement() }
         return try body()
     }
+
+    /// Postpones signals and cancellation on this thread, until `endPostponement` is called as often.
+    package static func postpone() { oidc_postpone_interruptions() }
+
+    package static func endPostponement() { oidc_end_postponement(0) }
 
     /// Runs `body`, which sends a request and saves its answer. Once it has sent a single-use secret
     /// (`HTTPRequest.redeemsSingleUseSecret`), neither a signal nor a cancellation ends it.

@@ -55,6 +55,7 @@ struct LogoutCommand: RunnableCommand {
         let bound = try SettingsLoader.entries([(.timeout, "--timeout", timeout.map { String($0) })])
         let results = Results(context.console)
         if isAll {
+            try WaitingSignIns.cancel(context) { _ in true }
             let catalog = try SessionCatalog(try context.provider(options, and: bound))
             results.namesProviders = true
             let sessions = try catalog.items(orNote: results.add).map(catalog.signOut)
@@ -113,6 +114,9 @@ struct LogoutCommand: RunnableCommand {
 
     private func end(_ sessions: [SignOut], _ results: Results) throws(OIDCError) {
         for session in sessions {
+            if let key = session.key?.text {
+                try WaitingSignIns.cancel(session.provider.context) { $0.key == key }
+            }
             try results.collect { () throws(OIDCError) in
                 try session.run(isLocal: isLocal, endsProviderSession: endsProviderSession)
             }

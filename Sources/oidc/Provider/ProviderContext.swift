@@ -591,7 +591,7 @@ extension ProviderContext {
         let named = parts.map { part in
             guard case .command(let words) = part, let command = words.first,
                 ["login", "logout"].contains(command),
-                words.count == 1 || ![resource.url, "-p"].contains(words[1])
+                words.count == 1 || ![resource.url, "-p", "--finish", "--cancel"].contains(words[1])
             else { return part }
             return settings.line(command).adding(Array(words.dropFirst()))
         }

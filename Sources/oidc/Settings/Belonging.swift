@@ -133,6 +133,18 @@ struct Destination {
         clientID = entries.first { $0.setting == .clientID && $0.mayReach(self) }?.value.string
     }
 
+    /// Creates the destination of settings that an earlier command has chosen.
+    init(chosen entries: [SettingLayers.Entry]) {
+        func entry(_ setting: Setting) -> SettingLayers.Entry? { entries.first { $0.setting == setting } }
+        issuer = entry(.issuer)?.value.string
+        endpoints = Belonging.Endpoint.settings.compactMap { setting in
+            entry(setting)?.value.string.map { Belonging.Endpoint(setting: setting, url: $0) }
+        }
+        clientID = entry(.clientID)?.value.string
+        isFound = entry(.issuer)?.origin.layer == .resource
+        isRegistered = entry(.clientID)?.origin.layer == .resource
+    }
+
     /// Creates the destination of a server that a resource names, before its client is known or for a registered
     /// one.
     init(found issuer: String, isRegistered: Bool = false) {

@@ -33,6 +33,7 @@ struct FirstStep {
         }
         try signIn.probe()
         let environment = provider.environment(over: try provider.transport())
+        try checkFiles()
         let metadata = try provider.metadata(environment, for: signIn.needed)
         provider.traceFlow(metadata, opensBrowser: false)
         var flow = try signIn.login(metadata, environment)
@@ -46,7 +47,7 @@ struct FirstStep {
         _ flow: SignInFlow, _ metadata: ProviderMetadata, _ signIns: WaitingSignIns
     ) throws(OIDCError) -> (signIn: WaitingSignIn, isHeld: Bool) {
         let id = WaitingSignIn.id(of: account.key)
-        try checkCount(signIns, besides: id)
+        try signIns.checkCount(context) { $0.id == id }
         let lock = try signIns.takeOver(id)
         let earlier = try signIns.load(id)
         let listener = try listener()
@@ -65,16 +66,21 @@ struct FirstStep {
             context.console.warn("no process can wait for the answer: \(error)")
             return (waiting, false)
         }
-        return (waiting, signIns.becomesHeld(id, within: 5_000))
+        return (waiting, signIns.becomesReady(id, within: 5_000))
     }
 
-    /// Checks that not too many other sign-ins wait.
-    private func checkCount(_ signIns: WaitingSignIns, besides id: String) throws(OIDCError) {
-        let open = signIns.all().filter { $0.id != id && $0.isOpen(at: context.now) }
-        guard open.count >= WaitingSignIns.limit else { return }
-        throw .usage(
-            "\(open.count) sign-ins are waiting, and no more may", hint: .run("login", "--cancel", open[0].id)
-        )
+    /// Refuses files that only this process can read, as the shell's `<(…)` makes them.
+    private func checkFiles() throws(OIDCError) {
+        let own = ["/dev/fd/", "/dev/stdin", "/proc/self/fd/"]
+        for entry in provider.settings.layers.entries {
+            guard case .path = entry.setting.kind, let path = entry.value.string,
+                own.contains(where: path.hasPrefix)
+            else { continue }
+            throw .usage(
+                "\(entry.setting.name): \(DisplayText.clean(path)) ends with this command, and the second step "
+                    + "reads it",
+                hint: .text("name a file"))
+        }
     }
 
     /// Binds the listener, unless the answer can only be pasted. The browser may connect before the waiting
@@ -120,7 +126,9 @@ struct FirstStep {
         secrets["pending"] = pending?.json
         secrets["device"] = device?.json
         secrets["dpop_key"] = flow.tokenEndpoint.dpop.map { .string($0.pem.revealed) }
-        secrets["registered"] = .array(RecordedSettings.registered(of: provider.settings).map(\.recorded))
+        secrets["settings"] = .array(RecordedSettings.kept(of: provider.settings).map(\.recorded))
+        // Whoever can write the file cannot lead the code elsewhere if the secrets are sealed.
+        secrets["plan"] = .string(waiting.planDigest)
         waiting.secrets = JSONValue.object(secrets).bytes
         return waiting
     }
@@ -152,7 +160,8 @@ struct FirstStep {
         object["makes_configuration"] = .bool(context.makesConfiguration)
         object["makes_profile"] = .bool(context.makesProfile)
         object["name"] = JSONValue(name)
-        object["words"] = .array(words.map { .string($0) })
+        object["words"] = .array(RecordedSettings.words(words).map { .string($0) })
+        object["began_at"] = JSONValue(context.now.secondsSinceEpoch)
         object["token_endpoint"] = .string(tokenEndpoint.text)
         return .object(object)
     }

@@ -21,10 +21,14 @@ extension LoginCommand {
         if isCanceling, timeout != nil { throw UsageError("--timeout requires --start or --finish") }
         if isCanceling, !words.isEmpty { throw UsageError("--cancel takes one id") }
         if words.count > 1 { throw UsageError("--finish takes an id and a URL") }
+        if isCanceling, let operand, !WaitingSignIns.isID(operand) {
+            throw UsageError("--cancel takes the id of a sign-in")
+        }
         let isOther =
             flow != nil || isWithoutBrowser || port != nil || prompt != nil || loginHint != nil
             || maxAge != nil
             || acrValues != nil || par != nil || bindsTokens || !parameters.isEmpty || isWithoutProfile
+            || requestObjectOut != nil
             || (try? options.entries().isEmpty) != true || common.profile != nil || common.config != nil
         if isOther {
             throw UsageError("\(step) takes the settings of --start, so no others can be given")
@@ -39,6 +43,8 @@ extension LoginCommand {
     ) throws(OIDCError) -> Int32 {
         let context = target.context
         let words = context.console.line.words
+        // Before a client is registered for a sign-in that cannot wait.
+        try WaitingSignIns(context.environment)?.checkCount(context) { url == nil || $0.askedURL == url }
         let (begun, _) = try target.signedIn(evidence, asked: url) { (signIn) throws(OIDCError) in
             try signIn.withOrWithoutResource { (signIn) throws(OIDCError) in
                 try FirstStep(
@@ -83,13 +89,8 @@ extension LoginCommand {
         let waiting = try found(id, signIns, context)
         guard waiting.phase == .waiting else { return try awaitEnd(of: id, signIns, context) }
         let step = try SecondStep(waiting, context)
-        let code: Result<AuthorizationCode, OIDCError>
-        do throws(OIDCError) { code = .success(try step.accepted(text)) } catch {
-            // Another URL may still be the answer.
-            guard ![.usage, .untrusted, .failed].contains(error.kind) else { throw error }
-            code = .failure(error)
-        }
-        let lock = try signIns.takeOver(id)
+        let answer = try step.checked(text)
+        let lock = try signIns.takeOver(id, within: .seconds(min(60, timeout ?? 60)))
         let current = try found(id, signIns, context)
         guard current.phase == .waiting else {
             lock.release()
@@ -100,12 +101,7 @@ extension LoginCommand {
                 "the sign-in \(id) was started again meanwhile, with another URL",
                 hint: .run("login", "--finish", id))
         }
-        let result: JSONValue
-        switch code {
-        case .success(let code): result = try step.redeem(code, signIns)
-        case .failure(let error): result = step.refused(error)
-        }
-        try step.keep(result, signIns)
+        let result = try step.use(answer, signIns)
         lock.release()
         return try conclude(result, context)
     }
@@ -125,7 +121,7 @@ extension LoginCommand {
             }
             wasThere = true
             if let result = waiting.result { return try conclude(result, context) }
-            if let lock = signIns.holdIfFree(id) {
+            if !signIns.isStarting, let lock = signIns.holdIfFree(id) {
                 defer { lock.release() }
                 if let result = try hold(try found(id, signIns, context), signIns, context, until: limit) {
                     return try conclude(result, context)
@@ -150,6 +146,7 @@ extension LoginCommand {
         switch waiting.phase {
         case .finished, .expired: return waiting.result
         case .redeeming:
+            if let result = try SecondStep(waiting, context, secrets: []).stored(signIns) { return result }
             throw OIDCError(
                 .failed, "the process that redeemed the answer of the sign-in \(waiting.id) was ended",
                 hint: .signIn, stage: .token)
@@ -163,9 +160,7 @@ extension LoginCommand {
                 hint: .run("login", "--finish", waiting.id, "-"))
         }
         do throws(OIDCError) {
-            let result = try step.wait([], signIns)
-            try step.keep(result, signIns)
-            return result
+            return try step.wait([], signIns)
         } catch {
             // Stopped for another process, or the time limit of this command, which the caller reports.
             if error.kind == .interrupted, Interruption.pending == nil { return nil }
@@ -188,13 +183,7 @@ extension LoginCommand {
     func cancel(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let signIns = try LoginCommand.signIns(context)
         let (id, _) = try named(signIns, context)
-        guard let waiting = try signIns.load(id) else { throw LoginCommand.unknown(id) }
-        let lock = try signIns.takeOver(id)
-        defer { lock.release() }
-        let last = try signIns.load(id) ?? waiting
-        signIns.forgetSecrets(of: last, context)
-        try signIns.remove(id)
-        let isEarly = last.phase == .waiting
+        guard let isEarly = try signIns.cancel(id, context) else { throw LoginCommand.unknown(id) }
         context.console.note(
             isEarly ? "Canceled the sign-in \(id)." : "The sign-in \(id) has ended already; it is forgotten.")
         if context.console.isJSON {

@@ -5,7 +5,8 @@ import Posix
 /// The settings of a sign-in as its first step found them, for the process that finishes it.
 ///
 /// A secret that was given as a value is not among them, only the name of its setting: the waiting process
-/// gets it through a pipe, and a second step without that process asks for it again.
+/// gets it through a pipe, and a second step without that process asks for it again. A value that may hold one, as an
+/// extra parameter does, is kept with the secrets of the sign-in.
 struct RecordedSettings {
     let profile: String?
     let isProfileNamed: Bool
@@ -17,7 +18,7 @@ struct RecordedSettings {
     init(_ settings: Settings) {
         let layers = settings.layers
         (profile, isProfileNamed) = (layers.profile, layers.isProfileNamed)
-        entries = layers.entries.filter { !$0.holdsSecret }.map(\.resolved)
+        entries = layers.entries.filter { !$0.mayHoldSecret }.map(\.resolved)
         secrets = RecordedSettings.secrets(of: settings).map(\.setting.name)
     }
 
@@ -26,9 +27,32 @@ struct RecordedSettings {
         settings.layers.entries.filter { $0.holdsSecret && $0.origin.layer != .resource }
     }
 
-    /// Returns the secrets of a client that was registered automatically, which nobody can be asked for.
-    static func registered(of settings: Settings) -> [SettingLayers.Entry] {
-        settings.layers.entries.filter { $0.holdsSecret && $0.origin.layer == .resource }
+    /// Returns the secrets of a client that was registered automatically, which nobody can be asked for, and what else
+    /// may hold a secret.
+    static func kept(of settings: Settings) -> [SettingLayers.Entry] {
+        settings.layers.entries.filter {
+            $0.mayHoldSecret && (!$0.holdsSecret || $0.origin.layer == .resource)
+        }.map(\.resolved)
+    }
+
+    /// Returns the words of a command line without those that give a value which may hold a secret.
+    static func words(_ words: [String]) -> [String] {
+        var kept: [String] = []
+        for word in words {
+            let (option, value): (String, String)
+            if let last = kept.last, ["--set", "--param"].contains(last) {
+                (option, value) = (last, word)
+            } else if let equals = word.firstIndex(of: "="), word.hasPrefix("--") {
+                (option, value) = (String(word[..<equals]), String(word[equals...].dropFirst()))
+            } else {
+                (option, value) = ("", word)
+            }
+            let name = String(value.prefix { $0 != "=" })
+            let isSecret =
+                option == "--param" || option == "--set" && Setting.named(name)?.kind.mayBeSecret != false
+            if !isSecret { kept.append(word) } else if kept.last == option { kept.removeLast() }
+        }
+        return kept
     }
 
     init?(_ json: JSONValue) {
@@ -56,6 +80,8 @@ struct RecordedSettings {
 }
 
 extension SettingLayers.Entry {
+    fileprivate var mayHoldSecret: Bool { holdsSecret || setting.kind.mayBeSecret }
+
     /// The form of an entry in a record.
     var recorded: JSONValue {
         let kind: String

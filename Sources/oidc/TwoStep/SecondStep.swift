@@ -16,7 +16,10 @@ struct SecondStep {
     private let context: CommandContext
     private let transcript = Transcript()
     private let plan: JSONValue
+    /// The end of the sign-in.
     private let deadline: MonotonicTime
+    /// The end of this process's wait for the answer. Once the answer is there, it is redeemed.
+    private let waitLimit: MonotonicTime
 
     /// Creates the second step. `secrets` are those that the first step was given as values; nil to look for
     /// them.
@@ -31,7 +34,8 @@ struct SecondStep {
         }
         let left = max(0, min(waiting.end.seconds(since: own.now), WaitingSignIn.longest))
         let end = MonotonicTime.now().adding(seconds: left)
-        deadline = limit.map { min($0, end) } ?? end
+        deadline = end
+        waitLimit = limit.map { min($0, end) } ?? end
         context = SecondStep.context(plan, own, transcript)
         let found = if let secrets { secrets } else { try SecondStep.secrets(settings, context) }
         account = try SecondStep.account(settings, found, plan, context, deadline)
@@ -60,6 +64,7 @@ struct SecondStep {
         common.profile = plan["profile"]?.string
         common.config = plan["configuration"]?.string
         common.format = .json
+        common.isVerbose = own.common.isVerbose
         let words = (plan["words"]?.array ?? []).compactMap(\.string)
         var line = InvokedLine(common)
         if case .run(let command, let path)? = try? Program.oidc.parse(words),
@@ -85,9 +90,12 @@ struct SecondStep {
         var loader = context.settingsLoader
         loader.profileName = settings.profile
         let found = try loader.load().layers.given
+        let destination = Destination(chosen: settings.entries)
         var secrets: [SettingLayers.Entry] = []
         for name in settings.secrets {
-            guard let secret = found.first(where: { $0.setting.name == name }) else {
+            // What is set now may belong to another provider or client.
+            let own = found.first { $0.setting.name == name && $0.mayReach(destination) }
+            guard let secret = own else {
                 let variable = Setting.named(name)?.variable ?? name
                 throw .usage(
                     "\(name) was given as a value, which is not written down, and is needed again",
@@ -100,26 +108,48 @@ struct SecondStep {
 
     // MARK: The answer
 
-    /// Checks a pasted URL, without using it.
-    func accepted(_ text: String) throws(OIDCError) -> AuthorizationCode {
-        guard var pending = try opened().begun.pending else {
+    /// What a pasted URL says.
+    enum PastedAnswer {
+        /// A code, and what redeems it.
+        case code(AuthorizationCode, Continued)
+        case refusal(OIDCError)
+    }
+
+    /// Checks a pasted URL, and prepares its redemption. An error that is thrown is not the end of the sign-in: another
+    /// URL, or another try, may be.
+    func checked(_ text: String) throws(OIDCError) -> PastedAnswer {
+        guard let pending = try opened().begun.pending else {
             throw .usage(
                 "the sign-in \(waiting.id) has a code for another device, and no URL to paste",
                 hint: .run("login", "--finish", waiting.id))
         }
-        // The signature is checked with the provider's keys.
-        if pending.responseMode.isSigned, let checked = try continued().begun.pending { pending = checked }
-        return try pending.acceptPasted(text)
+        // The signature of an answer is checked with the provider's keys.
+        let signed = pending.responseMode.isSigned ? try continued() : nil
+        let code: AuthorizationCode
+        do throws(OIDCError) { code = try (signed?.begun.pending ?? pending).acceptPasted(text) } catch {
+            guard error.kind == .refused else { throw error }
+            return .refusal(error)
+        }
+        if let signed { return .code(code, signed) }
+        return .code(code, try continued())
     }
 
-    /// Redeems a pasted URL, and returns the result. The caller holds the lock.
-    func redeem(_ code: AuthorizationCode, _ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue {
-        let continued = try continued()
-        // Written before the request, so a second process never sends the same code.
-        try markRedeeming(signIns)
-        return result { () throws(OIDCError) in
-            try finished(continued) { (engine, flow) throws(OIDCError) in
-                try engine.signIn(by: RedirectedURL(flow: flow, code: code))
+    /// Uses a pasted URL, and returns the result once it is kept. A signal that comes meanwhile waits: the code is
+    /// redeemed once. The caller holds the lock.
+    func use(_ answer: PastedAnswer, _ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue {
+        try Interruption.postponed { () throws(OIDCError) in
+            switch answer {
+            case .refusal(let error):
+                return try kept(result { () throws(OIDCError) in throw error }, signIns)
+            case .code(let code, let continued):
+                // Written before the request, so a second process never sends the same code.
+                try markRedeeming(signIns)
+                return try kept(
+                    result { () throws(OIDCError) in
+                        try finished(continued) { (engine, flow) throws(OIDCError) in
+                            try engine.signIn(by: RedirectedURL(flow: flow, code: code))
+                        }
+                    }, signIns)
             }
         }
     }
@@ -131,27 +161,34 @@ struct SecondStep {
         waiting.redirectURI.flatMap { try? RedirectAddress($0) }?.loopback
     }
 
-    /// Waits for the answer, at the listener or the device endpoint, and returns the result. Throws if the
-    /// wait ended and the sign-in did not. The caller holds the lock.
+    /// Waits for the answer, at the listener or the device endpoint, and returns the result once it is kept. Throws if
+    /// the wait ended and the sign-in did not. A signal that comes after the answer waits: `--finish` gives the
+    /// sign-in's own result. The caller holds the lock.
     func wait(_ descriptors: [FileDescriptor], _ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue {
         let continued = try continued()
+        var ready = waiting
+        ready.isReady = true
+        try signIns.save(ready)
         var hasAnswer = false
         let answered = { () in
+            if !hasAnswer { Interruption.postpone() }
             hasAnswer = true
             try? markRedeeming(signIns)
         }
-        var unfinished: OIDCError?
+        defer { if hasAnswer { Interruption.endPostponement() } }
+        var (unfinished, isExpired) = (OIDCError?.none, false)
         let result = result { () throws(OIDCError) in
             do throws(OIDCError) { return try waited(continued, descriptors, signIns, answered) } catch {
                 // Without an answer, the failure is this process's: another one may receive the answer.
                 let isEarly = error.kind == .timedOut && waiting.end > context.now
                 let isOwn = [.interrupted, .failed, .usage].contains(error.kind) || isEarly
                 if !hasAnswer, isOwn { unfinished = error }
+                isExpired = !hasAnswer && error.kind == .timedOut && !isEarly
                 throw error
             }
         }
         if let unfinished { throw unfinished }
-        return result
+        return try kept(result, signIns, as: isExpired ? .expired : .finished)
     }
 
     private func waited(
@@ -169,14 +206,15 @@ struct SecondStep {
         }
         return try finished(continued) { (engine, flow) throws(OIDCError) in
             guard let text = waiting.redirectURI else {
-                var way = DeviceSignIn(flow: flow, deadline: deadline, notice: notice)
+                var way = DeviceSignIn(flow: flow, deadline: waitLimit, notice: notice)
                 way.begun = continued.begun.device
                 (way.isCancelled, way.pause) = ({ signIns.isStopped(id) }, SecondStep.pause)
                 return try engine.signIn(by: way)
             }
             var way = BrowserSignIn(
                 flow: flow, redirect: try RedirectAddress(text), readsInput: false, browser: nil,
-                environment: continued.signIn.provider.childEnvironment, deadline: deadline, notice: notice)
+                environment: continued.signIn.provider.childEnvironment, deadline: waitLimit, notice: notice)
+            way.claim = { () throws(OIDCError) in try markRedeeming(signIns) }
             way.begun = continued.begun
             if let loopback, let port = loopback.ports.candidates.first, !descriptors.isEmpty {
                 way.begun?.listener = LoopbackListener(descriptors, loopback.host, port: port)
@@ -193,14 +231,17 @@ struct SecondStep {
     // MARK: The sign-in of the first step
 
     /// A sign-in whose first requests were made, with what its answer is checked against.
-    private typealias Continued = (
+    typealias Continued = (
         signIn: SignIn, account: Account, flow: SignInFlow, metadata: ProviderMetadata, begun: BegunSignIn
     )
 
     private func opened() throws(OIDCError) -> (begun: BegunSignIn, secrets: JSONValue) {
         guard let sealed = waiting.secrets else { throw SecondStep.damaged(waiting) }
         let plain = try account.store.opened(sealed, of: account.key)
-        guard let secrets = try? JSONValue(parsing: plain) else { throw SecondStep.damaged(waiting) }
+        guard let secrets = try? JSONValue(parsing: plain), secrets["plan"]?.string == waiting.planDigest
+        else {
+            throw SecondStep.damaged(waiting)
+        }
         var begun = BegunSignIn(
             pending: nil, device: secrets["device"].flatMap { DeviceAuthorization(json: $0) })
         if let pending = secrets["pending"] {
@@ -214,10 +255,10 @@ struct SecondStep {
     private func continued() throws(OIDCError) -> Continued {
         var (begun, secrets) = try opened()
         var account = account
-        let registered = (secrets["registered"]?.array ?? []).compactMap { SettingLayers.Entry(recorded: $0) }
-        if !registered.isEmpty, let settings = plan["settings"].flatMap({ RecordedSettings($0) }) {
+        let kept = (secrets["settings"]?.array ?? []).compactMap { SettingLayers.Entry(recorded: $0) }
+        if !kept.isEmpty, let settings = plan["settings"].flatMap({ RecordedSettings($0) }) {
             let given = RecordedSettings.secrets(of: account.provider.settings)
-            account = try SecondStep.account(settings, given + registered, plan, context, deadline)
+            account = try SecondStep.account(settings, given + kept, plan, context, deadline)
         }
         let signIn = SignIn(account)
         let provider = account.provider
@@ -269,8 +310,13 @@ struct SecondStep {
 
     // MARK: The result
 
-    /// Returns the result of an answer that refuses the sign-in.
-    func refused(_ error: OIDCError) -> JSONValue { result { () throws(OIDCError) in throw error } }
+    /// Returns the result of a process that was killed after it stored the session; nil if it did not come so far.
+    func stored(_ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue? {
+        guard let began = plan["began_at"]?.integer, let session = try account.load(),
+            session.createdAt.secondsSinceEpoch >= began
+        else { return nil }
+        return try kept(result { () throws(OIDCError) in (session, account) }, signIns)
+    }
 
     /// Returns what `oidc login` would have printed after `body`.
     private func result(_ body: () throws(OIDCError) -> (Session, Account)) -> JSONValue {
@@ -289,11 +335,14 @@ struct SecondStep {
         }
     }
 
-    /// Stores a result.
-    func keep(_ result: JSONValue, _ signIns: WaitingSignIns) throws(OIDCError) {
-        var finished = waiting.without(secretsIn: .finished)
-        finished.result = result
+    /// Stores a result, and returns it.
+    private func kept(
+        _ result: JSONValue, _ signIns: WaitingSignIns, as phase: WaitingSignIn.Phase = .finished
+    ) throws(OIDCError) -> JSONValue {
+        var finished = waiting.without(secretsIn: phase)
+        if phase == .finished { finished.result = result }
         try signIns.save(finished)
         if let secrets = waiting.secrets { account.store.forget(secrets) }
+        return result
     }
 }

@@ -14,7 +14,8 @@ enum WaitingProcess {
         for signIn: WaitingSignIn, _ listener: LoopbackListener?, _ secrets: [SettingLayers.Entry]
     ) throws(Errno) {
         let input: JSONValue = [
-            "id": .string(signIn.id), "secrets": .array(secrets.map(\.recorded)),
+            "id": .string(signIn.id), "fingerprint": .string(signIn.fingerprint),
+            "secrets": .array(secrets.map(\.recorded)),
             "surroundings": ProcessEnvironment.surroundings,
         ]
         let descriptors = listener?.descriptors ?? []
@@ -33,7 +34,7 @@ enum WaitingProcess {
         do {
             try Interruption.install()
             let secrets = (json["secrets"]?.array ?? []).compactMap { SettingLayers.Entry(recorded: $0) }
-            try wait(for: id, secrets, descriptors)
+            try wait(for: id, of: json["fingerprint"]?.string, secrets, descriptors)
             return 0
         } catch {
             // Nobody can be told. What the user pastes may still finish the sign-in.
@@ -42,7 +43,8 @@ enum WaitingProcess {
     }
 
     private static func wait(
-        for id: String, _ secrets: [SettingLayers.Entry], _ descriptors: [FileDescriptor]
+        for id: String, of fingerprint: String?, _ secrets: [SettingLayers.Entry],
+        _ descriptors: [FileDescriptor]
     ) throws(OIDCError) {
         let common = CommonOptions()
         let context = CommandContext(
@@ -51,9 +53,11 @@ enum WaitingProcess {
         guard let signIns = WaitingSignIns(context.environment) else { return }
         let lock = try signIns.hold(id, within: .seconds(10))
         defer { withExtendedLifetime(lock) {} }
-        guard !signIns.isStopped(id), let waiting = try signIns.load(id), waiting.isOpen(at: context.now)
+        // A later first step of the same account has its own process, and another redirect URL.
+        guard !signIns.isStopped(id), let waiting = try signIns.load(id), waiting.isOpen(at: context.now),
+            waiting.fingerprint == fingerprint
         else { return }
         let step = try SecondStep(waiting, context, secrets: secrets)
-        try step.keep(try step.wait(descriptors, signIns), signIns)
+        _ = try step.wait(descriptors, signIns)
     }
 }

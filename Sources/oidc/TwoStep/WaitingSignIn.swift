@@ -1,4 +1,5 @@
 import OIDCCore
+import OIDCCrypto
 import OIDCSessions
 import Posix
 
@@ -40,6 +41,8 @@ struct WaitingSignIn {
     var plan: JSONValue
     /// What it needs and nobody else may know, in the form of the session's store; nil once it is used.
     var secrets: [UInt8]?
+    /// Whether the waiting process has all that it needs.
+    var isReady = false
     /// The answer to the second step.
     var result: JSONValue?
 
@@ -51,6 +54,15 @@ struct WaitingSignIn {
         expiresAt = end
         self.plan = plan
     }
+
+    /// What binds the secrets to the plan.
+    var planDigest: String {
+        let digest = try? Digest.hash(plan.bytes, .sha256)
+        return Base64URL.encode(digest ?? [])
+    }
+
+    /// Tells the secrets of this first step from those of another one.
+    var fingerprint: String { FNV1a.digits(secrets.map { Base64URL.encode($0) } ?? "") }
 
     static func id(of key: SessionKey) -> String { String(FNV1a.digits(key.text).prefix(8)) }
 
@@ -67,6 +79,10 @@ struct WaitingSignIn {
 
     /// Returns the line about it for a command that needs its session.
     func line(at now: Instant) -> Hint {
+        guard now < expiresAt else {
+            // A pushed request has ended before the sign-in.
+            return .words(.text("the URL of the sign-in that waits has expired: "), .run("login", "--start"))
+        }
         let time = TimeWords.clock(expiresAt, now: now).map { "until \($0)" } ?? "for now"
         let code = authorizationURL == nil ? userCode.map { " (code \($0))" } ?? "" : ""
         return .words(
@@ -93,7 +109,9 @@ struct WaitingSignIn {
     /// Returns what is left of the sign-in once its secrets are used.
     func without(secretsIn next: Phase) -> WaitingSignIn {
         var other = self
-        (other.phase, other.secrets, other.plan) = (next, nil, .null)
+        (other.phase, other.secrets, other.isReady, other.result) = (next, nil, false, nil)
+        // A process that is killed while it redeems may have stored the session.
+        if next != .redeeming { other.plan = .null }
         (other.authorizationURL, other.redirectURI, other.userCode) = (nil, nil, nil)
         (other.verificationURI, other.verificationURIComplete) = (nil, nil)
         return other
@@ -118,6 +136,7 @@ extension WaitingSignIn {
         object["user_code"] = userCode.map { .string($0) }
         object["plan"] = plan
         object["secrets"] = secrets.map { .string(Base64URL.encode($0)) }
+        if isReady { object["ready"] = true }
         object["result"] = result
         return JSONValue.object(object).bytes
     }
@@ -142,6 +161,7 @@ extension WaitingSignIn {
         userCode = json["user_code"]?.string
         plan = json["plan"] ?? .null
         secrets = json["secrets"]?.string.flatMap { Base64URL.decode($0) }
+        isReady = json["ready"]?.bool ?? false
         result = json["result"]
     }
 }

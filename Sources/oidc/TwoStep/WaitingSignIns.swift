@@ -13,6 +13,8 @@ struct WaitingSignIns {
     /// Empty files that ask the holder of a sign-in to stop.
     private let stops: SessionDirectory
 
+    private static let firstStep = "first-step.lock"
+
     /// The number of sign-ins that may wait at a time.
     static let limit = 8
     /// The seconds for which an expired sign-in is remembered.
@@ -34,7 +36,7 @@ struct WaitingSignIns {
         return try files.read(id).flatMap { WaitingSignIn(stored: $0) }
     }
 
-    private static func isID(_ text: String) -> Bool {
+    static func isID(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 64 && text.utf8.allSatisfy { ASCII.isAlphanumeric($0) }
     }
 
@@ -53,7 +55,7 @@ struct WaitingSignIns {
     /// Runs `body` while no other first step does.
     func withLock<Value>(_ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
         let lock = try FileLock.acquire(
-            "first-step.lock", in: PrivateDirectory.create(path), LockWait(limit: .seconds(30)))
+            WaitingSignIns.firstStep, in: PrivateDirectory.create(path), LockWait(limit: .seconds(30)))
         defer { withExtendedLifetime(lock) {} }
         return try body()
     }
@@ -64,7 +66,23 @@ struct WaitingSignIns {
     }
 
     /// Returns the lock of a sign-in if nobody holds it.
-    func holdIfFree(_ id: String) -> FileLock? { try? hold(id, within: .zero) }
+    func holdIfFree(_ id: String) -> FileLock? {
+        guard let lock = try? hold(id, within: .zero) else { return nil }
+        // What asked an earlier holder to stop does not mean this one.
+        _ = try? stops.remove(id)
+        return lock
+    }
+
+    /// Whether a first step is at work: the lock that it has released may be its waiting process's next.
+    var isStarting: Bool {
+        guard let directory = try? PrivateDirectory.open(path) else { return false }
+        let wait = LockWait(limit: .zero)
+        guard let lock = try? FileLock.acquire(WaitingSignIns.firstStep, in: directory, wait) else {
+            return true
+        }
+        withExtendedLifetime(lock) {}
+        return false
+    }
 
     /// Whether a process waits for the answer to a sign-in.
     func isHeld(_ id: String) -> Bool {
@@ -73,28 +91,29 @@ struct WaitingSignIns {
         return false
     }
 
-    /// Waits until a process has the lock of a sign-in, or has ended it, and returns whether one has.
-    func becomesHeld(_ id: String, within milliseconds: Int64) -> Bool {
+    /// Waits until a process has all that it needs to wait for the answer, or has ended, and returns whether it waits.
+    func becomesReady(_ id: String, within milliseconds: Int64) -> Bool {
         let limit = MonotonicTime.now().adding(milliseconds: milliseconds)
+        var wasHeld = false
         while MonotonicTime.now() < limit, Interruption.pending == nil {
-            if isHeld(id) { return true }
-            guard let waiting = try? load(id), waiting.phase == .waiting else { return false }
+            let isHeld = isHeld(id)
+            guard isHeld || !wasHeld, let waiting = try? load(id), waiting.phase == .waiting else {
+                return false
+            }
+            if isHeld, waiting.isReady { return true }
+            wasHeld = isHeld
             Poll.sleep(until: MonotonicTime.now().adding(milliseconds: 10))
         }
-        return false
+        return isHeld(id)
     }
 
     /// Asks the holder of a sign-in to stop, and returns its lock. A holder that is redeeming the answer
     /// finishes first.
-    func takeOver(_ id: String) throws(OIDCError) -> FileLock {
-        if let lock = holdIfFree(id) {
-            try stops.remove(id)
-            return lock
-        }
+    func takeOver(_ id: String, within limit: Duration = .seconds(60)) throws(OIDCError) -> FileLock {
+        if let lock = holdIfFree(id) { return lock }
         try stops.replace(id, survivesPowerFailure: false) { _ in [] }
-        let lock = try hold(id, within: .seconds(60))
-        try stops.remove(id)
-        return lock
+        defer { _ = try? stops.remove(id) }
+        return try hold(id, within: limit)
     }
 
     /// Whether the holder of a sign-in is to stop.
@@ -118,9 +137,7 @@ struct WaitingSignIns {
                 current.hasEnded(at: context.now)
             else { continue }
             forgetSecrets(of: current, context)
-            if current.phase == .finished
-                || abs(current.end.seconds(since: context.now)) > WaitingSignIns.memory
-            {
+            if abs(current.end.seconds(since: context.now)) > WaitingSignIns.memory {
                 try? remove(current.id)
             } else if current.phase != .expired {
                 try? save(current.without(secretsIn: .expired))
@@ -138,8 +155,41 @@ struct WaitingSignIns {
     }
 }
 
-/// What other commands say about sign-ins that wait.
+/// What other commands do with sign-ins that wait, and say about them.
 extension WaitingSignIns {
+    /// Ends a sign-in and forgets it. Returns whether it was still open; nil if there was none.
+    func cancel(_ id: String, _ context: CommandContext) throws(OIDCError) -> Bool? {
+        guard let waiting = try load(id) else { return nil }
+        let lock = try takeOver(id)
+        defer { lock.release() }
+        let last = try load(id) ?? waiting
+        forgetSecrets(of: last, context)
+        try remove(id)
+        return last.phase == .waiting
+    }
+
+    /// Cancels the open sign-ins that `isMeant` picks, as their sessions are about to be ended.
+    static func cancel(
+        _ context: CommandContext, where isMeant: (WaitingSignIn) -> Bool
+    ) throws(OIDCError) {
+        guard let signIns = WaitingSignIns(context.environment) else { return }
+        for signIn in open(context) where isMeant(signIn) {
+            guard try signIns.cancel(signIn.id, context) == true else { continue }
+            context.console.note("Canceled the sign-in \(signIn.id), which was waiting.")
+        }
+    }
+
+    /// Checks that not too many other sign-ins wait.
+    func checkCount(
+        _ context: CommandContext, besides isReplaced: (WaitingSignIn) -> Bool
+    ) throws(OIDCError) {
+        let open = all().filter { !isReplaced($0) && $0.isOpen(at: context.now) }
+        guard open.count >= WaitingSignIns.limit else { return }
+        throw .usage(
+            "\(open.count) sign-ins are waiting, and no more may", hint: .run("login", "--cancel", open[0].id)
+        )
+    }
+
     private static func open(_ context: CommandContext) -> [WaitingSignIn] {
         guard let signIns = WaitingSignIns(context.environment) else { return [] }
         signIns.sweep(context)
