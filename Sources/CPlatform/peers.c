@@ -4,6 +4,7 @@
 #include "CPlatform.h"
 #include "addresses.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -45,6 +46,33 @@ int oidc_peer_route(int descriptor, char *text, size_t size) {
     text[written] = ' ';
     if (write_end(text + written + 1, size - written - 1, &own) + written + 2 > (int)size) return ENOSPC;
     return 0;
+}
+
+int oidc_write_host(const tcp_address *address, char *text, size_t size) {
+    const int family = address->any.sa_family;
+    const void *host = family == AF_INET6 ? (const void *)&address->v6.sin6_addr : &address->v4.sin_addr;
+    return inet_ntop(family, host, text, (socklen_t)size) == NULL ? errno : 0;
+}
+
+int oidc_own_address(int descriptor, char *text, size_t size) {
+    tcp_address own;
+    socklen_t length = sizeof own;
+    if (getsockname(descriptor, &own.any, &length) != 0) return errno;
+    return oidc_write_host(&own, text, size);
+}
+
+static bool is_loopback(const tcp_address *address) {
+    if (address->any.sa_family == AF_INET) return ntohl(address->v4.sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+}
+
+int oidc_is_on_loopback(int descriptor) {
+    tcp_address peer, own;
+    socklen_t length = sizeof peer;
+    if (getpeername(descriptor, &peer.any, &length) != 0) return 1;
+    length = sizeof own;
+    if (getsockname(descriptor, &own.any, &length) != 0) return 1;
+    return is_loopback(&peer) || is_loopback(&own);
 }
 
 int oidc_find_line(const char *path, const char *text, char *line, size_t size) {

@@ -56,14 +56,36 @@ static int make_socket_of(int family) {
 
 static int make_socket(int is_ipv6) { return make_socket_of(is_ipv6 ? AF_INET6 : AF_INET); }
 
-int oidc_listen_loopback(int is_ipv6, uint16_t *port, int backlog) {
+/// Returns the length of the address, or 0 if the text is not a numeric address.
+static socklen_t parse_address(const char *text, uint16_t port, tcp_address *address) {
+    memset(address, 0, sizeof *address);
+    // A link-local address would need its interface after a percent sign; no server has such an address.
+    if (strchr(text, ':') != NULL) {
+        address->v6.sin6_family = AF_INET6;
+        address->v6.sin6_port = htons(port);
+        return inet_pton(AF_INET6, text, &address->v6.sin6_addr) == 1 ? sizeof address->v6 : 0;
+    }
+    address->v4.sin_family = AF_INET;
+    address->v4.sin_port = htons(port);
+    return inet_pton(AF_INET, text, &address->v4.sin_addr) == 1 ? sizeof address->v4 : 0;
+}
+
+int oidc_write_address(const char *text, char *canonical, size_t size) {
+    tcp_address address;
+    if (parse_address(text, 0, &address) == 0) return 0;
+    return oidc_write_host(&address, canonical, size) == 0;
+}
+
+int oidc_listen(const char *text, uint16_t *port, int backlog) {
+    tcp_address address;
+    socklen_t length = parse_address(text, *port, &address);
+    if (length == 0) return -EADDRNOTAVAIL;
+    const int is_ipv6 = address.any.sa_family == AF_INET6;
     int descriptor = make_socket(is_ipv6);
     if (descriptor < 0) return descriptor;
     int on = 1;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (is_ipv6) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    tcp_address address;
-    socklen_t length = make_address(&address, is_ipv6, *port);
     if (bind(descriptor, &address.any, length) == 0 && listen(descriptor, backlog) == 0
         && getsockname(descriptor, &address.any, &length) == 0) {
         *port = ntohs(is_ipv6 ? address.v6.sin6_port : address.v4.sin_port);
@@ -92,23 +114,13 @@ int oidc_connect_loopback(int is_ipv6, uint16_t port) {
 
 int oidc_connect_address(const char *address, uint16_t port) {
     tcp_address target;
-    memset(&target, 0, sizeof target);
-    int is_ipv6 = strchr(address, ':') != NULL;
-    // A link-local address would need its interface after a percent sign; no server has such an address.
-    if (is_ipv6) {
-        target.v6.sin6_family = AF_INET6;
-        target.v6.sin6_port = htons(port);
-        if (inet_pton(AF_INET6, address, &target.v6.sin6_addr) != 1) return -EADDRNOTAVAIL;
-    } else {
-        target.v4.sin_family = AF_INET;
-        target.v4.sin_port = htons(port);
-        if (inet_pton(AF_INET, address, &target.v4.sin_addr) != 1) return -EADDRNOTAVAIL;
-    }
-    int descriptor = make_socket(is_ipv6);
+    socklen_t length = parse_address(address, port, &target);
+    if (length == 0) return -EADDRNOTAVAIL;
+    int descriptor = make_socket(target.any.sa_family == AF_INET6);
     if (descriptor < 0) return descriptor;
     int on = 1;
     setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return start_connecting(descriptor, &target, is_ipv6 ? sizeof target.v6 : sizeof target.v4);
+    return start_connecting(descriptor, &target, length);
 }
 
 static int make_unix_socket(struct sockaddr_un *address, const char *path) {

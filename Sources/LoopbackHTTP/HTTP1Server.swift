@@ -58,6 +58,8 @@ package final class HTTP1Server {
         /// A function that returns the owner of a connection's peer, for each request. It is called only for complete
         /// requests, so idle connections do not cause a search of the system's tables.
         package var identify: (FileDescriptor) -> PeerOwner = { _ in .unknown }
+        /// Whether requests include the address at which they arrived.
+        package var namesAddress = false
         /// The answer to a request that did not arrive in time.
         package var slowAnswer = HTTPResponse.stranger(status: 408)
 
@@ -168,6 +170,9 @@ package final class HTTP1Server {
                 connection.answer(page, closes: true, now: now)
             case .request(var request):
                 request.peer = policy.identify(connection.descriptor)
+                if policy.namesAddress {
+                    request.ownAddress = LoopbackSocket.ownAddress(connection.descriptor)
+                }
                 connection.open(request)
                 switch handle(request, connection) {
                 case .respond(let response, let reason, let closes):

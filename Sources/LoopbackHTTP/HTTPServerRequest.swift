@@ -1,4 +1,5 @@
 package import OIDCCore
+package import Posix
 
 /// A complete request as it was received, before any check of its content.
 package struct HTTPServerRequest: Hashable, Sendable {
@@ -12,6 +13,8 @@ package struct HTTPServerRequest: Hashable, Sendable {
     package var body: [UInt8]
     /// The user who sent the request, if the server identifies users.
     package var peer = PeerOwner.unknown
+    /// The address at which the request arrived, if the server listens on all of them.
+    package var ownAddress: NumericAddress?
 
     package init(
         _ method: HTTPMethod, _ target: String, minorVersion: Int = 1, headers: HTTPHeaders = HTTPHeaders(),

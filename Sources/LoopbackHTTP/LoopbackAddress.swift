@@ -1,11 +1,13 @@
-import Posix
+package import Posix
 
-/// The address to bind a listener to, always loopback (RFC 8252 §7.3, §8.3).
+/// The address to bind a listener to: loopback (RFC 8252 §7.3, §8.3), unless a setting names another one.
 package struct LoopbackAddress: Hashable, Sendable {
     package enum Host: Hashable, Sendable {
         case ipv4, ipv6
         /// Both addresses, on one port, as a browser may resolve the name to either.
         case localhost
+        /// Another address of this machine, or all of them.
+        case address(NumericAddress)
 
         /// Parses the host of a redirect URI; nil if it is not a loopback host.
         package init?(_ name: String) {
@@ -23,14 +25,46 @@ package struct LoopbackAddress: Hashable, Sendable {
             case .ipv4: "127.0.0.1"
             case .ipv6: "[::1]"
             case .localhost: "localhost"
+            case .address(let address): address.urlText
             }
         }
 
-        var families: [LoopbackSocket.Family] {
+        /// Parses the text that a host has in a URL.
+        package init?(urlText text: String) {
+            if text == "localhost" {
+                self = .localhost
+                return
+            }
+            let bare = text.hasPrefix("[") ? String(text.dropFirst().dropLast()) : text
+            guard let address = NumericAddress(bare) else { return nil }
+            self.init(address)
+        }
+
+        /// Creates the host of an address.
+        package init(_ address: NumericAddress) {
+            switch address {
+            case .ipv4Loopback: self = .ipv4
+            case .ipv6Loopback: self = .ipv6
+            default: self = .address(address)
+            }
+        }
+
+        /// Whether only this machine reaches it.
+        package var isLoopback: Bool { addresses.allSatisfy(\.isLoopback) }
+
+        /// Whether it stands for all addresses of the machine.
+        package var isAny: Bool { addresses.contains(where: \.isAny) }
+
+        /// The addresses to bind. All IPv6 addresses come with all IPv4 addresses, each with a socket of its own, so
+        /// that no peer has an IPv4 address in the form of IPv6.
+        var addresses: [NumericAddress] {
             switch self {
-            case .ipv4: [.ipv4]
-            case .ipv6: [.ipv6]
-            case .localhost: [.ipv4, .ipv6]
+            case .ipv4: [.ipv4Loopback]
+            case .ipv6: [.ipv6Loopback]
+            case .localhost: [.ipv4Loopback, .ipv6Loopback]
+            case .address(let address):
+                address.isAny && address.isIPv6
+                    ? [NumericAddress("0.0.0.0"), address].compactMap { $0 } : [address]
             }
         }
     }

@@ -60,23 +60,23 @@ package struct LoopbackListener {
         while true {
             attempts -= 1
             do throws(Errno) {
-                return try bindAll(host.families, port: port)
+                return try bindAll(host.addresses, port: port)
             } catch {
                 guard error == .addressInUse, attempts > 0 else { throw error }
             }
         }
     }
 
-    /// Binds all families, except those that this machine lacks; at least one must be bound.
+    /// Binds all addresses, except those that this machine lacks; at least one must be bound.
     private static func bindAll(
-        _ families: [LoopbackSocket.Family], port: UInt16
+        _ addresses: [NumericAddress], port: UInt16
     ) throws(Errno) -> ([FileDescriptor], UInt16) {
         var descriptors: [FileDescriptor] = []
         var port = port
         var missing: Errno?
-        for family in families {
+        for address in addresses {
             do throws(Errno) {
-                let bound = try LoopbackSocket.listen(family, port: port, backlog: backlog)
+                let bound = try LoopbackSocket.listen(address, port: port, backlog: backlog)
                 descriptors.append(bound.descriptor)
                 port = bound.port
             } catch {

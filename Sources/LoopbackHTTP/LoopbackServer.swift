@@ -1,7 +1,7 @@
 package import OIDCCore
 package import Posix
 
-/// A single-threaded HTTP server on loopback. It waits for the redirect of a sign-in among unrelated requests
+/// A single-threaded HTTP server on loopback, or where a setting says. It waits for the redirect of a sign-in among unrelated requests
 /// (RFC 8252 §7.3), or serves a small provider.
 package final class LoopbackServer {
     /// The handling of a request.
@@ -30,6 +30,8 @@ package final class LoopbackServer {
 
     package let port: UInt16
     package let host: LoopbackAddress.Host
+    /// The values of Host that a URL in front of this server brings.
+    package var names: [String] = []
     package private(set) var heldRequests: [HeldRequest] = []
     private let server: HTTP1Server
 
@@ -51,6 +53,7 @@ package final class LoopbackServer {
         host = listener.host
         var policy = policy
         policy.identify = identify
+        policy.namesAddress = listener.host.isAny
         server = HTTP1Server(listener.descriptors, policy)
     }
 
@@ -67,10 +70,18 @@ package final class LoopbackServer {
         server.answerRejection = answer ?? { rejection, _ in .stranger(status: rejection.status) }
     }
 
-    /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port. A website
-    /// whose DNS name points to this machine sends another one (DNS rebinding).
-    package func isOurHost(_ value: String?) -> Bool {
-        HTTP1.isHost(value, port: port, among: ["127.0.0.1", "[::1]", host.text])
+    /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port, or the
+    /// address at which the request arrived, or the name of the URL in front. A website whose DNS name points to this
+    /// machine sends another one (DNS rebinding).
+    package func isOurHost(_ request: HTTPServerRequest) -> Bool {
+        var literals = ["127.0.0.1", "[::1]"] + (names.isEmpty ? [] : ["localhost"])
+        if !host.isAny { literals.append(host.text) }
+        if HTTP1.isHost(request.host, port: port, among: literals) { return true }
+        if let own = request.ownAddress, HTTP1.isHost(request.host, port: port, among: [own.urlText]) {
+            return true
+        }
+        guard let host = request.host else { return false }
+        return names.contains { ASCII.isSameIgnoringCase($0, host) }
     }
 
     /// Serves requests until an event that the caller must handle. Requests that repeat the held one are held

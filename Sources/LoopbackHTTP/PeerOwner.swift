@@ -1,13 +1,15 @@
 import CPlatform
 package import Posix
 
-/// The owner of the process at the other end of a loopback connection, which any user of the machine can
+/// The owner of the process at the other end of a connection to a listener, which any user of the machine can
 /// open.
 package enum PeerOwner: Hashable, Sendable {
     case thisUser
     case anotherUser
     /// Unknown, as the process has already closed its socket.
     case gone
+    /// Not a process of this machine or network namespace: only a listener beyond loopback has such peers.
+    case elsewhere
     /// The system does not say, or it is root: a program of root's may relay the browser of another machine.
     case unknown
 
@@ -19,7 +21,14 @@ package enum PeerOwner: Hashable, Sendable {
         identified(descriptor, or: SocketTable.all)
     }
 
+    /// A peer without a socket here is gone, or it was never here if neither end is on loopback. Both ends count: a
+    /// local program may connect to loopback from another address of this machine.
     static func identified(_ descriptor: FileDescriptor, or tables: [SocketTable]) -> PeerOwner {
+        let owner = owner(descriptor, or: tables)
+        return owner == .gone && !LoopbackSocket.isOnLoopback(descriptor) ? .elsewhere : owner
+    }
+
+    private static func owner(_ descriptor: FileDescriptor, or tables: [SocketTable]) -> PeerOwner {
         var user: UInt32 = 0
         switch oidc_peer_user(descriptor.rawValue, &user) {
         case oidc_peer_found:

@@ -183,6 +183,28 @@ struct SignInTextTests {
         #expect(SignInReporter.remote(Variables(environment)) == words)
     }
 
+    @Test("the advice in a workspace names the port, and code-server's own URL for it")
+    func workspaceAdvice() throws {
+        func advice(_ variables: Variables) throws -> String {
+            try #require(SignInReporter.advice(8484, "http://127.0.0.1/callback", variables))
+        }
+        let codespace = try advice([
+            "CODESPACES": "true", "CODESPACE_NAME": "a b", "REMOTE_CONTAINERS": "true",
+        ])
+        #expect(codespace.contains("gh codespace ports forward 8484:8484 -c 'a b'"))
+        for name in ["REMOTE_CONTAINERS", "REMOTE_DEV_LAUNCHER_NAME_FOR_USAGE"] {
+            #expect(try advice([name: "true"]).contains("reach port 8484, forward it"))
+        }
+        let server = try advice(["VSCODE_PROXY_URI": "https://code.example/proxy/{{port}}/"])
+        #expect(server.contains("ssh -L 8484:127.0.0.1:8484"))
+        #expect(
+            server.contains(
+                "--set redirect_uri=https://code.example/proxy/8484/callback "
+                    + "--set callback_listen=127.0.0.1:8484 --set callback_path=/callback"))
+        #expect(try !advice(["VSCODE_PROXY_URI": "./proxy/{{port}}"]).contains("callback_listen"))
+        #expect(SignInReporter.advice(8484, "http://127.0.0.1/callback", ["CODESPACES": "false"]) == nil)
+    }
+
     @Test(
         "the device code says who asks and from where, and names a page on another host than the provider's")
     func deviceOrigin() throws {

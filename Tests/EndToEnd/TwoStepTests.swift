@@ -518,7 +518,7 @@ struct TwoStepTests {
 }
 
 /// The processes that wait for an answer.
-private enum WaitingProcesses {
+enum WaitingProcesses {
     /// Returns those that were started in a directory.
     static func all(in home: URL) -> [Int32] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []

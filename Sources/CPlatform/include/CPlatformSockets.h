@@ -4,9 +4,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Listens on 127.0.0.1, or on ::1 only. Port 0 lets the system choose, and `port` is set to its choice.
-/// Returns the descriptor, or errno as a negative number.
-int oidc_listen_loopback(int is_ipv6, uint16_t *port, int backlog);
+/// Writes a numeric address in its canonical form. Returns whether the text is one.
+int oidc_write_address(const char *text, char *canonical, size_t size);
+
+/// Listens on a numeric address; an IPv6 address is for IPv6 only. Port 0 lets the system choose, and `port` is set to
+/// its choice. Returns the descriptor, or errno as a negative number.
+int oidc_listen(const char *address, uint16_t *port, int backlog);
 
 /// Starts to connect to a loopback port, without waiting. Returns the descriptor, or errno as a negative
 /// number.
@@ -58,6 +61,13 @@ int oidc_is_listener(int descriptor);
 /// Writes the two ends of a connection as Linux's table of sockets lists the peer's socket: the peer's address
 /// and port, a space, and our address and port. Returns 0, or errno.
 int oidc_peer_route(int descriptor, char *text, size_t size);
+
+/// Writes the address of our end of a connection. Returns 0, or errno.
+int oidc_own_address(int descriptor, char *text, size_t size);
+
+/// Returns whether an end of a connection is on loopback. If the system does not say, as of a connection that was
+/// reset, it counts as one.
+int oidc_is_on_loopback(int descriptor);
 
 /// What the kernel says of the socket at the other end of a TCP connection on this machine.
 typedef enum oidc_peer {

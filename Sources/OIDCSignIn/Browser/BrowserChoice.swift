@@ -12,7 +12,8 @@ package enum BrowserChoice: Hashable, Sendable {
     }
 
     /// Returns the `browser` setting, else the commands in `$BROWSER`, else this machine's commands to open a
-    /// URL. The first two are used even without a display.
+    /// URL. The first two are used even without a display. In a workspace on another machine, the last are not: a
+    /// display there is not where the user looks.
     ///
     /// `warn` is called with the reason why an entry of `$BROWSER` is not used.
     package static func resolve(
@@ -23,6 +24,9 @@ package enum BrowserChoice: Hashable, Sendable {
             ofVariable: surroundings.environment["BROWSER", default: ""],
             isExecutable: { (try? Spawn.isExecutableFile($0).get()) != nil }, warn: warn)
         if !named.isEmpty { return .commands(named) }
+        if let workspace = RemoteWorkspace.current(surroundings.environment) {
+            return .none(reason: "this is \(workspace.name), and your browser is on another machine")
+        }
         if surroundings.isDarwin {
             return surroundings.isRemote && !surroundings.hasDisplay
                 ? .none(reason: "this is an SSH session") : .commands([["/usr/bin/open"]])

@@ -66,6 +66,12 @@ package struct BrowserSignIn {
     ) throws(OIDCError) -> SignInFlow.Outcome {
         let server = try listener()
         defer { server?.close() }
+        if let server {
+            server.names = redirect.names(port: server.port)
+            if begun?.listener == nil, let warning = redirect.exposure(port: server.port) {
+                notice(.warning(warning))
+            }
+        }
         let port = server?.port ?? redirect.loopback?.ports.candidates.first
         // Without a listener, any port will do (RFC 8252 §7.3).
         let redirectURL =
@@ -86,6 +92,7 @@ package struct BrowserSignIn {
             warn: { notice(.warning($0)) },
             onStray: { notice(.strayRequest($0)) })
         receiver.lingers = lingers
+        receiver.outerPath = redirect.outerPath
         while true {
             let arrival: RedirectReceiver.Arrival
             switch try receive(&receiver, browser, &device, pushed, keep: keep) {

@@ -12,6 +12,8 @@ package struct LateResult {
     let program: String?
     let host: LoopbackAddress.Host
     let port: UInt16
+    /// The values of Host of a URL in front.
+    let names: [String]
 
     /// The name of the task for `DetachedProcess`.
     package static let task = "result-page"
@@ -37,6 +39,7 @@ package struct LateResult {
         else { return 2 }
         let server = LoopbackServer(
             LoopbackListener(descriptors, late.host, port: late.port), identify: PeerOwner.identified)
+        server.names = late.names
         server.finish(
             showing: late.page, below: late.callback, program: late.program, milliseconds: lifetime)
         return 0
@@ -50,6 +53,7 @@ extension LateResult {
         members["program"] = program.map { .string($0) }
         members["host"] = .string(host.text)
         members["port"] = JSONValue(Int64(port))
+        members["names"] = .array(names.map { .string($0) })
         members["status"] = JSONValue(Int64(page.status))
         members["headers"] = .array(
             page.headers.fields.map { .array([.string($0.name), .string($0.value)]) })
@@ -59,9 +63,8 @@ extension LateResult {
 
     private init?(_ json: JSONValue) {
         guard let callback = json["callback"]?.string, let body = json["body"]?.string,
-            let host = [LoopbackAddress.Host.ipv4, .ipv6, .localhost].first(where: {
-                $0.text == json["host"]?.string
-            }), let port = json["port"]?.integer.flatMap({ UInt16(exactly: $0) }),
+            let host = json["host"]?.string.flatMap({ LoopbackAddress.Host(urlText: $0) }),
+            let port = json["port"]?.integer.flatMap({ UInt16(exactly: $0) }),
             let status = json["status"]?.integer, (200..<600).contains(status)
         else { return nil }
         let fields = (json["headers"]?.array ?? []).compactMap { field -> (String, String)? in
@@ -73,6 +76,7 @@ extension LateResult {
         self.init(
             page: HTTPResponse(
                 status: Int(status), headers: HTTPHeaders(fields), body: Array(body.utf8)),
-            callback: callback, program: json["program"]?.string, host: host, port: port)
+            callback: callback, program: json["program"]?.string, host: host, port: port,
+            names: (json["names"]?.array ?? []).compactMap(\.string))
     }
 }

@@ -1,53 +1,94 @@
 package import LoopbackHTTP
 package import OIDCCore
 
-/// The redirect URI: on loopback, or elsewhere, and then the user has to paste the redirected URL (RFC 8252
-/// §7).
+/// The redirect URI: on loopback, or elsewhere, and then something there passes the redirect on to a listener, or
+/// the user has to paste the redirected URL (RFC 8252 §7).
 package struct RedirectAddress: Hashable, Sendable {
     package static let standard = "http://127.0.0.1/callback"
 
     /// The configured URI; a port that is chosen later is not part of it.
     package let text: String
-    /// The loopback address to listen on; nil for a custom scheme or another host, for which the URL is
-    /// pasted.
+    /// The address to listen on, which is loopback unless `callback_listen` says otherwise; nil for a custom
+    /// scheme or another host, for which the URL is pasted.
     package let loopback: LoopbackAddress?
+    /// The way of the redirect to the listener; nil if the redirect URI is where it listens.
+    package let route: CallbackRoute?
+    /// The port of the URI if the listener may have another one.
+    private let writtenPort: UInt16?
 
     /// Parses a redirect URI. `port` and `ports` are separate settings; a port in the URI itself is kept.
     package init(
-        _ text: String?, port: UInt16? = nil, ports: [UInt16] = [], setting: String = "redirect_uri"
+        _ text: String?, port: UInt16? = nil, ports: [UInt16] = [], route: CallbackRoute? = nil,
+        setting: String = "redirect_uri"
     ) throws(OIDCError) {
         self.text = text ?? RedirectAddress.standard
+        self.route = route
         try RedirectURI.check(self.text, setting: setting)
-        guard let url = WebURL(self.text), !url.isSecure, let host = LoopbackAddress.Host(url.host) else {
-            loopback = nil
+        let url = WebURL(self.text)
+        let host = url.flatMap { $0.isSecure ? nil : LoopbackAddress.Host($0.host) }
+        let written = url?.port.flatMap { UInt16(exactly: $0) }
+        guard url != nil, host != nil || route != nil else {
+            guard route == nil else {
+                throw .usage(
+                    "callback_listen: only an https or loopback redirect can be passed on to it, found "
+                        + DisplayText.quoted(self.text, limit: 100))
+            }
+            (loopback, writtenPort) = (nil, nil)
             return
         }
-        let written = url.port.flatMap { UInt16(exactly: $0) }
-        if let written, let port, written != port {
+        if host != nil, let written, let port, written != port {
             throw .usage(
                 "\(setting) has port \(written), and port is \(port)", hint: "leave one of them out")
         }
+        try route?.check(port: port, ports: ports, isLoopback: host != nil)
+        // The port of an https URL is that of whatever is in front.
+        let own = host == nil ? port : written ?? port
+        writtenPort = route?.port == nil ? nil : port
         let choice: LoopbackAddress.Ports =
-            if let fixed = written ?? port { .fixed(fixed) } else if ports.isEmpty { .any } else {
+            if let fixed = route?.port ?? own { .fixed(fixed) } else if ports.isEmpty || host == nil {
+                .any
+            } else {
                 .firstFree(of: ports)
             }
-        loopback = LoopbackAddress(host: host, ports: choice)
+        if let route, choice == .any, host == nil || route.path != nil || !route.host.isLoopback {
+            throw .usage(
+                "callback_listen: has no port, so nothing can pass the redirect on to it",
+                hint: .text("name one, as in \(route.host.text):8484"))
+        }
+        loopback = LoopbackAddress(host: route?.host ?? host ?? .ipv4, ports: choice)
     }
 
-    /// Returns the URI with the bound port.
+    /// Returns the URI with the bound port, or with the port that leads to it.
     package func text(port: UInt16) -> String {
-        guard loopback != nil, let url = WebURL(text), url.port == nil,
+        guard loopback != nil, let url = WebURL(text), !url.isSecure, url.port == nil,
             let start = text.utf8.firstIndex(of: .colon)
         else { return text }
         let authority = text.index(start, offsetBy: 3)
         let end = text[authority...].firstIndex { "/?#".contains($0) } ?? text.endIndex
         let host = text[..<end].hasSuffix(":") ? text[..<end].dropLast() : text[..<end]
-        return "\(host):\(port)\(text[end...])"
+        return "\(host):\(writtenPort ?? port)\(text[end...])"
     }
 
-    /// The path that the browser will request.
-    var path: String {
+    /// The path with which the redirect arrives.
+    package var path: String { route?.path ?? outerPath }
+
+    /// The path that the browser requests.
+    var outerPath: String {
         let path = WebURL(text)?.path ?? ""
         return path.isEmpty ? "/" : path
+    }
+
+    /// Whether another path may be added to the URI, as every redirect to its host and port arrives here.
+    package var leadsHereWithAnyPath: Bool {
+        guard loopback != nil, let url = WebURL(text) else { return false }
+        return !url.isSecure && route?.path == nil
+    }
+
+    /// Returns the values of Host that the URI brings; none if it is where the listener is.
+    func names(port: UInt16) -> [String] {
+        guard route != nil, let url = WebURL(text(port: port)) else { return [] }
+        let host = url.host.utf8.contains(0x3A) ? "[\(url.host)]" : url.host
+        let named = "\(host):\(url.effectivePort)"
+        return url.effectivePort == (url.isSecure ? 443 : 80) ? [host, named] : [named]
     }
 }

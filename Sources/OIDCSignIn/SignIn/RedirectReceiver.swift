@@ -7,6 +7,8 @@ import Posix
 struct RedirectReceiver {
     private(set) var pending: PendingAuthorization
     let path: String
+    /// The path that the browser knows, if something in front of the server changes it.
+    var outerPath: String?
     let server: LoopbackServer?
     /// A function that reports a pasted URL that cannot be used.
     let warn: (Warning) -> Void
@@ -95,7 +97,7 @@ struct RedirectReceiver {
 
     /// Redirects the browser of an accepted callback to the page for the result.
     func sendToResult(_ connection: Int) {
-        server?.sendToResult(connection, below: path)
+        server?.sendToResult(connection, below: outerPath ?? path)
     }
 
     /// Shows the result to the browser that was sent to it, and closes the listener.
@@ -192,9 +194,11 @@ struct RedirectReceiver {
             let expected = pending.responseMode.isPosted ? "POST" : "GET"
             return .stray(.method(found: request.method.name, expected: expected), status: 405)
         }
-        guard server.isOurHost(request.host) else {
-            let expected = "\(server.host.text):\(server.port)"
-            return .stray(.host(expected: expected, found: request.host), status: 400)
+        guard server.isOurHost(request) else {
+            let expected = server.names.first ?? "\(server.host.text):\(server.port)"
+            return .stray(
+                .host(expected: expected, found: request.host, isPassedOn: !server.names.isEmpty), status: 400
+            )
         }
         let text: String?
         if isPost {

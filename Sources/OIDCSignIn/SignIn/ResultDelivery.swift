@@ -9,7 +9,8 @@ extension LoopbackServer {
         callback.hasSuffix("/") ? "\(callback)done" : "\(callback)/done"
     }
 
-    /// Answers the held callback of a connection with a redirect to the result page.
+    /// Answers the held callback of a connection with a redirect to the result page. `callback` is the path that the
+    /// browser knows.
     package func sendToResult(_ connection: Int, below callback: String) {
         answer(connection, ResultPage.redirect(to: LoopbackServer.resultPath(below: callback)))
     }
@@ -40,7 +41,9 @@ extension LoopbackServer {
     /// detached process serves the page, so the caller need not wait.
     func finishLingering(showing page: HTTPResponse, below callback: String, program: String?) {
         let isShown = show(page, below: callback, program: program, milliseconds: 300)
-        let late = LateResult(page: page, callback: callback, program: program, host: host, port: port)
+        let late = LateResult(
+            page: page, callback: callback, program: program, host: host, port: port,
+            names: names)
         if !isShown, Interruption.pending == nil {
             do throws(Errno) {
                 try late.serve(at: listeners)
@@ -67,7 +70,7 @@ extension LoopbackServer {
             let event = turn(until: end, also: []) { request in
                 let isForPage =
                     request.target == path && request.method == .get && !request.peer.isStranger
-                    && isOurHost(request.host)
+                    && isOurHost(request)
                 if isForPage { return .hold }
                 let isOldTab = request.path == callback && request.wantsPage && !request.peer.isStranger
                 return isOldTab

@@ -9,7 +9,8 @@ package struct StrayRequest: Hashable, Sendable {
         /// The sender is unknown, as the connection was already closed.
         case goneSender
         case method(found: String, expected: String)
-        case host(expected: String, found: String?)
+        /// `isPassedOn` if something in front of the listener passes requests on.
+        case host(expected: String, found: String?, isPassedOn: Bool = false)
         case bodyType(found: String?)
         case mismatch(CallbackMismatch)
         /// The HTTP parser rejected the request for this reason.
@@ -55,9 +56,11 @@ package struct StrayRequest: Hashable, Sendable {
     /// in it is secret.
     package var message: String {
         switch reason {
-        case .host(let expected, let found):
+        case .host(let expected, let found, let isPassedOn):
             "a callback with another Host arrived: expected \(expected), found \(clean(found)); "
-                + "with ssh -L, use the same port at both ends"
+                + (isPassedOn
+                    ? "whatever passes it on must keep the browser's Host"
+                    : "with ssh -L, use the same port at both ends")
         case .mismatch(.otherState):
             "a callback with another state arrived; is an old browser tab open?"
         case .mismatch(.otherIssuer(let expected, let found)):
@@ -109,7 +112,12 @@ package struct StrayRequest: Hashable, Sendable {
                     "If an old tab is open, close it and finish the sign-in in the newest one. "
                         + "Otherwise open the URL that the terminal shows.")
             )
-        case .host(let expected, _):
+        case .host(let expected, _, isPassedOn: true):
+            return (
+                "The request that was passed on names another host or port than \(expected).",
+                "Let the proxy in front of this sign-in keep the Host that the browser sends."
+            )
+        case .host(let expected, _, isPassedOn: false):
             return (
                 "The browser asked for another host or port than this sign-in listens at, which is \(expected).",
                 "If you forward a port (ssh -L), use the same port number at both ends."

@@ -129,8 +129,10 @@ extension OIDCClient {
         }
         let variables = ProcessEnvironment.current
         let choice = BrowserChoice.resolve(.current(environment: variables))
+        let route = try CallbackRoute(listen: configuration.callbackListen, path: configuration.callbackPath)
         var browser = BrowserSignIn(
-            flow: flow, redirect: try RedirectAddress(configuration.redirectURI), readsInput: false,
+            flow: flow, redirect: try RedirectAddress(configuration.redirectURI, route: route),
+            readsInput: false,
             browser: configuration.opensBrowser && choice.isAvailable ? choice : nil,
             environment: ProcessEnvironment.withoutSecrets(variables), deadline: deadline, notice: report)
         browser.isCancelled = isCancelled

@@ -1,20 +1,30 @@
 import CPlatform
 
-/// Sockets on 127.0.0.1 and ::1, which do not block and are not inherited by child processes.
+/// Sockets on 127.0.0.1 and ::1, or on another address that a setting names, which do not block and are not inherited by child processes.
 package enum LoopbackSocket {
     package enum Family: Hashable, Sendable {
         case ipv4, ipv6
-
-        var literal: String { self == .ipv4 ? "127.0.0.1" : "[::1]" }
     }
 
-    /// Listens on a port and returns it; 0 lets the system choose one.
+    /// Listens on a port of an address and returns it; 0 lets the system choose one.
     package static func listen(
-        _ family: Family, port: UInt16, backlog: Int32
+        _ address: NumericAddress, port: UInt16, backlog: Int32
     ) throws(Errno) -> (descriptor: FileDescriptor, port: UInt16) {
         var bound = port
-        let descriptor = try opened(oidc_listen_loopback(family == .ipv6 ? 1 : 0, &bound, backlog))
+        let descriptor = try opened(oidc_listen(address.text, &bound, backlog))
         return (descriptor, bound)
+    }
+
+    /// Returns the address of our end of a connection.
+    package static func ownAddress(_ descriptor: FileDescriptor) -> NumericAddress? {
+        var text = [CChar](repeating: 0, count: 64)
+        guard oidc_own_address(descriptor.rawValue, &text, text.count) == 0 else { return nil }
+        return NumericAddress(String(terminated: text))
+    }
+
+    /// Returns whether an end of a connection is on loopback, which only this machine reaches.
+    package static func isOnLoopback(_ descriptor: FileDescriptor) -> Bool {
+        oidc_is_on_loopback(descriptor.rawValue) != 0
     }
 
     package static func connect(_ family: Family, port: UInt16) throws(Errno) -> FileDescriptor {

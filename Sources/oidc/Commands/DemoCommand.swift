@@ -107,7 +107,7 @@ struct DemoCommand: RunnableCommand {
     ) -> Int32 {
         let console = context.console
         let event = server.serve { request in
-            guard server.isOurHost(request.host) else { return HTTPResponse.misdirected }
+            guard server.isOurHost(request) else { return HTTPResponse.misdirected }
             guard let request = request.request(to: server.origin) else { return HTTPResponse(status: 400) }
             let response = provider.handle(request, at: Clock.now())
             console.trace("\(request.method) \(request.url.path) → \(response.status)")

@@ -28,6 +28,15 @@ struct MachineChecks {
         let server = try LoopbackServer(address)
         defer { server.close() }
         let url = redirect.text(port: server.port)
+        if let warning = redirect.exposure(port: server.port) {
+            return .warning(
+                warning.message,
+                hint: "let callback_listen name an address that only what passes it on can reach")
+        }
+        if redirect.route != nil {
+            let place = "\(server.host.text):\(server.port)\(redirect.path)"
+            return .ok("\(place) is available, and \(url) has to lead there")
+        }
         guard isWSL else { return .ok("\(url) is available") }
         return WindowsForwarding(environment: variables)
             .finding(of: url, isIPv6Only: address.host == .ipv6)

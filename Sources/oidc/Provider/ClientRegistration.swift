@@ -18,7 +18,7 @@ struct ClientRegistration {
 
     /// The settings that are registered, and are therefore written into the profile wherever they were set.
     private static let registeredSettings: [Setting] = [
-        .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI, .scope,
+        .redirectURI, .port, .redirectPorts, .callbackListen, .callbackPath, .postLogoutRedirectURI, .scope,
     ]
 
     struct Outcome {

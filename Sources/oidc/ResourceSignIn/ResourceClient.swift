@@ -138,7 +138,7 @@ struct ResourceClient {
     private func registrationSettings(scope: Scope) throws(OIDCError) -> Settings {
         let settings = settings(scope: scope)
         let redirect = try settings.signIn.redirect()
-        guard let loopback = redirect.loopback else { return settings }
+        guard let loopback = redirect.loopback, redirect.leadsHereWithAnyPath else { return settings }
         let origin = SettingLayers.Origin.resource(operand.url.text)
         let own = try MixUpDefense.redirectURI(redirect.text, for: issuer)
         var entries = [SettingLayers.Entry(setting: .redirectURI, value: .string(own), origin: origin)]
@@ -161,8 +161,8 @@ struct ResourceClient {
         let redirect = try settings.signIn.redirect()
         let ports = redirect.loopback.map { $0.ports.candidates.map { String($0) } } ?? []
         let own =
-            redirect.loopback == nil
-            ? redirect.text : try MixUpDefense.redirectURI(redirect.text, for: issuer)
+            redirect.leadsHereWithAnyPath
+            ? try MixUpDefense.redirectURI(redirect.text, for: issuer) : redirect.text
         let name = Registrations.name(issuer: issuer, redirects: [own] + ports)
         guard let records = ResourceRecords(context) else {
             return choice(try register(replacing: nil), name: nil, isNew: true)

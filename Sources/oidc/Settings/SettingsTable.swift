@@ -106,6 +106,13 @@ extension Setting {
     )
     static let port = Setting("port", .integer(1...65_535), "a fixed port for the redirect")
     static let redirectPorts = Setting("redirect_ports", .ports, "ports for the redirect, tried in order")
+    static let callbackListen = Setting(
+        "callback_listen", .text,
+        "the address to listen on, with or without a port, if something passes the redirect on (default: 127.0.0.1)"
+    )
+    static let callbackPath = Setting(
+        "callback_path", .text,
+        "the path with which the redirect then arrives (default: that of redirect_uri)")
     static let responseMode = Setting(
         "response_mode", .choice(AuthorizationRequest.ResponseMode.allCases.map(\.rawValue)),
         "how the response is returned; with jwt, as a signed token (JARM)")
@@ -244,8 +251,8 @@ extension Setting {
         resource,
         resourceParameter,
         clientMetadataURL, userProfile,
-        redirectURI, port, redirectPorts, responseMode,
-        nonce,
+        redirectURI, port, redirectPorts, callbackListen, callbackPath,
+        responseMode, nonce,
         prompt, maxAge, loginHint, acrValues,
         uiLocales,
         authorizationDetails, extraAuthorizeParams, extraTokenParams,

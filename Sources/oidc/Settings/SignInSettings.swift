@@ -53,10 +53,24 @@ struct SignInSettings: Sendable {
     /// The timeout of the whole sign-in in seconds.
     var timeout: Int64 { layers.integer(.timeout) ?? 300 }
 
-    func redirect() throws(OIDCError) -> RedirectAddress {
-        try layers.checking(.redirectURI) { () throws(OIDCError) in
-            try RedirectAddress(redirectURI, port: port, ports: redirectPorts)
+    /// The way of the redirect to the listener; nil if the listener is at the redirect URL itself.
+    func callbackRoute() throws(OIDCError) -> CallbackRoute? {
+        try layers.checking(layers[.callbackListen] == nil ? .callbackPath : .callbackListen) {
+            () throws(OIDCError) in
+            try CallbackRoute(listen: layers.text(.callbackListen), path: layers.text(.callbackPath))
         }
+    }
+
+    func redirect() throws(OIDCError) -> RedirectAddress {
+        let route = try callbackRoute()
+        return try layers.checking(.redirectURI) { () throws(OIDCError) in
+            try RedirectAddress(redirectURI, port: port, ports: redirectPorts, route: route)
+        }
+    }
+
+    /// Returns the redirect URL of a request that was made, with its port.
+    func redirect(bound text: String) throws(OIDCError) -> RedirectAddress {
+        try RedirectAddress(text, port: port, route: callbackRoute())
     }
 
     func postLogoutRedirect() throws(OIDCError) -> RedirectAddress? {
@@ -84,8 +98,10 @@ struct SignInSettings: Sendable {
 
     func check() throws(OIDCError) {
         _ = try checkedExtraParameters()
+        let route = try callbackRoute()
         _ = try layers.checking(.redirectURI) { () throws(OIDCError) in
-            try RedirectAddress(redirectURI, port: port)
+            try RedirectAddress(
+                redirectURI, port: port, ports: route == nil ? [] : redirectPorts, route: route)
         }
         _ = try checkedBrowser()
         guard let postLogoutRedirectURI else { return }

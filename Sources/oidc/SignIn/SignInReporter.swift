@@ -16,6 +16,8 @@ final class SignInReporter {
     var defaultPrompt: String?
     /// Whether the URL to sign in at will be shown.
     var expectsURL = false
+    /// Whether the settings say how the redirect reaches the listener.
+    var isPassedOn = false
     /// Whether the client registered itself at an earlier sign-in, so the provider may have forgotten it.
     private let isClientRegistered: Bool
     private var statusLine: TerminalStatusLine
@@ -209,10 +211,26 @@ final class SignInReporter {
     private func reportPort(_ port: UInt16) {
         awaitsBrowser = true
         let isRemote = environment["SSH_CONNECTION"] != nil || environment["SSH_TTY"] != nil
-        guard isRemote, !isOpened else { return }
+        guard !isPassedOn, !isOpened else { return }
+        if let advice = SignInReporter.advice(port, request.redirectURI, environment) {
+            return instruct(advice + "\n")
+        }
+        guard isRemote else { return }
         instruct(
             "This is a remote shell. To let your browser reach it, run this on your own machine:\n\n"
                 + "  ssh -L \(port):127.0.0.1:\(port) \(SignInReporter.remote(environment))\n")
+    }
+
+    /// Returns how the redirect reaches a workspace on another machine than the user's; nil if this is none.
+    static func advice(_ port: UInt16, _ redirectURI: String, _ environment: Variables) -> String? {
+        guard let workspace = RemoteWorkspace.current(environment) else { return nil }
+        let forward = workspace.advice(port: port, environment)
+        let path = WebURL(redirectURI)?.path ?? ""
+        guard let url = RemoteWorkspace.proxyURL(port: port, path: path, environment) else { return forward }
+        return forward
+            + "\n\nOr register the redirect URL \(url), and sign in with:\n\n"
+            + "  --set redirect_uri=\(ShellWord.quoted(url)) --set callback_listen=127.0.0.1:\(port) "
+            + "--set callback_path=\(ShellWord.quoted(path.isEmpty ? "/" : path))"
     }
 
     /// Returns this machine as an argument of `ssh`: the address and port that the user's machine reached
@@ -273,6 +291,11 @@ final class SignInReporter {
             SignInReporter.silence(
                 .checkRegistration(redirectURL: url, clientID: clientID), page: known?.registrationPage,
                 prompt: defaultPrompt, login: console.line.text(.run("login --prompt off"))))
+        if isOpened, !isPassedOn, let port = WebURL(redirectURL)?.port.flatMap({ UInt16(exactly: $0) }),
+            let advice = SignInReporter.advice(port, request.redirectURI, environment)
+        {
+            console.note(advice)
+        }
         if isOpened, Platform.isWSL(environment) { console.note(SignInReporter.windowsNote(redirectURL)) }
     }
 

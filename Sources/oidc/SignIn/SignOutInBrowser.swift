@@ -79,7 +79,7 @@ struct SignOutInBrowser {
         defer { wait.end() }
         while true {
             let event = server.run(until: try wait.pause()) { request in
-                guard server.isOurHost(request.host), request.method == .get else {
+                guard server.isOurHost(request), request.method == .get else {
                     return .respond(HTTPResponse.stranger(status: 400))
                 }
                 if request.peer.isStranger { return .respond(HTTPResponse.stranger(status: 404)) }

@@ -86,10 +86,14 @@ struct FirstStep {
     /// Binds the listener, unless the answer can only be pasted. The browser may connect before the waiting
     /// process runs.
     private func listener() throws(OIDCError) -> LoopbackListener? {
-        guard mayWait, settings.flow != .device, let address = try settings.redirect().loopback else {
-            return nil
-        }
-        do throws(OIDCError) { return try LoopbackListener(address) } catch {
+        guard mayWait, settings.flow != .device else { return nil }
+        let redirect = try settings.redirect()
+        guard let address = redirect.loopback else { return nil }
+        do throws(OIDCError) {
+            let listener = try LoopbackListener(address)
+            if let warning = redirect.exposure(port: listener.port) { context.console.warn(warning) }
+            return listener
+        } catch {
             context.console.warn(
                 "\(error.message); the URL that the browser is redirected to has to be pasted")
             return nil

@@ -158,7 +158,7 @@ struct SecondStep {
     var canWait: Bool { waiting.userCode != nil || loopback != nil }
 
     private var loopback: LoopbackAddress? {
-        waiting.redirectURI.flatMap { try? RedirectAddress($0) }?.loopback
+        waiting.redirectURI.flatMap { try? account.provider.settings.signIn.redirect(bound: $0) }?.loopback
     }
 
     /// Waits for the answer, at the listener or the device endpoint, and returns the result once it is kept. Throws if
@@ -212,8 +212,9 @@ struct SecondStep {
                 return try engine.signIn(by: way)
             }
             var way = BrowserSignIn(
-                flow: flow, redirect: try RedirectAddress(text), readsInput: false, browser: nil,
-                environment: continued.signIn.provider.childEnvironment, deadline: waitLimit, notice: notice)
+                flow: flow, redirect: try continued.signIn.settings.redirect(bound: text), readsInput: false,
+                browser: nil, environment: continued.signIn.provider.childEnvironment, deadline: waitLimit,
+                notice: notice)
             way.claim = { () throws(OIDCError) in try markRedeeming(signIns) }
             way.begun = continued.begun
             if let loopback, let port = loopback.ports.candidates.first, !descriptors.isEmpty {
@@ -289,7 +290,9 @@ struct SecondStep {
         do throws(OIDCError) {
             let outcome: SignInFlow.Outcome
             do throws(OIDCError) { outcome = try body(signIn.engine, flow) } catch {
-                guard let text = waiting.redirectURI, let redirect = try? RedirectAddress(text) else {
+                guard let text = waiting.redirectURI,
+                    let redirect = try? signIn.settings.redirect(bound: text)
+                else {
                     throw error
                 }
                 throw signIn.explained(error, flow.request.scope, redirect)

@@ -52,6 +52,22 @@ struct BrowserChoiceTests {
         #expect(try resolve(["DISPLAY": ":0", "SSH_TTY": "x"]) == .commands([["xdg-open"], ["firefox"]]))
     }
 
+    @Test(
+        "in a workspace on another machine, only $BROWSER opens the URL, even if there is a display",
+        arguments: [
+            ("CODESPACES", "true", "a codespace"), ("VSCODE_PROXY_URI", "https://x/{{port}}", "code-server"),
+            ("REMOTE_CONTAINERS", "true", "a dev container"),
+            ("REMOTE_DEV_LAUNCHER_NAME_FOR_USAGE", "remote-dev-server.sh", "a JetBrains remote backend"),
+        ])
+    func workspace(name: String, value: String, title: String) throws {
+        let reason = "this is \(title), and your browser is on another machine"
+        #expect(try resolve([name: value, "DISPLAY": ":0"]) == .none(reason: reason))
+        let helper: Variables = [name: value, "BROWSER": "/vscode/bin/helpers/browser.sh"]
+        #expect(try resolve(helper) == .commands([["/vscode/bin/helpers/browser.sh"]]))
+        #expect(try resolve([name: value], setting: ["firefox"]) == .commands([["firefox"]]))
+        #expect(try resolve([name: "", "DISPLAY": ":0"]) == .commands([["xdg-open"], ["firefox"]]))
+    }
+
     @Test("in WSL, rundll32.exe opens the URL in the browser of Windows, and a browser of Linux comes second")
     func windows() throws {
         let opener = ["rundll32.exe", "url.dll,FileProtocolHandler", "%s"]

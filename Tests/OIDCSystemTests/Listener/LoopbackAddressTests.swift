@@ -93,15 +93,61 @@ struct LoopbackAddressTests {
     func ourHost() throws {
         let server = try LoopbackServer()
         let port = server.port
-        for host in ["127.0.0.1:\(port)", "[::1]:\(port)"] { #expect(server.isOurHost(host)) }
+        for host in ["127.0.0.1:\(port)", "[::1]:\(port)"] { #expect(isOurs(host, server)) }
         let others = [
             nil, "", "127.0.0.1", "127.0.0.1:\(port &- 1)", "localhost:\(port)", "evil.example:\(port)",
             "127.0.0.1:\(port).evil.example", "x@127.0.0.1:\(port)", "127.0.0.1:0\(port)",
             " 127.0.0.1:\(port)",
         ]
-        for host in others { #expect(!server.isOurHost(host), "\(host ?? "none")") }
+        for host in others { #expect(!isOurs(host, server), "\(host ?? "none")") }
         let named = try LoopbackServer(LoopbackAddress(host: .localhost))
-        #expect(named.isOurHost("LocalHost:\(named.port)"))
+        #expect(isOurs("LocalHost:\(named.port)", named))
+    }
+
+    private func isOurs(_ host: String?, _ server: LoopbackServer, at address: String? = nil) -> Bool {
+        var request = HTTPServerRequest(.get, "/")
+        if let host { request.headers["Host"] = host }
+        request.ownAddress = address.flatMap { NumericAddress($0) }
+        return server.isOurHost(request)
+    }
+
+    @Test(
+        "behind a URL, its Host counts too, and localhost; at all addresses, the one that the request came to"
+    )
+    func hostBehindURL() throws {
+        let server = try LoopbackServer()
+        server.names = ["code.example", "code.example:443"]
+        for host in [
+            "code.example", "Code.Example:443", "localhost:\(server.port)", "127.0.0.1:\(server.port)",
+        ] {
+            #expect(isOurs(host, server), "\(host)")
+        }
+        for host in [
+            "code.example:\(server.port)", "x.code.example", "localhost", "192.0.2.1:\(server.port)",
+        ] {
+            #expect(!isOurs(host, server), "\(host)")
+        }
+        #expect(isOurs("192.0.2.1:\(server.port)", server, at: "192.0.2.1"))
+        #expect(isOurs("[2001:db8::1]:\(server.port)", server, at: "2001:DB8::1"))
+        #expect(!isOurs("192.0.2.2:\(server.port)", server, at: "192.0.2.1"))
+    }
+
+    @Test("another address of this machine is bound alone, and all of them take one socket for each family")
+    func otherAddresses() throws {
+        let address = try #require(NumericAddress("127.0.0.2"))
+        let server = try LoopbackServer(LoopbackAddress(host: .address(address)))
+        #expect(server.origin == "http://127.0.0.2:\(server.port)" && server.host.isLoopback)
+        #expect(try !isReached(server, .ipv4), "127.0.0.1 is another address")
+        #expect(LoopbackAddress.Host(address) == .address(address))
+        #expect(try LoopbackAddress.Host(#require(NumericAddress("127.0.0.1"))) == .ipv4)
+        let all = try LoopbackAddress.Host(#require(NumericAddress("0:0::0")))
+        #expect(all.addresses.map(\.text) == ["0.0.0.0", "::"] && all.isAny && !all.isLoopback)
+        for host in [LoopbackAddress.Host.ipv4, .ipv6, .localhost, .address(address), all] {
+            #expect(LoopbackAddress.Host(urlText: host.text) == host)
+        }
+        for text in ["", "localhost", "127.0.0.1:80", "[::1]", "256.0.0.1", "fe80::1%eth0", "1.2.3"] {
+            #expect(NumericAddress(text) == nil, "\(text)")
+        }
     }
 }
 

@@ -36,3 +36,6 @@ extern const struct in6_addr in6addr_loopback;
 #define htonl(x) __builtin_bswap32(x)
 #define htons(x) ((uint16_t)__builtin_bswap16(x))
 #define ntohs(x) ((uint16_t)__builtin_bswap16(x))
+#define ntohl(x) __builtin_bswap32(x)
+int memcmp(const void *, const void *, unsigned long);
+#define IN6_IS_ADDR_LOOPBACK(a) (memcmp((a), &in6addr_loopback, sizeof(struct in6_addr)) == 0)
