@@ -17,6 +17,8 @@ struct CommandContext: Sendable {
     var makesProfile = false
     /// The start of the command. A failure that another process reports later also applies to this one.
     var startedAt = MonotonicTime.now()
+    /// Called before a request that a stored session or a grant without a user makes to a token endpoint.
+    var onTokenRequest: (@Sendable () -> Void)?
 
     var now: Instant { Clock.now() }
 
@@ -36,6 +38,7 @@ struct CommandContext: Sendable {
         context.keepsProfile = keepsProfile
         context.makesConfiguration = makesConfiguration
         context.startedAt = startedAt
+        context.onTokenRequest = onTokenRequest
         return context
     }
 

@@ -162,6 +162,8 @@ MUTATIONS = [
      "_ = isNamed", "LentProofTests"),
     ("lend: a wider token than the narrowed one is lent", "where !scope.isSubset(of: narrowed) {",
      "where scope.isEmpty && !scope.isSubset(of: narrowed) {", "LendTests"),
+    ("lend: callers cause any number of refreshes", "context.onTokenRequest = { [self] in spend(call) }", "",
+     "LendBudgetTests"),
     ("files: readable by others", "guard !status.isOpenToOthers else { throw .permissions(status.permissions) }",
      "", "StoreFileTests"),
     ("files: another user's", "guard !status.isSomeoneElses else { throw .owner(status.owner) }\n        guard !status.isOpenToOthers",

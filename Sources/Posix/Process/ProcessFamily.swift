@@ -10,10 +10,10 @@
 /// for a passphrase on our terminal, as readers outside the foreground group are stopped. Processes whose
 /// parent has ended are not found; daemons such as gpg-agent detach themselves that way and should keep
 /// running.
-struct ProcessFamily {
+package struct ProcessFamily {
     /// A process, distinguished by its start time from a later one with the same number.
-    struct Member: Hashable {
-        let processID: Int32
+    package struct Member: Hashable, Sendable {
+        package let processID: Int32
         let startTime: UInt64
     }
 
@@ -52,8 +52,14 @@ struct ProcessFamily {
 }
 
 extension ProcessFamily.Member {
+    /// Returns a process that runs now; nil if there is none with that number, or the system does not say.
+    package init?(running processID: Int32) {
+        guard let entry = ProcessFamily.entry(processID), !entry.isZombie else { return nil }
+        self = entry.member
+    }
+
     /// Whether the process runs; false after its end, even before it is reaped.
-    var isRunning: Bool {
+    package var isRunning: Bool {
         guard let entry = ProcessFamily.entry(processID) else { return false }
         return entry.member == self && !entry.isZombie
     }

@@ -22,6 +22,10 @@ struct LendRequest: Sendable {
         var command: String
 
         var text: String { "\(user)@\(host), oidc \(command)" }
+
+        static func quoted(_ text: String, limit: Int) -> String {
+            DisplayText.quoted(text.filter { $0 != "\"" }, limit: limit)
+        }
     }
 
     /// The profile, by the lender's name; nil for the first one that is lent.

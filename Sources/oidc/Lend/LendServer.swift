@@ -45,6 +45,7 @@ final class LendServer {
         let matter: LendRequest.Matter
         let caller: Caller
         let loan: Int
+        let call: Loan.Call
         let connection: HTTP1Connection
     }
 
@@ -168,7 +169,9 @@ final class LendServer {
         let caller = Caller(
             user: peer.user, program: peer.process.flatMap { ProcessName.of($0) }, claim: asked.claim,
             profile: loans[index].name)
-        return admit(Pending(matter: asked.matter, caller: caller, loan: index, connection: connection))
+        let call = Loan.Call(caller: LendCaller(peer))
+        return admit(
+            Pending(matter: asked.matter, caller: caller, loan: index, call: call, connection: connection))
     }
 
     private func admit(_ pending: Pending) -> HTTP1Server.Disposition {
@@ -216,9 +219,9 @@ final class LendServer {
         guard !jobs[index].isRunning, !queues[index].isEmpty else { return }
         let pending = queues[index].removeFirst()
         running[index] = pending
-        let (loan, matter, names) = (loans[index], pending.matter, loans.map(\.name))
+        let (loan, matter, call, names) = (loans[index], pending.matter, pending.call, loans.map(\.name))
         do throws(Errno) {
-            try jobs[index].start { Outcome(result: loan.answer(matter, profiles: names)) }
+            try jobs[index].start { Outcome(result: loan.answer(matter, call, profiles: names)) }
         } catch {
             running[index] = nil
             finish(

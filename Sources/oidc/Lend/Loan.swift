@@ -21,18 +21,42 @@ final class Loan: Sendable {
     private let conditions: Conditions
     private let memory = Mutex(Memory())
 
+    /// Who asks, and when the request came.
+    struct Call: Sendable {
+        /// Nil for the lender itself.
+        var caller: LendCaller?
+        var arrivedAt = MonotonicTime.now()
+    }
+
+    /// The access token that is asked for.
+    private struct Wish {
+        var scope: Scope?
+        var minimumValidity: Int64 = 0
+        var isRenewed = false
+        var refused: Redacted<String>?
+    }
+
     /// What is kept between requests.
     private struct Memory {
         /// The tokens that are bound to a key and were handed out, the latest last. A proof for any other is refused.
         var bound: [(token: Redacted<String>, key: DPoPKey)] = []
-        /// When tokens were replaced before their end.
-        var replacements: [MonotonicTime] = []
+        /// The tokens that no session keeps, such as those whose scope is not quite what was asked for. Otherwise, each
+        /// request would be one to the provider.
+        var unstored: [(scope: Scope?, delivery: SessionTokens.Delivery)] = []
+        /// The scopes that callers narrowed tokens to.
+        var scopes: [Scope] = []
+        var budget = LendBudget()
+        /// The last token from the provider, and when it was there.
+        var obtained: (token: Redacted<String>, moment: MonotonicTime)?
+        /// The last failure to reach the provider, and when it was known.
+        var failure: (error: OIDCError, moment: MonotonicTime)?
+        /// An ID token that a refresh did not replace.
+        var lastIDToken: String?
     }
 
     private static let boundLimit = 64
-    /// The number of tokens that callers may have replaced within a minute. One that claims each token to be refused
-    /// would cause any number of requests.
-    private static let replacementLimit = 6
+    /// The number of scopes that callers may narrow tokens to. The session keeps such tokens, and no more than 64.
+    private static let scopeLimit = 16
 
     init(_ target: Target, named name: String, _ conditions: Conditions) {
         self.target = target
@@ -40,44 +64,72 @@ final class Loan: Sendable {
         self.conditions = conditions
     }
 
-    /// Looks up the account again, as a newly started command would.
-    private func account() throws(OIDCError) -> Account {
-        try target.renewed(target.context.restarted).account()
+    /// Looks up the account again, as a newly started command would. The provider's failures since the request came
+    /// apply to it, and its requests to the provider are counted.
+    private func account(_ call: Call) throws(OIDCError) -> Account {
+        var context = target.context
+        context.startedAt = call.arrivedAt
+        context.onTokenRequest = { [self] in spend(call) }
+        return try target.renewed(context).account()
     }
 
     /// Checks, before anything is lent, that a token is there and may be lent. If the provider is unreachable,
     /// requests will try again.
     func check(reporting console: Console) throws(OIDCError) {
+        let call = Call()
         do throws(OIDCError) {
-            _ = try token(of: try account(), scope: nil, minimumValidity: 0, isRenewed: false, refused: nil)
+            _ = try token(of: try account(call), Wish(), call)
         } catch {
             guard error.kind == .unreachable else { throw error }
             console.warn(error)
         }
     }
 
-    /// Returns the answer to a request. `profiles` are the names of all that are lent.
-    func answer(_ matter: LendRequest.Matter, profiles: [String]) -> Result<JSONObject, OIDCError> {
-        Result { () throws(OIDCError) in
-            let account = try account()
+    /// Returns the answer to a request if that takes no request to the provider; nil if it does. `profiles` are the
+    /// names of all that are lent.
+    func storedAnswer(
+        _ matter: LendRequest.Matter, _ call: Call, profiles: [String]
+    ) -> Result<JSONObject, OIDCError>? {
+        do throws(OIDCError) {
+            let account = try account(call)
             switch matter {
-            case .terms: return try terms(account, profiles).json.object ?? JSONObject()
+            case .terms:
+                return .success(try members(account, try account.load(), profiles))
             case .accessToken(let scope, let minimumValidity, let isRenewed, let refused):
-                let delivery = try token(
-                    of: account, scope: scope, minimumValidity: minimumValidity, isRenewed: isRenewed,
-                    refused: refused)
-                var object = try terms(account, profiles).json.object ?? JSONObject()
-                object["access"] = delivery.access.lent(at: Clock.now())
-                return object
+                let wish = Wish(
+                    scope: scope, minimumValidity: minimumValidity, isRenewed: isRenewed, refused: refused)
+                guard let delivery = try storedToken(of: account, wish, call) else { return nil }
+                return .success(try members(account, delivery, profiles))
             case .idToken(let minimumValidity, let isRenewed):
                 guard conditions.givesIDTokens else {
                     throw OIDCError(.refused, "ID tokens are not lent", stage: .idToken)
                 }
-                if isRenewed { try allowReplacement() }
-                var object = JSONObject()
-                object["id_token"] = .string(
-                    try account.idToken(minimumValidity: minimumValidity, forced: isRenewed).compact)
-                return object
+                guard !isRenewed, let token = try storedIDToken(of: account, minimumValidity) else {
+                    return nil
+                }
+                return .success(members(token))
+            case .proof: return nil
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Returns the answer to a request, for which the provider may be asked.
+    func answer(
+        _ matter: LendRequest.Matter, _ call: Call, profiles: [String]
+    ) -> Result<JSONObject, OIDCError> {
+        if let stored = storedAnswer(matter, call, profiles: profiles) { return stored }
+        return Result { () throws(OIDCError) in
+            let account = try account(call)
+            switch matter {
+            case .terms: return JSONObject()
+            case .accessToken(let scope, let minimumValidity, let isRenewed, let refused):
+                let wish = Wish(
+                    scope: scope, minimumValidity: minimumValidity, isRenewed: isRenewed, refused: refused)
+                return try members(account, try token(of: account, wish, call), profiles)
+            case .idToken(let minimumValidity, let isRenewed):
+                return members(try idToken(of: account, minimumValidity, isRenewed, call))
             case .proof(let method, let url, let nonce, let token):
                 var object = JSONObject()
                 object["proof"] = .string(try proof(account, method, url, nonce, token))
@@ -86,33 +138,173 @@ final class Loan: Sendable {
         }
     }
 
+    // MARK: Answers
+
+    private func members(
+        _ account: Account, _ session: Session?, _ profiles: [String]
+    ) throws(OIDCError) -> JSONObject {
+        try terms(account, session, profiles).json.object ?? JSONObject()
+    }
+
+    private func members(
+        _ account: Account, _ delivery: SessionTokens.Delivery, _ profiles: [String]
+    ) throws(OIDCError) -> JSONObject {
+        var object = try members(account, delivery.session, profiles)
+        object["access"] = delivery.access.lent(at: Clock.now())
+        return object
+    }
+
+    private func members(_ token: IDToken) -> JSONObject {
+        var object = JSONObject()
+        object["id_token"] = .string(token.compact)
+        return object
+    }
+
+    // MARK: The provider
+
+    private func spend(_ call: Call) {
+        guard let caller = call.caller else { return }
+        memory.withLock { $0.budget.spend(caller, at: .now()) }
+    }
+
+    /// Runs what asks the provider, if the caller may cause that. A failure to reach it is that of all requests which
+    /// came before it: they do not wait for it again, and present no refresh token again.
+    private func asking<Value>(
+        _ call: Call, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        let known = memory.withLock { memory in
+            memory.failure.flatMap { call.arrivedAt < $0.moment ? $0.error : nil }
+        }
+        if let known { throw known }
+        if let caller = call.caller, !memory.withLock({ $0.budget.allows(caller, at: .now()) }) {
+            throw Loan.exhausted
+        }
+        do throws(OIDCError) { return try body() } catch {
+            if error.kind == .unreachable { memory.withLock { $0.failure = (error, .now()) } }
+            throw error
+        }
+    }
+
+    private static let exhausted = OIDCError(
+        .unreachable, "too many tokens were requested within a minute", stage: .token, retryAfter: 60)
+
     // MARK: Tokens
 
-    private func token(
-        of account: Account, scope wanted: Scope?, minimumValidity: Int64, isRenewed: Bool,
-        refused: Redacted<String>?
-    ) throws(OIDCError) -> SessionTokens.Delivery {
-        var demand = account.demand(minimumValidity: max(minimumValidity, conditions.minimumValidity))
-        let narrowed = try narrowed(wanted, account)
+    private func demand(
+        of account: Account, _ wish: Wish
+    ) throws(OIDCError) -> (demand: TokenDemand, narrowed: Scope?) {
+        var demand = account.demand(minimumValidity: max(wish.minimumValidity, conditions.minimumValidity))
+        let narrowed = try narrowed(wish.scope, account)
         if account.key.grant.needsUser, let narrowed { demand.scope = narrowed }
-        let session = try account.load()
-        let current = session.flatMap { $0.accessToken(from: $0.source(for: demand)) }
-        let delivery: SessionTokens.Delivery
-        if isRenewed || refused != nil && refused == current?.token {
-            try allowReplacement()
-            if session != nil, account.key.grant.needsUser { try account.checkServer() }
-            let refusal: SessionTokens.Refusal =
-                isRenewed ? .of(current) : current.map { .refused($0) } ?? .none
-            delivery = try account.refreshed(demand, loaded: session, refusing: refusal)
-        } else {
-            delivery = try account.token(demand)
-        }
-        try check(delivery, narrowed)
-        if delivery.access.type == .dpop, let key = try delivery.session.dpopKey(of: delivery.access) {
-            remember(delivery.access.token, key)
-        }
-        return delivery
+        return (demand, narrowed)
     }
+
+    /// Returns a token that takes no request to the provider; nil if there is none.
+    private func storedToken(
+        of account: Account, _ wish: Wish, _ call: Call
+    ) throws(OIDCError) -> SessionTokens.Delivery? {
+        let (demand, narrowed) = try demand(of: account, wish)
+        var found = try account.freshToken(demand)
+        if found == nil { found = try unstored(account, narrowed, demand) }
+        guard let delivery = found, delivery.access.token != wish.refused else { return nil }
+        // One that came while this request waited is new enough.
+        let isNew = memory.withLock { memory in
+            memory.obtained.map { $0.token == delivery.access.token && call.arrivedAt < $0.moment } ?? false
+        }
+        guard isNew || !wish.isRenewed else { return nil }
+        return try checked(delivery, narrowed)
+    }
+
+    private func token(
+        of account: Account, _ wish: Wish, _ call: Call
+    ) throws(OIDCError) -> SessionTokens.Delivery {
+        let (demand, narrowed) = try demand(of: account, wish)
+        let delivery = try asking(call) { () throws(OIDCError) in
+            try note(narrowed)
+            let session = try account.load()
+            let current = session.flatMap { $0.accessToken(from: $0.source(for: demand)) }
+            guard wish.isRenewed || wish.refused != nil && wish.refused == current?.token else {
+                return try account.token(demand)
+            }
+            if session != nil, account.key.grant.needsUser {
+                do throws(OIDCError) { try account.checkServer() } catch {
+                    spend(call)
+                    throw error
+                }
+            }
+            let refusal: SessionTokens.Refusal =
+                wish.isRenewed ? .of(current) : current.map { .refused($0) } ?? .none
+            return try account.refreshed(demand, loaded: session, refusing: refusal)
+        }
+        keep(delivery, account, demand, narrowed)
+        return try checked(delivery, narrowed)
+    }
+
+    /// Returns a token that no session keeps, if it is fresh and its session is still there.
+    private func unstored(
+        _ account: Account, _ narrowed: Scope?, _ demand: TokenDemand
+    ) throws(OIDCError) -> SessionTokens.Delivery? {
+        guard let kept = memory.withLock({ $0.unstored.first { $0.scope == narrowed }?.delivery }),
+            kept.access.isFresh(at: Clock.now(), minimum: demand.minimumValidity)
+        else { return nil }
+        guard let session = try account.load() else { return account.key.grant.needsUser ? nil : kept }
+        return session.createdAt == kept.session.createdAt ? kept : nil
+    }
+
+    private func keep(
+        _ delivery: SessionTokens.Delivery, _ account: Account, _ demand: TokenDemand, _ narrowed: Scope?
+    ) {
+        let session = (try? account.load()) ?? nil
+        let isStored =
+            session.flatMap { $0.accessToken(from: $0.source(for: demand)) }?.token == delivery.access.token
+        memory.withLock { memory in
+            memory.obtained = (delivery.access.token, .now())
+            memory.unstored.removeAll { $0.scope == narrowed }
+            if !isStored { memory.unstored.append((narrowed, delivery)) }
+        }
+    }
+
+    /// Refuses more scopes than the session can keep tokens for, beside its owner's.
+    private func note(_ narrowed: Scope?) throws(OIDCError) {
+        guard let narrowed else { return }
+        let isNoted = memory.withLock { memory in
+            if memory.scopes.contains(narrowed) { return true }
+            guard memory.scopes.count < Loan.scopeLimit else { return false }
+            memory.scopes.append(narrowed)
+            return true
+        }
+        guard isNoted else {
+            throw OIDCError(
+                .refused, "tokens of more than \(Loan.scopeLimit) scopes are not lent", stage: .token)
+        }
+    }
+
+    // MARK: ID tokens
+
+    private func storedIDToken(
+        of account: Account, _ minimumValidity: Int64
+    ) throws(OIDCError) -> IDToken? {
+        guard let token = try account.storedIDToken().token else { return nil }
+        let minimum = max(minimumValidity, conditions.minimumValidity)
+        if account.isFresh(token, minimum) { return token }
+        // A refresh brought no other one.
+        let isLast = memory.withLock { $0.lastIDToken == token.compact }
+        return isLast && token.expiresAt > Clock.now() ? token : nil
+    }
+
+    private func idToken(
+        of account: Account, _ minimumValidity: Int64, _ isRenewed: Bool, _ call: Call
+    ) throws(OIDCError) -> IDToken {
+        let before = try account.storedIDToken().token
+        let token = try asking(call) { () throws(OIDCError) in
+            try account.idToken(
+                minimumValidity: max(minimumValidity, conditions.minimumValidity), forced: isRenewed)
+        }
+        if token.compact == before?.compact { memory.withLock { $0.lastIDToken = token.compact } }
+        return token
+    }
+
+    // MARK: Conditions
 
     /// Returns the scope of the token to hand out; nil for the session's own.
     private func narrowed(_ wanted: Scope?, _ account: Account) throws(OIDCError) -> Scope? {
@@ -127,34 +319,27 @@ final class Loan: Sendable {
     }
 
     /// Refuses to hand out a token that is bound to a certificate of this machine, or that the provider did not narrow.
-    private func check(_ delivery: SessionTokens.Delivery, _ narrowed: Scope?) throws(OIDCError) {
+    private func checked(
+        _ delivery: SessionTokens.Delivery, _ narrowed: Scope?
+    ) throws(OIDCError) -> SessionTokens.Delivery {
         guard !delivery.session.isBoundToCertificate(delivery.access) else {
             throw .usage(
                 "the token of profile \(DisplayText.clean(name)) is bound to the client certificate, which stays here: "
                     + "it cannot be lent")
         }
-        guard let narrowed else { return }
-        for scope in [delivery.access.scope, delivery.access.claimedScope].compactMap({ $0 })
-        where !scope.isSubset(of: narrowed) {
-            throw OIDCError(
-                .refused,
-                "the provider does not narrow the scope: asked for \(DisplayText.quoted(narrowed.text)), the token is for "
-                    + DisplayText.quoted(scope.text), stage: .token)
+        if let narrowed {
+            for scope in [delivery.access.scope, delivery.access.claimedScope].compactMap({ $0 })
+            where !scope.isSubset(of: narrowed) {
+                throw OIDCError(
+                    .refused,
+                    "the provider does not narrow the scope: asked for \(DisplayText.quoted(narrowed.text)), the token is "
+                        + "for \(DisplayText.quoted(scope.text))", stage: .token)
+            }
         }
-    }
-
-    private func allowReplacement() throws(OIDCError) {
-        let now = MonotonicTime.now()
-        let isAllowed = memory.withLock { memory in
-            memory.replacements.removeAll { now >= $0.adding(seconds: 60) }
-            guard memory.replacements.count < Loan.replacementLimit else { return false }
-            memory.replacements.append(now)
-            return true
+        if delivery.access.type == .dpop, let key = try delivery.session.dpopKey(of: delivery.access) {
+            remember(delivery.access.token, key)
         }
-        guard isAllowed else {
-            throw OIDCError(
-                .unreachable, "too many tokens were replaced within a minute", stage: .token, retryAfter: 60)
-        }
+        return delivery
     }
 
     private func remember(_ token: Redacted<String>, _ key: DPoPKey) {
@@ -184,9 +369,10 @@ final class Loan: Sendable {
 
     // MARK: Terms
 
-    private func terms(_ account: Account, _ profiles: [String]) throws(OIDCError) -> LentTerms {
+    private func terms(
+        _ account: Account, _ session: Session?, _ profiles: [String]
+    ) throws(OIDCError) -> LentTerms {
         let now = Clock.now()
-        let session = try account.load()
         if session == nil, account.key.grant.needsUser { throw account.noSession }
         let provider = account.provider
         let configured = provider.settings.provider.endpoint(.token).flatMap { WebURL($0) }

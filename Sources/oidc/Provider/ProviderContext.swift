@@ -643,10 +643,12 @@ extension ProviderContext: AccountProvider {
     var bindsTokens: Bool { settings.token.bindsTokens }
 
     func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome {
-        try MachineGrant(provider: self, key: key).outcome()
+        context.onTokenRequest?()
+        return try MachineGrant(provider: self, key: key).outcome()
     }
 
     func refreshes(_ session: Session) {
+        context.onTokenRequest?()
         warnOfOther(.token, than: session.endpoints.token)
         warnOfOther(.refresh, than: session.endpoints.refresh)
     }

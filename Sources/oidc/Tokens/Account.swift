@@ -132,6 +132,20 @@ struct Account {
         }
     }
 
+    /// Returns the stored token, if it is fresh and may be used; nil if the provider must be asked.
+    func freshToken(_ demand: TokenDemand) throws(OIDCError) -> SessionTokens.Delivery? {
+        guard let session = try load() else {
+            guard !key.grant.needsUser else { throw noSession }
+            return nil
+        }
+        guard key.grant.needsUser || provider.settings.securityProfileFlaw(session) == nil else { return nil }
+        try refuseWider(session, demand)
+        guard let access = session.accessToken(from: session.source(for: demand)),
+            access.isFresh(at: context.now, minimum: demand.minimumValidity)
+        else { return nil }
+        return SessionTokens.Delivery(session: session, access: access)
+    }
+
     /// Returns a token other than the one that was refused. Before the refresh token is sent, a resource's
     /// metadata is fetched again, because it may name another server now.
     func token(
@@ -192,13 +206,7 @@ struct Account {
         if let lent = provider.lent {
             return try lent.idToken(minimumValidity: minimumValidity, isRenewed: forced)
         }
-        guard key.grant.needsUser else { throw .noIDToken(key.grant) }
-        let session = try session()
-        try refuseForbidden(session)
-        if let ended = session.endedError, !session.hasAccessToken, !session.canRefresh {
-            throw completed(ended)
-        }
-        let stored = session.tokens.idToken.flatMap { IDToken.stored($0.revealed) }
+        let (session, stored) = try storedIDToken()
         if !forced, let stored, isFresh(stored, minimumValidity) { return stored }
         let missing = OIDCError(
             .loginRequired, stored.map(withoutSuccessor) ?? "the session has no ID token",
@@ -215,13 +223,24 @@ struct Account {
         return idToken
     }
 
+    /// Returns the session and its ID token, fresh or not.
+    func storedIDToken() throws(OIDCError) -> (session: Session, token: IDToken?) {
+        guard key.grant.needsUser else { throw .noIDToken(key.grant) }
+        let session = try session()
+        try refuseForbidden(session)
+        if let ended = session.endedError, !session.hasAccessToken, !session.canRefresh {
+            throw completed(ended)
+        }
+        return (session, session.tokens.idToken.flatMap { IDToken.stored($0.revealed) })
+    }
+
     private func withoutSuccessor(_ token: IDToken) -> String {
         let left = token.expiresAt.seconds(since: context.now)
         let state = left > 0 ? "expires in \(TimeWords.duration(left))" : "has expired"
         return "the ID token \(state), and a refresh brings no new one"
     }
 
-    private func isFresh(_ token: IDToken, _ minimumValidity: Int64) -> Bool {
+    func isFresh(_ token: IDToken, _ minimumValidity: Int64) -> Bool {
         let left = token.expiresAt.seconds(since: context.now)
         return left > min(minimumValidity, token.expiresAt.seconds(since: token.issuedAt) / 2)
     }

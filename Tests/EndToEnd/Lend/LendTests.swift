@@ -282,16 +282,6 @@ struct LendCallerTests {
         wrongHost.send("GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
         #expect(wrongHost.received().contains("404"))
     }
-
-    @Test("a caller that claims each token to be refused causes six refreshes a minute, not more")
-    func replacements() throws {
-        let world = try LendWorld()
-        let outcomes = try (0..<8).map { _ in try world.run("token", "--refresh") }
-        #expect(outcomes.prefix(6).allSatisfy { $0.status == 0 }, "\(outcomes)")
-        #expect(
-            outcomes.suffix(2).allSatisfy { $0.status == 5 && $0.errorOutput.contains("within a minute") })
-        #expect(world.world.provider.requestCount(grant: "refresh_token") == 6)
-    }
 }
 
 @Suite("lend: tokens that are bound to a key", .serialized, .waiting)
