@@ -162,6 +162,8 @@ MUTATIONS = [
      "_ = isNamed", "LentProofTests"),
     ("lend: a wider token than the narrowed one is lent", "where !scope.isSubset(of: narrowed) {",
      "where scope.isEmpty && !scope.isSubset(of: narrowed) {", "LendTests"),
+    ("lend: what was typed before a question answers it",
+     "_ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH)", "", "LendQuestionTests"),
     ("lend: callers cause any number of refreshes", "context.onTokenRequest = { [self] in spend(call) }", "",
      "LendBudgetTests"),
     ("files: readable by others", "guard !status.isOpenToOthers else { throw .permissions(status.permissions) }",

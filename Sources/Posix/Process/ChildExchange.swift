@@ -76,6 +76,7 @@ struct ChildExchange {
             if let signal = Interruption.pending { throw .interrupted(signal: signal) }
             let now = MonotonicTime.now()
             if let end = specification.deadline, now >= end { throw .deadline }
+            if specification.isCancelled() { throw .deadline }
             guard now < deadline else { throw .timedOut(milliseconds: specification.milliseconds) }
             if let moment = notice, now >= moment {
                 notice = nil

@@ -1,5 +1,11 @@
 package import OIDCCore
 
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// A question to the user at the terminal, answered with one line. It needs no escape sequences, so it works
 /// on every terminal.
 package enum TerminalQuestion {
@@ -14,9 +20,33 @@ package enum TerminalQuestion {
         try isHidden ? hiddenLine(prompt) : visibleLine(prompt)
     }
 
+    /// Asks whether something is allowed, and returns whether the answer is yes; nil if there is none until the
+    /// question `isWithdrawn`, which is asked twice a second. What was typed before the question is not its answer.
+    package static func isAllowed(
+        _ prompt: String, isWithdrawn: () -> Bool = { false }
+    ) throws(OIDCError) -> Bool? {
+        _ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH)
+        StandardError.write(prompt)
+        let input = FileDescriptor.standardInput.rawValue
+        while !Poll.wait(for: input, .reading, until: .now().adding(milliseconds: 500)) {
+            try throwIfInterrupted()
+            guard !isWithdrawn() else {
+                StandardError.write("\n")
+                return nil
+            }
+        }
+        try throwIfInterrupted()
+        let answer = try readLine() ?? ""
+        return ["y", "yes"].contains(ASCII.lowercased(answer))
+    }
+
     private static func visibleLine(_ prompt: String) throws(OIDCError) -> String? {
         StandardError.write(prompt)
         try wait(for: FileDescriptor.standardInput.rawValue)
+        return try readLine()
+    }
+
+    private static func readLine() throws(OIDCError) -> String? {
         let bytes: [UInt8]
         do throws(Errno) { bytes = try FileDescriptor.standardInput.read(limit: 4_096) } catch {
             throw OIDCError(.failed, "the terminal cannot be read: \(error)")
@@ -49,6 +79,10 @@ package enum TerminalQuestion {
     private static func wait(for descriptor: Int32?) throws(OIDCError) {
         guard let descriptor else { throw OIDCError.usage("the terminal belongs to another program") }
         Poll.wait(for: descriptor, .reading, until: nil)
+        try throwIfInterrupted()
+    }
+
+    private static func throwIfInterrupted() throws(OIDCError) {
         guard Interruption.pending != nil else { return }
         StandardError.write("\n")
         try Interruption.throwIfPending()

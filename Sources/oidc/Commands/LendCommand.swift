@@ -94,7 +94,8 @@ struct LendCommand: RunnableCommand {
         let path = try socketPath(context)
         let configuration = LendServer.Configuration(
             peers: Set(peers.map { UInt32(clamping: $0) }), end: end, question: question,
-            log: { line in log("\(LendCommand.clock()) \(line)", context.console) })
+            log: common.isQuiet
+                ? nil : { line in log("\(LendCommand.clock()) \(line)", context.console) })
         let server = try LendServer(path, loans, configuration)
         if let remote { return try run(remote, server, loans, end.time, context) }
         announce(loans, end.time, context)
@@ -131,7 +132,7 @@ struct LendCommand: RunnableCommand {
 
     /// Logs a line. Beside a command on another host, the terminal leaves line ends as they are.
     private func log(_ line: String, _ console: Console) {
-        guard host != nil, Terminal.isTerminal(.standardError), !common.isQuiet else {
+        guard host != nil, Terminal.isTerminal(.standardError) else {
             return console.note(line)
         }
         StandardError.write(

@@ -12,7 +12,7 @@ struct LendQuestion: Sendable {
     private let way: Way
     private let environment: Variables
 
-    /// Milliseconds that a program may wait for the user; callers wait a little longer.
+    /// Milliseconds that a question may wait for the user; callers wait a little longer.
     private static let patience: Int64 = 110_000
 
     /// Chooses the terminal, or the program of SSH_ASKPASS as ssh does (ssh(1), ENVIRONMENT). Throws if neither can ask.
@@ -37,22 +37,42 @@ struct LendQuestion: Sendable {
         }
     }
 
-    /// Asks, and returns whether the answer is yes. Anything else is a no.
-    func ask(_ text: String) -> Bool {
+    /// Asks, and returns whether the answer is yes; anything else is a no. Nil if there is no answer in time, or until
+    /// the question `isWithdrawn`.
+    func ask(_ text: String, isWithdrawn: @escaping @Sendable () -> Bool) -> Bool? {
         switch way {
         case .terminal:
-            let prompt = Terminal.text("\(text) [y/N] ", environment: ProcessEnvironment.current)
-            let answer = (try? TerminalQuestion.ask(prompt)).flatMap { $0 }
-            return answer.map { ["y", "yes"].contains(ASCII.lowercased($0)) } ?? false
+            let end = MonotonicTime.now().adding(milliseconds: Self.patience)
+            let answer = Result { () throws(OIDCError) in
+                try TerminalQuestion.isAllowed(Self.prompt(text)) { isWithdrawn() || .now() >= end }
+            }
+            return (try? answer.get()).flatMap { $0 }
         case .program(let program):
             var own = environment
             own["SSH_ASKPASS_PROMPT"] = "confirm"
             var process = ChildProcess([program, text], environment: own)
             process.milliseconds = Self.patience
             process.outputLimit = 4_096
-            guard let outcome = try? process.run(), outcome.status.isSuccess else { return false }
+            process.isCancelled = isWithdrawn
+            let outcome: ChildProcess.Outcome
+            do throws(ChildProcess.Failure) { outcome = try process.run() } catch {
+                return nil
+            }
+            guard outcome.status.isSuccess else { return false }
             let answer = ASCII.trimmed(String(decoding: outcome.output, as: UTF8.self))
             return ["", "y", "yes"].contains(ASCII.lowercased(answer))
         }
+    }
+
+    /// Writes a line while the question waits at the terminal, which shows it again afterwards.
+    func interrupted(_ text: String, by write: () -> Void) {
+        guard case .terminal = way else { return write() }
+        StandardError.write("\n")
+        write()
+        StandardError.write(Self.prompt(text))
+    }
+
+    private static func prompt(_ text: String) -> String {
+        Terminal.text("\(text) [y/N] ", environment: ProcessEnvironment.current)
     }
 }

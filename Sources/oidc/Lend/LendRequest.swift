@@ -21,7 +21,8 @@ struct LendRequest: Sendable {
         var host: String
         var command: String
 
-        var text: String { "\(user)@\(host), oidc \(command)" }
+        /// The words for people, in quotation marks of which none is the caller's.
+        var text: String { Claim.quoted("\(user)@\(host), oidc \(command)", limit: 200) }
 
         static func quoted(_ text: String, limit: Int) -> String {
             DisplayText.quoted(text.filter { $0 != "\"" }, limit: limit)

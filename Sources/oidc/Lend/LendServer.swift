@@ -1,11 +1,12 @@
 import LoopbackHTTP
 import OIDCCore
 import Posix
+import Synchronization
 
 /// The program that lends: it listens on a Unix socket, and answers those who may ask.
 ///
-/// One thread serves all connections; each profile's requests are answered one after the other on another, so any
-/// number of callers share one refresh.
+/// One thread serves all connections. Each profile's requests that need the provider are answered one after the other on
+/// another, so any number of callers share one refresh; what is stored is answered beside them.
 final class LendServer {
     struct Configuration {
         /// The users that may ask, besides this one.
@@ -14,7 +15,8 @@ final class LendServer {
         var end: (time: Instant, moment: MonotonicTime)
         /// The question to this user about a new caller; nil if nobody is asked.
         var question: LendQuestion?
-        var log: (String) -> Void
+        /// Nil if nothing is logged.
+        var log: ((String) -> Void)?
     }
 
     enum Event: Hashable {
@@ -25,32 +27,65 @@ final class LendServer {
         case readable
     }
 
-    /// Who asks: the program at the other end as the kernel names it, and what it says of itself.
+    /// The program at the other end, and what it wants tokens of.
     private struct Caller: Hashable {
-        let user: UInt32
-        let program: String?
-        let claim: LendRequest.Claim
+        let program: LendCaller
         let profile: String
-
-        /// The words of a log line and of a question.
-        var text: String {
-            let peer = program.map { " through \($0)" } ?? ""
-            let other = user == FileStatus.currentUser ? "" : " of user \(user)"
-            return "\(claim.text) (as it says)\(peer)\(other)"
-        }
     }
 
     /// A request that waits for its answer.
     private struct Pending {
         let matter: LendRequest.Matter
         let caller: Caller
+        /// The words of a log line and of a question.
+        let words: String
         let loan: Int
-        let call: Loan.Call
+        let arrivedAt: MonotonicTime
         let connection: HTTP1Connection
+
+        /// Whether nobody waits for the answer any more.
+        var isGone: Bool { connection.isEnded || Poll.isClosed(connection.descriptor.rawValue) }
     }
 
     private struct Outcome: Sendable {
-        let result: Result<JSONObject, OIDCError>
+        /// Nil if the provider must be asked.
+        let result: Result<JSONObject, OIDCError>?
+    }
+
+    /// Requests of a profile that are answered one after the other, on a thread of their own.
+    private final class Lane {
+        enum Kind: CaseIterable {
+            /// What takes no request to the provider: it does not wait for those that do.
+            case stored
+            case proofs
+            /// Callers that wait here share a refresh.
+            case provider
+        }
+
+        let kind: Kind
+        let loan: Int
+        let job: BackgroundJob<Outcome>
+        var waiting: [Pending] = []
+        var running: Pending?
+
+        init(_ kind: Kind, of loan: Int, waking wake: FileDescriptor) {
+            self.kind = kind
+            self.loan = loan
+            job = BackgroundJob(wake: wake)
+        }
+    }
+
+    /// A question that waits for this user.
+    private struct Question {
+        let caller: Caller
+        let text: String
+        let withdrawal = Withdrawal()
+    }
+
+    private final class Withdrawal: Sendable {
+        private let isOver = Mutex(false)
+        var isDone: Bool { isOver.withLock { $0 } }
+        func withdraw() { isOver.withLock { $0 = true } }
     }
 
     /// The path of the socket.
@@ -60,18 +95,21 @@ final class LendServer {
     private let listener: SocketListener
     private let server: HTTP1Server
     private let wake: (reading: FileDescriptor, writing: FileDescriptor)
-    private let jobs: [BackgroundJob<Outcome>]
-    private let asking: BackgroundJob<Bool>
-    private var queues: [[Pending]]
-    private var running: [Pending?]
+    private let lanes: [Lane]
+    private let asking: BackgroundJob<Bool?>
     private var unconfirmed: [Pending] = []
-    private var asked: Caller?
+    private var question: Question?
     /// What this user said about callers, the latest last.
     private var answers: [(caller: Caller, isAllowed: Bool, until: MonotonicTime)] = []
+    /// The users whose programs were refused within the last minute, or got no answer.
+    private var refusals: [(user: UInt32, until: MonotonicTime)] = []
+    /// The time of the last look at connections that wait.
+    private var lookedAt = MonotonicTime.now()
 
-    /// The number of requests that wait, for a token and for this user's answer.
-    private static let limits = (waiting: 256, unconfirmed: 16, answers: 256)
-    /// Milliseconds after a refusal in which the same caller is not asked about again.
+    /// The number of requests that wait, for a token and for this user's answer, and the latter of one caller.
+    private static let limits = (waiting: 256, unconfirmed: 16, each: 2, answers: 256, refusals: 3)
+    /// Milliseconds after a refusal in which the same caller is not asked about again. If a user's programs were refused
+    /// several times, none that is new is asked about: one that is refused could start another.
     private static let silence: Int64 = 60_000
 
     init(_ path: String, _ loans: [Loan], _ configuration: Configuration) throws(OIDCError) {
@@ -97,10 +135,10 @@ final class LendServer {
             listener.remove()
             throw OIDCError(.failed, "the socket cannot be served: \(error)", hint: error.shortageHint)
         }
-        jobs = loans.map { [wake] _ in BackgroundJob(wake: wake.writing) }
         asking = BackgroundJob(wake: wake.writing)
-        queues = loans.map { _ in [] }
-        running = loans.map { _ in nil }
+        lanes = loans.indices.flatMap { [wake] loan in
+            Lane.Kind.allCases.map { Lane($0, of: loan, waking: wake.writing) }
+        }
     }
 
     deinit {
@@ -113,8 +151,10 @@ final class LendServer {
         let event = turns(also: others)
         server.close()
         listener.remove()
+        question?.withdrawal.withdraw()
+        asking.finish()
         // A refresh that has begun is finished: its answer may be the only copy of a token.
-        for job in jobs { job.finish() }
+        for lane in lanes { lane.job.finish() }
         return event
     }
 
@@ -122,6 +162,7 @@ final class LendServer {
         while true {
             if let signal = Interruption.pending { return .interrupted(signal: signal) }
             guard !isOver else { return .ended }
+            dropGone(now: .now())
             server.expire(now: .now())
             var interests = ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
             _ = server.round(until: nextMoment, also: &interests) { take($0, $1) }
@@ -135,9 +176,32 @@ final class LendServer {
         Clock.now() >= configuration.end.time || MonotonicTime.now() >= configuration.end.moment
     }
 
-    /// The wall clock may be ahead of the other one after the machine has slept, so it is looked at each minute.
+    /// The wall clock may be ahead of the other one after the machine has slept, so it is looked at each minute; those
+    /// that wait are looked at each second.
     private var nextMoment: MonotonicTime {
-        min(configuration.end.moment, .now().adding(seconds: 60))
+        let isAwaited = !unconfirmed.isEmpty || lanes.contains { !$0.waiting.isEmpty }
+        return min(configuration.end.moment, .now().adding(seconds: isAwaited || question != nil ? 1 : 60))
+    }
+
+    /// Drops the requests of callers that have gone, and the question about a program that has ended.
+    private func dropGone(now: MonotonicTime) {
+        guard now >= lookedAt.adding(seconds: 1) else { return }
+        lookedAt = now
+        for lane in lanes { Self.dropGone(&lane.waiting) }
+        Self.dropGone(&unconfirmed)
+        if let question, question.caller.program.process?.isRunning != true,
+            !unconfirmed.contains(where: { $0.caller == question.caller })
+        {
+            question.withdrawal.withdraw()
+        }
+    }
+
+    private static func dropGone(_ waiting: inout [Pending]) {
+        waiting.removeAll { pending in
+            guard pending.isGone else { return false }
+            pending.connection.end()
+            return true
+        }
     }
 
     // MARK: Requests
@@ -166,12 +230,18 @@ final class LendServer {
                     "profile \(DisplayText.quoted(asked.profile ?? "", limit: 80)) is not lent, only: \(names)"
                 ))
         }
-        let caller = Caller(
-            user: peer.user, program: peer.process.flatMap { ProcessName.of($0) }, claim: asked.claim,
-            profile: loans[index].name)
-        let call = Loan.Call(caller: LendCaller(peer))
+        let caller = Caller(program: LendCaller(peer), profile: loans[index].name)
         return admit(
-            Pending(matter: asked.matter, caller: caller, loan: index, call: call, connection: connection))
+            Pending(
+                matter: asked.matter, caller: caller, words: Self.words(caller.program, asked.claim),
+                loan: index, arrivedAt: .now(), connection: connection))
+    }
+
+    /// Returns the words for a caller: what it says of itself in quotation marks, as it may say anything.
+    private static func words(_ caller: LendCaller, _ claim: LendRequest.Claim) -> String {
+        let program = caller.name.map { " through \($0)" } ?? ""
+        let other = caller.user == FileStatus.currentUser ? "" : " of user \(caller.user)"
+        return "\(claim.text) (as it says)\(program)\(other)"
     }
 
     private func admit(_ pending: Pending) -> HTTP1Server.Disposition {
@@ -179,16 +249,23 @@ final class LendServer {
             let now = MonotonicTime.now()
             let known = answers.last { $0.caller == pending.caller && now < $0.until }
             guard let known else {
-                guard unconfirmed.count < Self.limits.unconfirmed else { return refuse(Self.busy) }
+                let program = pending.caller.program
+                refusals.removeAll { now >= $0.until }
+                guard refusals.count(where: { $0.user == program.user }) < Self.limits.refusals else {
+                    return refuse(Self.denied)
+                }
+                guard unconfirmed.count < Self.limits.unconfirmed,
+                    unconfirmed.count(where: { $0.caller.program == program }) < Self.limits.each
+                else { return refuse(Self.busy) }
                 unconfirmed.append(pending)
                 askNext()
                 return .hold(endsRound: false)
             }
             guard known.isAllowed else { return refuse(Self.denied) }
         }
-        guard queues[pending.loan].count < Self.limits.waiting else { return refuse(Self.busy) }
-        queues[pending.loan].append(pending)
-        startNext(pending.loan)
+        let waiting = lanes.reduce(0) { $0 + ($1.loan == pending.loan ? $1.waiting.count : 0) }
+        guard waiting < Self.limits.waiting else { return refuse(Self.busy) }
+        enqueue(pending)
         return .hold(endsRound: false)
     }
 
@@ -215,15 +292,35 @@ final class LendServer {
 
     // MARK: Jobs
 
-    private func startNext(_ index: Int) {
-        guard !jobs[index].isRunning, !queues[index].isEmpty else { return }
-        let pending = queues[index].removeFirst()
-        running[index] = pending
-        let (loan, matter, call, names) = (loans[index], pending.matter, pending.call, loans.map(\.name))
+    private func enqueue(_ pending: Pending) {
+        if case .proof = pending.matter { return enqueue(pending, in: .proofs) }
+        enqueue(pending, in: .stored)
+    }
+
+    private func enqueue(_ pending: Pending, in kind: Lane.Kind) {
+        guard let lane = lanes.first(where: { $0.loan == pending.loan && $0.kind == kind }) else { return }
+        lane.waiting.append(pending)
+        startNext(lane)
+    }
+
+    private func startNext(_ lane: Lane) {
+        guard !lane.job.isRunning else { return }
+        Self.dropGone(&lane.waiting)
+        guard !lane.waiting.isEmpty else { return }
+        let pending = lane.waiting.removeFirst()
+        lane.running = pending
+        let (loan, matter, names) = (loans[lane.loan], pending.matter, loans.map(\.name))
+        let call = Loan.Call(caller: pending.caller.program, arrivedAt: pending.arrivedAt)
+        let isStored = lane.kind == .stored
         do throws(Errno) {
-            try jobs[index].start { Outcome(result: loan.answer(matter, call, profiles: names)) }
+            try lane.job.start {
+                Outcome(
+                    result: isStored
+                        ? loan.storedAnswer(matter, call, profiles: names)
+                        : loan.answer(matter, call, profiles: names))
+            }
         } catch {
-            running[index] = nil
+            lane.running = nil
             finish(
                 pending, .failure(OIDCError(.failed, "no thread: \(error)", hint: error.startHint)))
         }
@@ -231,64 +328,89 @@ final class LendServer {
 
     /// Hands out the results of jobs, and starts the next ones.
     private func settle() {
-        for index in jobs.indices {
-            if let outcome = jobs[index].take(), let pending = running[index] {
-                running[index] = nil
-                finish(pending, outcome.result)
-            }
-            startNext(index)
-        }
-        if let isAllowed = asking.take(), let caller = asked {
-            asked = nil
-            let end = MonotonicTime.now()
-            answers.removeAll { $0.caller == caller || end >= $0.until }
-            answers.append(
-                (
-                    caller, isAllowed,
-                    isAllowed ? configuration.end.moment : end.adding(milliseconds: Self.silence)
-                ))
-            if answers.count > Self.limits.answers { answers.removeFirst() }
-            for pending in unconfirmed where pending.caller == caller {
-                if isAllowed {
-                    queues[pending.loan].append(pending)
+        for lane in lanes {
+            if let outcome = lane.job.take(), let pending = lane.running {
+                lane.running = nil
+                if let result = outcome.result {
+                    finish(pending, result)
                 } else {
-                    finish(pending, .failure(Self.denied))
+                    enqueue(pending, in: .provider)
                 }
             }
-            unconfirmed.removeAll { $0.caller == caller }
-            for index in jobs.indices { startNext(index) }
+            startNext(lane)
+        }
+        if let answer = asking.take(), let question {
+            self.question = nil
+            settle(question.caller, answer)
         }
         askNext()
     }
 
     private func finish(_ pending: Pending, _ result: Result<JSONObject, OIDCError>) {
-        pending.connection.answer(Self.response(result), closes: true)
+        let isGone = pending.isGone
+        if isGone {
+            pending.connection.end()
+        } else {
+            pending.connection.answer(Self.response(result), closes: true)
+        }
         let name = DisplayText.clean(pending.loan < loans.count ? loans[pending.loan].name : "")
         guard let what = pending.matter.name else { return }
         switch result {
+        case _ where isGone: log("\(name): no \(what) to \(pending.words): it no longer waits")
         case .success(let members):
             let seconds = members["access"]?.object?["seconds"]?.integer
             let end = seconds.map { ", \(TimeWords.duration($0)) left" } ?? ""
-            configuration.log("\(name): \(what)\(end), to \(pending.caller.text)")
+            log("\(name): \(what)\(end), to \(pending.words)")
         case .failure(let error):
-            configuration.log("\(name): no \(what) to \(pending.caller.text): \(error.message)")
+            log("\(name): no \(what) to \(pending.words): \(error.message)")
         }
+    }
+
+    private func log(_ line: String) {
+        guard let log = configuration.log else { return }
+        guard let question, let terminal = configuration.question else { return log(line) }
+        terminal.interrupted(question.text) { log(line) }
     }
 
     // MARK: Questions
 
     private func askNext() {
-        guard let question = configuration.question, !asking.isRunning, let first = unconfirmed.first else {
+        guard let terminal = configuration.question, !asking.isRunning, let first = unconfirmed.first else {
             return
         }
-        asked = first.caller
-        let text = "Lend profile \(DisplayText.clean(first.caller.profile)) to \(first.caller.text)?"
-        do throws(Errno) { try asking.start { question.ask(text) } } catch {
-            asked = nil
+        let text = "Lend profile \(DisplayText.clean(first.caller.profile)) to \(first.words)?"
+        let question = Question(caller: first.caller, text: text)
+        do throws(Errno) {
+            try asking.start { [withdrawal = question.withdrawal] in
+                terminal.ask(text) { withdrawal.isDone }
+            }
+            self.question = question
+        } catch {
             for pending in unconfirmed {
                 finish(pending, .failure(OIDCError(.failed, "no thread: \(error)")))
             }
             unconfirmed = []
+        }
+    }
+
+    /// Serves or refuses a caller's requests. An answer counts for the program until it ends, and one about a program
+    /// that nobody can tell from others only for what waits now.
+    private func settle(_ caller: Caller, _ answer: Bool?) {
+        let now = MonotonicTime.now()
+        let isAllowed = answer == true
+        answers.removeAll { $0.caller == caller || now >= $0.until || $0.caller.program.hasEnded }
+        if !isAllowed || caller.program.process != nil {
+            let silence = now.adding(milliseconds: Self.silence)
+            if !isAllowed { refusals.append((caller.program.user, silence)) }
+            answers.append((caller, isAllowed, isAllowed ? configuration.end.moment : silence))
+            if answers.count > Self.limits.answers {
+                answers.remove(at: answers.firstIndex { !$0.isAllowed } ?? 0)
+            }
+        }
+        let settled = unconfirmed.filter { $0.caller == caller }
+        unconfirmed.removeAll { $0.caller == caller }
+        for pending in settled {
+            if isAllowed { enqueue(pending) } else { finish(pending, .failure(Self.denied)) }
         }
     }
 }
@@ -306,17 +428,5 @@ extension LendRequest.Matter {
         case .proof(let method, let url, _, _):
             "proof for \(DisplayText.clean(method.name)) \(DisplayText.clean(url.withoutQuery, limit: 200))"
         }
-    }
-}
-
-/// The names of processes, for people.
-enum ProcessName {
-    /// Returns the name of a process; nil if the system does not say.
-    static func of(_ process: Int32) -> String? {
-        guard let file = try? FileDescriptor.open(reading: "/proc/\(process)/comm") else { return nil }
-        defer { file.close() }
-        guard let bytes = try? file.read(limit: 64) else { return nil }
-        let name = DisplayText.clean(ASCII.trimmed(String(decoding: bytes, as: UTF8.self)), limit: 32)
-        return name.isEmpty ? nil : name
     }
 }

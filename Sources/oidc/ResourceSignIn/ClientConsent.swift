@@ -88,10 +88,8 @@ struct ClientConsent {
     }
 
     private func isAllowed() throws(OIDCError) -> Bool {
-        let answer =
-            try TerminalQuestion.ask(
-                WrappedText(.standardError).text("\(subject)\(secretText). Continue? [y/N] ")) ?? ""
-        return ["y", "yes"].contains(ASCII.lowercased(answer))
+        try TerminalQuestion.isAllowed(
+            WrappedText(.standardError).text("\(subject)\(secretText). Continue? [y/N] ")) ?? false
     }
 
     /// The error where nobody can be asked: `oidc login` says how to answer by options, other commands lead

@@ -205,31 +205,6 @@ struct LendTests {
 @Suite("lend: who may ask", .serialized, .waitingLong)
 struct LendCallerTests {
     @Test(
-        "--ask: each new caller is confirmed by SSH_ASKPASS, once; a refusal is exit 4, and there is no token"
-    )
-    func ask() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("ask-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let script = folder.appendingPathComponent("ask")
-        try ExecutableScript.write(
-            "#!/bin/sh\necho \"$SSH_ASKPASS_PROMPT $1\" >>\(folder.path)/asked\ncase \"$1\" in *bob@*) exit 0;; esac; exit 1\n",
-            to: script)
-        let world = try LendWorld(
-            ["-p", "work", "--ask"], variables: ["SSH_ASKPASS": script.path, "SSH_ASKPASS_REQUIRE": "force"])
-        #expect(try world.run("status").status == 0)
-        #expect(try world.run("token").status == 0)
-        #expect(try world.run("token").status == 0)
-        let denied = try world.run("token", variables: ["USER": "eve"])
-        #expect(
-            denied.status == 4 && denied.output == "" && denied.errorOutput.contains("refused"), "\(denied)")
-        let asked = try String(contentsOf: folder.appendingPathComponent("asked"), encoding: .utf8)
-        #expect(
-            asked.split(separator: "\n").count == 2 && asked.contains("confirm Lend profile work to bob@"),
-            "\(asked)")
-    }
-
-    @Test(
         "the socket has mode 0600, and the kernel's answer about the caller decides, too",
         .enabled(if: OtherUser.isAvailable))
     func otherUser() throws {
