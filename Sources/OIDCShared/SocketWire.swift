@@ -38,6 +38,13 @@ package final class SocketWire: Wire {
         throw last
     }
 
+    /// The user whose program listens on the socket, as the kernel names it; nil if it does not say.
+    package var peerUser: UInt32? {
+        var user: UInt32 = 0
+        var process: Int32 = 0
+        return oidc_unix_peer(descriptor.rawValue, &user, &process) == 0 ? user : nil
+    }
+
     private static func opened(_ result: Int32) throws(WireFault) -> FileDescriptor {
         guard result >= 0 else { throw .broken(Errno(-result).description) }
         return FileDescriptor(rawValue: result)

@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
 import OIDCSessions
+import Posix
 
 struct StatusCommand: RunnableCommand {
     static let name = "status"
@@ -71,12 +72,20 @@ struct StatusCommand: RunnableCommand {
     /// Shows what is lent: the profile in use, or all of them.
     private func showLent(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) -> Int32 {
         guard let lent = provider.lent else { return 0 }
-        let first = try lent.terms()
+        // One deadline for all, as a lender may name many.
+        let deadline = MonotonicTime.now().adding(seconds: 30)
+        let first = try lent.terms(until: deadline)
         var all = [(provider, first)]
         if isAll {
+            let loader = context.settingsLoader
+            let given = try loader.givenHere(try options.entries())
             for name in first.profiles where name != first.profile {
-                let other = try context.using(profile: name).provider(options)
-                if let terms = try other.lent?.terms() { all.append((other, terms)) }
+                let other = LentSession(
+                    path: lent.path, profile: name, naming: provider.settings.layers.given,
+                    environment: context.environment, command: context.console.command)
+                let terms = try other.terms(until: deadline)
+                let settings = try loader.lentSettings(terms, at: lent.path, given)
+                all.append((ProviderContext(settings, context), terms))
             }
         }
         let reports = try all.map { provider, terms throws(OIDCError) in

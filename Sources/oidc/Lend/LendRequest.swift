@@ -176,22 +176,33 @@ struct LentTerms: Sendable {
         return .object(object)
     }
 
-    /// Reads what a lender says.
-    init(_ reader: JSONReader<OIDCError>) throws(OIDCError) {
+    /// The number of profiles that a lender may name.
+    private static let profileLimit = 64
+
+    /// Reads what a lender says. If `mayBeLocal`, the far side itself has named a provider on loopback: otherwise, a
+    /// lender elsewhere must not lead it to services of its own machine.
+    init(_ reader: JSONReader<OIDCError>, mayBeLocal: Bool) throws(OIDCError) {
         func missing(_ name: String) -> OIDCError { LentTerms.fault("\(name) is missing") }
         guard let profile = try reader.string("profile"), DisplayText.isClean(profile), !profile.isEmpty
         else { throw missing("profile") }
         self.profile = profile
-        profiles = try reader.strings("profiles")?.filter { DisplayText.isClean($0) } ?? [profile]
+        var names: [String] = []
+        for name in try reader.strings("profiles") ?? [profile]
+        where DisplayText.isClean(name) && !names.contains(name) && names.count < LentTerms.profileLimit {
+            names.append(name)
+        }
+        profiles = names
         lender = DisplayText.clean(try reader.string("lender") ?? "?", limit: 130)
         issuer = try reader.string("issuer")
-        let isLocal = issuer.flatMap { WebURL($0) }?.isLoopback ?? false
-        // A lender elsewhere must not lead the far side to services of its own machine.
+        if let url = issuer.flatMap({ WebURL($0) }), url.leadsToThisMachine, !mayBeLocal {
+            throw LentTerms.local(url)
+        }
         func endpoint(_ name: String) throws(OIDCError) -> WebURL? {
             guard let text = try reader.string(name) else { return nil }
-            guard let url = WebURL(text), url.fragment == nil, url.isLoopback ? isLocal : url.isSecure else {
+            guard let url = WebURL(text), url.fragment == nil, url.isSecure || url.isLoopback else {
                 throw LentTerms.fault("\(name) is not an https URL")
             }
+            guard !url.leadsToThisMachine || mayBeLocal else { throw LentTerms.local(url) }
             return url
         }
         guard let token = try endpoint("token_endpoint") else { throw missing("token_endpoint") }
@@ -202,9 +213,9 @@ struct LentTerms: Sendable {
         displayName = try reader.string("display_name")
         scope = try reader.string("scope").map { Scope($0) }
         tokenType = TokenType(try reader.string("token_type") ?? TokenType.bearer.name)
-        tokenSeconds = try reader.integer("token_seconds")
+        tokenSeconds = try reader.integer("token_seconds").map(LentTerms.bounded)
         isUsable = try reader.bool("usable") ?? false
-        secondsLeft = max(0, try reader.integer("seconds_left") ?? 0)
+        secondsLeft = max(0, LentTerms.bounded(try reader.integer("seconds_left") ?? 0))
         givesIDTokens = try reader.bool("id_tokens") ?? false
         let given = try reader.object("settings") ?? JSONObject()
         for setting in LentTerms.settings {
@@ -212,8 +223,39 @@ struct LentTerms: Sendable {
             guard let normalized = setting.kind.normalized(value) else {
                 throw LentTerms.fault("settings: \(setting.name) is not \(setting.kind.expectation)")
             }
-            settings[setting.name] = normalized
+            settings[setting.name] = mayBeLocal ? normalized : try LentTerms.elsewhere(normalized, setting)
         }
+    }
+
+    /// Ten years: a time of a lender is no longer, in either direction.
+    static let longest: Int64 = 315_360_000
+
+    static func bounded(_ seconds: Int64) -> Int64 { min(max(-longest, seconds), longest) }
+
+    /// Returns a setting without what is on this machine: the provider itself may not be, and other services that the
+    /// owner's token is for are left out.
+    private static func elsewhere(
+        _ value: JSONValue, _ setting: Setting
+    ) throws(OIDCError) -> JSONValue {
+        if let text = value.string {
+            if let url = WebURL(text), url.leadsToThisMachine { throw local(url) }
+            return value
+        }
+        guard let items = value.array else { return value }
+        return .array(
+            items.filter { item in
+                let text = item.string ?? item["url"]?.string ?? item["host"]?.string ?? ""
+                let url = WebURL(text) ?? WebURL("https://\(text)")
+                return url?.leadsToThisMachine != true
+            })
+    }
+
+    /// Returns the error for a provider on this machine, which only this side may name.
+    private static func local(_ url: WebURL) -> OIDCError {
+        OIDCError(
+            .refused,
+            "the lender names \(DisplayText.clean(url.origin)), which is on this machine, and nothing here does",
+            hint: "if that is meant, name its issuer here, with --issuer or OIDC_ISSUER", stage: .token)
     }
 
     init(
@@ -262,10 +304,10 @@ extension AccessToken {
         guard !type.isEmpty, type.utf8.allSatisfy({ ASCII.isTokenCharacter($0) }) else {
             throw LentTerms.fault("token_type is not a token type")
         }
-        let age = min(max(0, try reader.integer("age") ?? 0), 315_360_000)
+        let age = max(0, LentTerms.bounded(try reader.integer("age") ?? 0))
         self.init(
             token: Redacted(token), type: TokenType(type), obtainedAt: now.adding(-age),
-            expiresAt: try reader.integer("seconds").map { now.adding($0) },
+            expiresAt: try reader.integer("seconds").map { now.adding(LentTerms.bounded($0)) },
             scope: try reader.string("scope").map { Scope($0) })
     }
 }

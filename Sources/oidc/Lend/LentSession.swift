@@ -24,18 +24,27 @@ struct LentSession: Sendable {
     /// The profile, by the lender's name; nil for the first one that is lent.
     let profile: String?
     let claim: LendRequest.Claim
+    /// Whether this side has named a provider on loopback.
+    let mayBeLocal: Bool
 
-    init(path: String, profile: String?, environment: Variables, command: String?) {
+    init(
+        path: String, profile: String?, naming given: [SettingLayers.Entry], environment: Variables,
+        command: String?
+    ) {
         self.path = SettingFile.path(path, home: environment["HOME"])
         self.profile = profile
+        mayBeLocal = given.contains { entry in
+            [.issuer, .tokenEndpoint].contains(entry.setting)
+                && entry.value.string.flatMap { WebURL($0) }?.isLoopback == true
+        }
         claim = LendRequest.Claim(
             user: environment["USER"] ?? environment["LOGNAME"] ?? "user \(FileStatus.currentUser)",
             host: Platform.hostName ?? "?", command: command ?? "?")
     }
 
-    /// Returns what is lent.
-    func terms() throws(OIDCError) -> LentTerms {
-        try LentTerms(try answer(.terms, seconds: 30))
+    /// Returns what is lent. Several requests may have one deadline.
+    func terms(until deadline: MonotonicTime? = nil) throws(OIDCError) -> LentTerms {
+        try LentTerms(try answer(.terms, seconds: 30, until: deadline), mayBeLocal: mayBeLocal)
     }
 
     /// Returns an access token, other than a refused one, or a new one if `isRenewed`, and what is lent.
@@ -47,7 +56,9 @@ struct LentSession: Sendable {
                 scope: scope, minimumValidity: minimumValidity, isRenewed: isRenewed, refused: refused),
             seconds: LentSession.tokenSeconds)
         guard let access = try reader.object("access") else { throw LentTerms.fault("access is missing") }
-        return (try AccessToken(lent: access, at: Clock.now()), try LentTerms(reader))
+        return (
+            try AccessToken(lent: access, at: Clock.now()), try LentTerms(reader, mayBeLocal: mayBeLocal)
+        )
     }
 
     func idToken(minimumValidity: Int64, isRenewed: Bool) throws(OIDCError) -> IDToken {
@@ -77,12 +88,13 @@ struct LentSession: Sendable {
     // MARK: The exchange
 
     private func answer(
-        _ matter: LendRequest.Matter, seconds: Int64
+        _ matter: LendRequest.Matter, seconds: Int64, until deadline: MonotonicTime? = nil
     ) throws(OIDCError) -> JSONReader<OIDCError> {
         let request = LendRequest(profile: profile, claim: claim, matter: matter)
         let body: [UInt8]
         do throws(WireFault) {
-            body = try exchange(Array(request.json.compact.utf8), until: .now().adding(seconds: seconds))
+            body = try exchange(
+                Array(request.json.compact.utf8), until: deadline ?? .now().adding(seconds: seconds))
         } catch {
             throw unreachable(error, seconds)
         }
@@ -96,6 +108,7 @@ struct LentSession: Sendable {
     /// Posts a request and returns the body of the answer.
     private func exchange(_ body: [UInt8], until deadline: MonotonicTime) throws(WireFault) -> [UInt8] {
         let wire = try SocketWire.connect(socket: path, until: deadline)
+        try checkPeer(wire.peerUser)
         let head =
             "POST \(LendRequest.path) HTTP/1.1\r\nHost: \(LendRequest.host)\r\n"
             + "Content-Type: \(LendRequest.mediaType)\r\nContent-Length: \(body.count)\r\nConnection: close\r\n\r\n"
@@ -108,6 +121,18 @@ struct LentSession: Sendable {
             if let end, received.count >= end { return LentSession.body(received, end) }
             guard received.count <= LendRequest.answerLimit else { throw .broken("sent too much") }
         }
+    }
+
+    /// Refuses the socket of another user: its tokens and endpoints would be that user's.
+    private func checkPeer(_ user: UInt32?) throws(WireFault) {
+        let own = FileStatus.currentUser
+        guard own != 0, user != own, user != 0 else { return }
+        let name = user.map { "user \($0)" } ?? "an unknown user"
+        throw .other(
+            OIDCError(
+                .refused,
+                "the socket \(DisplayText.clean(path)) is that of \(name), who does not lend to this one",
+                hint: "use a socket of your own, or of root", stage: .token))
     }
 
     /// Returns the length of an answer by its head; nil until that is complete.
@@ -152,7 +177,10 @@ struct LentSession: Sendable {
         return OIDCError(
             .unreachable,
             "the session is lent, and its lender cannot be reached on \(DisplayText.clean(path)): \(reason)",
-            hint: .words("where the session is, run it again: ", .run("lend")), stage: .token)
+            hint: .text(
+                "where the session is, run it again: oidc lend (for a session of your own here: unset "
+                    + "\(LentSocket.variable))"),
+            stage: .token)
     }
 
     /// Returns a lender's error, with a hint for this side.
@@ -229,26 +257,34 @@ extension SettingsLoader {
         return environment[Setting.store.variable].flatMap(LentSocket.path(inSetting:))
     }
 
-    /// Returns the settings that the lender hands over, below those that are given here.
+    /// Returns the settings that the lender hands over, below those that are given here. `own` are those of a profile
+    /// of this side that names the socket: it says whose session it expects there, and what is about this machine.
     func lentSettings(
         at path: String, _ given: [SettingLayers.Entry], profile name: String?,
-        machine: [SettingLayers.Entry] = []
+        own: [SettingLayers.Entry] = []
     ) throws(OIDCError) -> Settings {
-        let session = LentSession(path: path, profile: name, environment: environment, command: command)
-        let terms = try session.terms()
+        let session = LentSession(
+            path: path, profile: name, naming: given + own, environment: environment, command: command)
+        return try lentSettings(session.terms(), at: path, given, own: own)
+    }
+
+    func lentSettings(
+        _ terms: LentTerms, at path: String, _ given: [SettingLayers.Entry], own: [SettingLayers.Entry] = []
+    ) throws(OIDCError) -> Settings {
         let lent = LentTerms.settings.compactMap { setting in
             terms.settings[setting.name].map {
                 SettingLayers.Entry(setting: setting, value: $0, origin: .profile(terms.profile))
             }
         }
-        try LentTerms.refuseOthers(given, than: lent)
+        try LentTerms.refuseOthers(given + own, than: lent)
         let store = SettingLayers.Entry(
             setting: .store, value: .string(LentSocket.setting(path)), origin: .variable(LentSocket.variable))
         let others = given.filter { $0.setting != .store }
+        let machine = own.filter { $0.setting.reach == .machine && $0.setting != .store }
         return Settings(
             SettingLayers(
                 profile: terms.profile, isProfileNamed: profileName != nil, home: environment["HOME"],
-                entries: [store] + others + lent + machine.filter { $0.setting != .store }))
+                entries: [store] + others + lent + machine))
     }
 }
 
@@ -262,7 +298,9 @@ extension LentTerms {
             guard lent.first(where: { $0.setting == entry.setting })?.value != entry.value else { continue }
             throw .usage(
                 "\(entry.setting.name) (\(entry.origin.text)) is not that of the session that is lent here",
-                hint: .text("leave it out, or, for a session of your own here: unset \(LentSocket.variable)"))
+                hint: entry.origin.layer == .profile
+                    ? "lend that session, or take store out of the profile, for a session of your own here"
+                    : .text("leave it out, or, for a session of your own here: unset \(LentSocket.variable)"))
         }
     }
 }
@@ -291,8 +329,8 @@ extension ProviderContext {
     var lent: LentSession? {
         guard let path = LentSocket.path(inSetting: settings.store) else { return nil }
         return LentSession(
-            path: path, profile: settings.profile, environment: context.environment,
-            command: context.console.command)
+            path: path, profile: settings.profile, naming: settings.layers.given,
+            environment: context.environment, command: context.console.command)
     }
 
     /// Refuses a command that only the session's owner can run.
@@ -321,7 +359,8 @@ extension CommandContext {
         let given = try options.entries()
         if let path = loader.lentSocket(given) {
             let lent = LentSession(
-                path: path, profile: loader.profileName, environment: environment, command: console.command)
+                path: path, profile: loader.profileName, naming: try loader.givenHere(given),
+                environment: environment, command: console.command)
             throw try lent.terms().refusal(of: command)
         }
         guard let file = try? loader.file(), let profile = try? file.profile(named: loader.profileName),

@@ -56,15 +56,19 @@ struct SettingsLoader: Sendable {
     /// Loads the settings. If they name a session that is lent, they are the lender's.
     func load(_ options: [SettingLayers.Entry] = []) throws(OIDCError) -> Settings {
         if let socket = lentSocket(options) {
-            return try lentSettings(at: socket, options + (try ownVariables()), profile: profileName)
+            return try lentSettings(at: socket, try givenHere(options), profile: profileName)
         }
         let settings = try ownSettings(options)
         guard let socket = LentSocket.path(inSetting: settings.store) else { return settings }
         let given = settings.layers.given.filter { $0.origin.layer != .profile }
-        let machine = settings.layers.given.filter {
-            $0.origin.layer == .profile && $0.setting.reach == .machine
-        }
-        return try lentSettings(at: socket, given, profile: profileName, machine: machine)
+        let own = settings.layers.given.filter { $0.origin.layer == .profile && $0.setting != .store }
+        // The profile's name is one of this side, so the lender is not asked for it.
+        return try lentSettings(at: socket, given, profile: nil, own: own)
+    }
+
+    /// Returns the entries of options and variables.
+    func givenHere(_ options: [SettingLayers.Entry]) throws(OIDCError) -> [SettingLayers.Entry] {
+        options + (try ownVariables())
     }
 
     private func ownSettings(_ options: [SettingLayers.Entry]) throws(OIDCError) -> Settings {

@@ -10,7 +10,9 @@ import Testing
 
 @Suite("lend: what each side believes of the other")
 struct LendMessageTests {
-    private func terms(_ change: (inout JSONObject) -> Void) throws -> LentTerms {
+    private func terms(
+        mayBeLocal: Bool = false, _ change: (inout JSONObject) -> Void
+    ) throws -> LentTerms {
         var members =
             try JSONValue(
                 parsing: #"""
@@ -21,7 +23,8 @@ struct LendMessageTests {
             ).object ?? JSONObject()
         change(&members)
         return try LentTerms(
-            JSONReader(members) { name, expected, _ in LentTerms.fault("\(name) is not \(expected)") })
+            JSONReader(members) { name, expected, _ in LentTerms.fault("\(name) is not \(expected)") },
+            mayBeLocal: mayBeLocal)
     }
 
     @Test("settings that name files, programs, stores or weaker checks are not taken from a lender")
@@ -43,7 +46,7 @@ struct LendMessageTests {
     }
 
     @Test(
-        "endpoints are https, or on loopback if the issuer is: a lender leads nobody to services of the far side",
+        "endpoints are https, or on loopback if the far side names one: a lender leads to no services there",
         arguments: [
             "http://login.example.com/token", "http://127.0.0.1:6379/token", "https://localhost/token",
             "https://[::1]/token", "file:///etc/passwd", "https://login.example.com/token#x",
@@ -53,6 +56,42 @@ struct LendMessageTests {
             #expect(throws: OIDCError.self) { try terms { $0[name] = .string(url) } }
         }
         #expect(try terms { _ in }.tokenEndpoint.text == "https://login.example.com/token")
+    }
+
+    @Test("what a lender says of itself does not make a provider or a resource of the far machine acceptable")
+    func local() throws {
+        let issuer = JSONValue.string("http://127.0.0.1:18799")
+        func change(_ members: inout JSONObject) {
+            members["issuer"] = issuer
+            members["token_endpoint"] = "http://127.0.0.1:18799/token"
+            members["userinfo_endpoint"] = "http://127.0.0.1:18799/userinfo"
+            members["settings"] = ["issuer": issuer]
+        }
+        #expect(throws: OIDCError.self) { try terms(change) }
+        #expect(try terms(mayBeLocal: true, change).userInfoEndpoint?.port == 18_799)
+        for name in ["issuer", "token_endpoint", "aws_sts_endpoint"] {
+            #expect(throws: OIDCError.self, "\(name)") {
+                try terms { $0["settings"] = [name: issuer] }
+            }
+        }
+        let here: JSONValue = ["title": "here", "url": "http://127.0.0.1:6379/"]
+        let there: JSONValue = ["title": "there", "url": "https://api.example.com/"]
+        let hosts: JSONValue = [["host": "localhost:5000"], ["host": "git.example.com"]]
+        let settings: JSONValue = [
+            "resources": [here, there], "resource": ["https://[::1]/x"], "git_hosts": hosts,
+        ]
+        let taken = try terms { $0["settings"] = settings }.settings
+        #expect(taken["resources"]?.array?.count == 1 && taken["resource"]?.array == [])
+        #expect(taken["git_hosts"]?.array?.first?["host"]?.string == "git.example.com")
+        #expect(
+            try terms(mayBeLocal: true) { $0["settings"] = settings }.settings["resources"]?.array?.count == 2
+        )
+    }
+
+    @Test("of the profiles that a lender names, each counts once, and sixty-four at most")
+    func profiles() throws {
+        let names = (0..<1_000).map { JSONValue.string("p\($0 / 2)") }
+        #expect(try terms { $0["profiles"] = .array(names) }.profiles == (0..<64).map { "p\($0)" })
     }
 
     @Test("names from a lender are cleaned or refused, and numbers do not trap")
@@ -70,7 +109,16 @@ struct LendMessageTests {
                 #"{"token":"t","token_type":"Bearer","age":9223372036854775807,"seconds":9223372036854775807}"#
         )
         let access = try AccessToken(lent: try #require(members.object), at: now)
-        #expect(access.expiresAt.map { $0 > now } == true && access.obtainedAt < now)
+        #expect(access.expiresAt == now.adding(315_360_000) && access.obtainedAt < now)
+        let past = try JSONValue(
+            parsing: #"{"token":"t","token_type":"Bearer","seconds":-9223372036854775808}"#)
+        let ended = try AccessToken(lent: try #require(past.object), at: now)
+        #expect(ended.expiresAt == now.adding(-315_360_000) && !ended.isFresh(at: now, minimum: 0))
+        let seconds = try terms {
+            $0["token_seconds"] = JSONValue(.max)
+            $0["seconds_left"] = JSONValue(.max)
+        }
+        #expect(seconds.tokenSeconds == 315_360_000 && seconds.secondsLeft == 315_360_000)
     }
 
     @Test(
@@ -145,7 +193,7 @@ struct LendMessageTests {
             peer.close()
             return true
         }
-        let lent = LentSession(path: path, profile: nil, environment: [:], command: "token")
+        let lent = LentSession(path: path, profile: nil, naming: [], environment: [:], command: "token")
         let error = #expect(throws: OIDCError.self) { try lent.terms() }
         #expect([.unreachable, .refused].contains(error?.kind), "\(error as Any)")
         listener.descriptor.close()
@@ -227,7 +275,7 @@ struct RemoteLendTests {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try ExecutableScript.write(Self.stub, to: URL(fileURLWithPath: "\(folder)/ssh"))
         let script =
-            "echo \"$OIDC_LENT\"; env -u OIDC_ISSUER -u OIDC_CLIENT_ID \(Program.path) token; printf '%s\\n' \"$1\"; exit 7"
+            "echo \"$OIDC_LENT\"; env -u OIDC_CLIENT_ID \(Program.path) token; printf '%s\\n' \"$1\"; exit 7"
         let variables = world.person.merging([
             "PATH": "\(folder):/usr/bin:/bin", "FAR_SHELL": shell[0], "TMPDIR": world.home,
             "XDG_RUNTIME_DIR": world.home,

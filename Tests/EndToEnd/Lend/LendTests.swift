@@ -40,7 +40,7 @@ struct LendTests {
         #expect(inspected.output.contains("lent by alice@"), "\(inspected)")
     }
 
-    @Test("store=lent:PATH in a profile of the far side does what the variable does")
+    @Test("store=lent:PATH does what the variable does")
     func setting() throws {
         let world = try LendWorld()
         let printed = try world.run(
@@ -49,6 +49,89 @@ struct LendTests {
         let variable = try world.run(
             "token", variables: ["OIDC_LENT": "", "OIDC_STORE": "lent:\(world.socket)"])
         #expect(variable.output == printed.output, "\(variable)")
+    }
+
+    @Test("a profile with store=lent:PATH has a name of its own, and the session must be what it says")
+    func profileOfFarSide() throws {
+        let world = try LendWorld(["-p", "work", "-p", "machine"])
+        let store = JSONValue.string("lent:\(world.socket)")
+        try world.configure([
+            "default_profile": "build",
+            "profiles": [
+                "build": ["store": store, "issuer": .string(world.world.issuer), "client_id": "demo"],
+                "other": ["store": store, "issuer": "http://127.0.0.1:1", "client_id": "demo"],
+                "client": ["store": store, "issuer": .string(world.world.issuer), "client_id": "another"],
+            ],
+        ])
+        let none = ["OIDC_LENT": "", "OIDC_ISSUER": ""]
+        let token = try world.run("token")
+        for words in [["token"], ["token", "-p", "build"]] {
+            let printed = try world.start(words, none).finish()
+            #expect(printed.status == 0 && printed.output == token.output, "\(words) \(printed)")
+        }
+        let status = try world.run("status", "--all", variables: none)
+        #expect(
+            status.status == 0 && status.output.components(separatedBy: "lent by").count == 3, "\(status)")
+        for name in ["other", "client"] {
+            let refused = try world.run("token", "-p", name, variables: none)
+            #expect(
+                refused.status == 2 && refused.output == ""
+                    && refused.errorOutput.contains("is not that of the session"), "\(refused)")
+        }
+    }
+
+    @Test("a provider on the far machine itself counts only if that side names it")
+    func local() throws {
+        let world = try LendWorld()
+        for words in [["token"], ["userinfo"], ["status"], ["request", "\(world.world.issuer)/api/hello"]] {
+            let before = world.world.requests.count
+            let outcome = try world.start(words, ["OIDC_ISSUER": ""]).finish()
+            #expect(
+                outcome.status == 4 && outcome.output == ""
+                    && outcome.errorOutput.contains("which is on this machine"), "\(words) \(outcome)")
+            #expect(world.world.requests.count == before)
+        }
+        #expect(try world.run("userinfo", "--issuer", world.world.issuer).status == 0)
+    }
+
+    @Test(
+        "the socket of another user is not believed, except root's: exit 4",
+        .enabled(if: OtherUser.isAvailable))
+    func socketOfAnotherUser() throws {
+        let folder = "/tmp/lend-\(UUID().uuidString)"
+        let open: [FileAttributeKey: Any] = [.posixPermissions: 0o777]
+        for path in [folder, folder + "/home"] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            try FileManager.default.setAttributes(open, ofItemAtPath: path)
+        }
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try FileManager.default.copyItem(atPath: Program.path, toPath: folder + "/oidc")
+        let world = try LendWorld()
+        let script = """
+            import os, socket, sys
+            os.umask(0); os.setgid(65533); os.setuid(65533)
+            s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(5); print("ready", flush=True)
+            while True:
+                c = s.accept()[0]; print("asked " + str(len(c.recv(9))), flush=True); c.close()
+            """
+        let program = try Program()
+        defer { program.remove() }
+        let lender = try program.start(
+            ["-c", script, folder + "/s"], executable: "/usr/bin/python3")
+        defer { lender.signal(SIGKILL) }
+        _ = try #require(lender.output { $0.contains("ready") ? true : nil })
+        func token(_ socket: String, _ user: String) throws -> ToolResult {
+            try world.world.run(
+                ["--reuid=\(user)", "--regid=\(user)", "--clear-groups", folder + "/oidc", "token"],
+                ["OIDC_LENT": socket, "HOME": folder + "/home", "OIDC_ISSUER": world.world.issuer],
+                as: "/usr/bin/setpriv")
+        }
+        let refused = try token(folder + "/s", "65534")
+        #expect(refused.code == 4 && refused.errors.contains("that of user 65533"), "\(refused)")
+        // It is asked by its own user.
+        #expect(try token(folder + "/s", "65533").code == 5)
+        let asked = lender.output { $0.contains("asked") ? $0 : nil } ?? ""
+        #expect(asked.components(separatedBy: "asked 9").count == 2, "\(asked)")
     }
 
     @Test("a proxy on the far side adds the token that is lent")
@@ -156,6 +239,11 @@ struct LendTests {
         #expect(!FileManager.default.fileExists(atPath: world.socket))
         let late = try world.run("token")
         #expect(late.status == 5 && late.errorOutput.contains("run it again: oidc lend"), "\(late)")
+        // A command for the other side has nothing of this one.
+        let named = try world.run("token", "-p", "machine", "--set", "http_timeout=9")
+        #expect(
+            named.status == 5 && named.errorOutput.contains("run it again: oidc lend (for")
+                && named.errorOutput.contains("unset OIDC_LENT"), "\(named)")
     }
 
     @Test("a token that a server refuses is replaced once, by the lender")
