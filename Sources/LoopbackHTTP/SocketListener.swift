@@ -46,6 +46,13 @@ package struct SocketListener {
         try FilePath.remove(path)
     }
 
+    /// Removes a socket of this user as above, if it is older than some seconds: another program may be about to listen
+    /// on a new one.
+    package static func removeAbandoned(_ path: String, olderThan seconds: Int64) {
+        guard let status = try? FilePath.status(path), status.age(at: Clock.now()) > seconds else { return }
+        try? removeAbandoned(path)
+    }
+
     /// Removes the socket's file.
     package func remove() {
         guard let file, let current = try? FilePath.status(path), current.isSameFile(as: file) else { return }

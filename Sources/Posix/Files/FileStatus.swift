@@ -1,3 +1,5 @@
+package import OIDCCore
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -74,6 +76,11 @@ package struct FileStatus: Hashable, Sendable {
     /// Whether this user or root owns the file.
     var isTrusted: Bool { owner == geteuid() || owner == 0 }
     var isOpenToOthers: Bool { permissions & 0o077 != 0 }
+
+    /// Returns the seconds since the content was written.
+    package func age(at now: Instant) -> Int64 {
+        now.seconds(since: Instant(secondsSinceEpoch: modifiedSeconds))
+    }
 
     /// Returns whether the content was written before that of the other file.
     func isOlder(than other: FileStatus) -> Bool {

@@ -1,4 +1,5 @@
 import CommandLineKit
+import LoopbackHTTP
 import OIDCCore
 import OIDCCrypto
 import OIDCSessions
@@ -83,14 +84,17 @@ struct LendCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let question = asks ? try LendQuestion(context.environment, ownsTerminal: host == nil) : nil
-        let remote = try host.map { host throws(OIDCError) in
+        var question = asks ? try LendQuestion(context.environment, ownsTerminal: host == nil) : nil
+        var remote = try host.map { host throws(OIDCError) in
             try RemoteLend(host, command, context.environment)
         }
         let end = (
             time: context.now.adding(time.seconds), moment: MonotonicTime.now().adding(seconds: time.seconds)
         )
         let loans = try loans(context, until: end.time)
+        let withheld = loans.flatMap(\.secretVariables)
+        question?.withheld = withheld
+        remote?.withheld = withheld
         let path = try socketPath(context)
         let configuration = LendServer.Configuration(
             peers: Set(peers.map { UInt32(clamping: $0) }), end: end, question: question,
@@ -142,8 +146,9 @@ struct LendCommand: RunnableCommand {
 
     private func socketPath(_ context: CommandContext) throws(OIDCError) -> String {
         if let listen { return UserFile.absolute(context.path(String(listen.dropFirst(5)))) }
-        let name = host == nil ? "lend.sock" : "lend-\(Base64URL.encode(Random.bytes(6))).sock"
-        return FilePath.join(try LendSocketPath.directory(context), name)
+        let directory = try LendSocketPath.directory(context)
+        LendSocketPath.removeAbandoned(in: directory)
+        return FilePath.join(directory, LendSocketPath.name(isOnlyOne: host == nil))
     }
 
     /// Returns what is lent, once it is certain that there is something to lend.
@@ -226,6 +231,23 @@ struct LendTime: OptionValue, Hashable {
 
 /// Where a lender listens unless it is told.
 enum LendSocketPath {
+    private static let (prefix, suffix) = ("lend-", ".sock")
+
+    /// Returns the name of a socket. There may be any number for commands on other hosts.
+    static func name(isOnlyOne: Bool) -> String {
+        isOnlyOne ? "lend.sock" : prefix + Base64URL.encode(Random.bytes(6)) + suffix
+    }
+
+    /// Removes the sockets of lenders that were killed.
+    static func removeAbandoned(in path: String) {
+        guard let directory = try? PrivateDirectory.open(path), let names = try? directory.file.names() else {
+            return
+        }
+        for name in names where name.hasPrefix(prefix) && name.hasSuffix(suffix) {
+            SocketListener.removeAbandoned(FilePath.join(path, name), olderThan: 10)
+        }
+    }
+
     /// Returns a directory that only this user can enter.
     static func directory(_ context: CommandContext) throws(OIDCError) -> String {
         let runtime = context.environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }

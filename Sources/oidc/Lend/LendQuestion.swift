@@ -11,6 +11,8 @@ struct LendQuestion: Sendable {
 
     private let way: Way
     private let environment: Variables
+    /// More variables that the program does not get.
+    var withheld: [String] = []
 
     /// Milliseconds that a question may wait for the user; callers wait a little longer.
     private static let patience: Int64 = 110_000
@@ -48,7 +50,7 @@ struct LendQuestion: Sendable {
             }
             return (try? answer.get()).flatMap { $0 }
         case .program(let program):
-            var own = environment
+            var own = environment.filter { !withheld.contains($0) }
             own["SSH_ASKPASS_PROMPT"] = "confirm"
             var process = ChildProcess([program, text], environment: own)
             process.milliseconds = Self.patience

@@ -64,6 +64,9 @@ final class Loan: Sendable {
         self.conditions = conditions
     }
 
+    /// The variables that programs must not get, as settings name them.
+    var secretVariables: [String] { target.reach.settings.secretVariables }
+
     /// Looks up the account again, as a newly started command would. The provider's failures since the request came
     /// apply to it, and its requests to the provider are counted.
     private func account(_ call: Call) throws(OIDCError) -> Account {

@@ -1,5 +1,6 @@
 import OIDCCore
 import Posix
+import Synchronization
 
 /// A command on another machine that uses what is lent, started by ssh.
 ///
@@ -10,14 +11,17 @@ struct RemoteLend {
     /// The words that run the script there, and those of the command; the folder comes between them.
     private let quoted: (script: String, command: String)
     private let environment: Variables
+    /// More variables that ssh does not get: its configuration may send them, or name programs.
+    var withheld: [String] = []
     private static let program = "ssh"
     /// The options without which a command of ssh's configuration would take the place of ours.
     private static let ownCommand = ["-o", "RemoteCommand=none"]
     /// The name of the socket in the folder.
     private static let socket = "s"
 
-    /// Milliseconds for the first connection, in which the user may have to type a password.
-    private static let patience: Int64 = 180_000
+    /// Milliseconds for the first connection, in which the user may have to type a password, and how much of that is left
+    /// after a signal.
+    private static let patience: (whole: Int64, interrupted: Int64) = (180_000, 10_000)
 
     init(_ host: String, _ words: [String], _ environment: Variables) throws(OIDCError) {
         self.host = host
@@ -28,16 +32,30 @@ struct RemoteLend {
         }
     }
 
-    /// Makes the folder, and returns its path.
+    /// Makes the folder, and returns its path. A signal does not end this: nobody could remove a folder that is there, and
+    /// not known yet.
     func makeFolder() throws(OIDCError) -> String {
+        try Interruption.postponed { () throws(OIDCError) in try requestedFolder() }
+    }
+
+    private func requestedFolder() throws(OIDCError) -> String {
         var process = ChildProcess(
-            [Self.program, "-T"] + Self.ownCommand + ["--", host, "mktemp -d"],
-            environment: ProcessEnvironment.withoutSecrets(environment))
+            [Self.program, "-T"] + Self.ownCommand + ["--", host, "mktemp -d"], environment: childEnvironment)
         process.errorOutput = .inherited
-        process.milliseconds = Self.patience
+        process.milliseconds = Self.patience.whole
         process.outputLimit = 65_536
+        let end = Mutex<MonotonicTime?>(nil)
+        process.isCancelled = {
+            guard Interruption.recorded != nil else { return false }
+            let moment = end.withLock { end in
+                end = end ?? .now().adding(milliseconds: Self.patience.interrupted)
+                return end
+            }
+            return moment.map { .now() >= $0 } ?? false
+        }
         let outcome: ChildProcess.Outcome
         do throws(ChildProcess.Failure) { outcome = try process.run() } catch {
+            if let signal = Interruption.recorded { throw Interruption.error(signal: signal) }
             throw error.error(setting: "--to", command: [Self.program])
         }
         guard outcome.status.isSuccess else {
@@ -57,6 +75,10 @@ struct RemoteLend {
         return folder
     }
 
+    private var childEnvironment: Variables {
+        ProcessEnvironment.withoutSecrets(environment, and: withheld)
+    }
+
     /// Starts the command, or a login shell, with the socket forwarded. It gets the terminal and our signals.
     func start(_ folder: String, socket path: String) throws(OIDCError) -> ForegroundChild {
         guard Self.isPlain(path, limit: 100) else {
@@ -70,7 +92,7 @@ struct RemoteLend {
                 arguments(folder, path).map { RawArgument($0) }, named: Self.program, in: environment,
                 setting: [:],
                 removing: ProcessEnvironment.secretVariables(in: environment)
-                    + ProcessEnvironment.jobVariables)
+                    + ProcessEnvironment.jobVariables + withheld)
         } catch {
             throw OIDCError(.failed, "ssh cannot be run: \(error)", hint: error.startHint)
         }
@@ -95,15 +117,15 @@ struct RemoteLend {
         + "OIDC_LENT=\"$0/\(socket)\"; export OIDC_LENT; "
         + "if [ $# -gt 0 ]; then \"$@\"; else \"${SHELL:-/bin/sh}\" -l; fi"
 
-    /// Removes the folder after a connection that broke, if that takes no question.
+    /// Removes the folder after a connection that broke or a signal, if that takes no question.
     func removeFolder(_ folder: String) {
         var process = ChildProcess(
             [
                 Self.program, "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5",
             ] + Self.ownCommand + ["--", host, "rm -f \(folder)/\(Self.socket); rmdir \(folder)"],
-            environment: ProcessEnvironment.withoutSecrets(environment))
+            environment: childEnvironment)
         process.milliseconds = 10_000
-        _ = try? process.run()
+        _ = Interruption.postponed { try? process.run() }
     }
 
     /// The status with which ssh ends if the connection failed.

@@ -49,19 +49,36 @@ struct Isolation {
         let named =
             try Isolation.secretFiles(provider)
             + (folder == nil ? [configuration].compactMap { $0 } : [])
-            + [provider.lent?.path].compactMap { $0 }
+            + (try Isolation.lentSockets(provider))
         files = named.compactMap(UserFile.resolved)
         try check()
     }
 
-    /// The secret files of every profile, and of the options and variables.
-    private static func secretFiles(_ provider: ProviderContext) throws(OIDCError) -> [String] {
+    /// The settings in use, and those of every profile.
+    private static func allSettings(_ provider: ProviderContext) throws(OIDCError) -> [Settings] {
         let context = provider.context
         let home = context.environment["HOME"]
         var all = [provider.settings]
         if let file = try context.settingsLoader.file() {
             for profile in file.profiles { all.append(try file.settings(of: profile.name, home: home)) }
         }
+        return all
+    }
+
+    /// The sockets of every lender that a profile, an option or a variable names. Those of this user's own lenders are
+    /// in the hidden directories, unless they were put elsewhere.
+    private static func lentSockets(_ provider: ProviderContext) throws(OIDCError) -> [String] {
+        let environment = provider.context.environment
+        let named = try allSettings(provider).flatMap { $0.layers.given }
+            .filter { $0.setting == .store }
+            .compactMap { $0.value.string.flatMap(LentSocket.path(inSetting:)) }
+        let variable = environment[LentSocket.variable].flatMap { $0.isEmpty ? nil : $0 }
+        return (named + [variable].compactMap { $0 }).map { SettingFile.path($0, home: environment["HOME"]) }
+    }
+
+    /// The secret files of every profile, and of the options and variables.
+    private static func secretFiles(_ provider: ProviderContext) throws(OIDCError) -> [String] {
+        let all = try allSettings(provider)
         let settings: [Setting] = [
             .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .decryptionKeyFile,
             .tlsClientKey, .storeKeyFile, .subjectTokenFile, .actorTokenFile,

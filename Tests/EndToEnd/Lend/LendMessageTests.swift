@@ -260,6 +260,8 @@ struct RemoteLendTests {
         [ "$1" = build1 ] || exit 255
         shift
         [ -z "$link" ] || ln -s "${link#*:}" "${link%%:*}"
+        [ -z "$SSH_LOG" ] || env >>"$SSH_LOG"
+        [ -z "$SSH_PAUSE" ] || [ "$1" != "mktemp -d" ] || { sh -c "$1"; : >"$SSH_PAUSE"; sleep 2; exit 0; }
         exec env -u OIDC_LENT ${FAR_SHELL:-sh} -c "$1"
 
         """
@@ -291,5 +293,74 @@ struct RemoteLendTests {
         #expect(!FileManager.default.fileExists(atPath: String(socket.dropLast(2))))
         let sockets = try FileManager.default.contentsOfDirectory(atPath: "\(world.home)/oidc")
         #expect(sockets.isEmpty, "\(sockets)")
+    }
+
+    /// A world with a session, and the variables of a lender that finds the stand-in for ssh.
+    private func world() throws -> (ToolWorld, [String: String]) {
+        let world = try ToolWorld()
+        try world.signIn()
+        let folder = "\(world.home)/bin"
+        for path in [folder, world.home + "/far"] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        }
+        try ExecutableScript.write(Self.stub, to: URL(fileURLWithPath: "\(folder)/ssh"))
+        let variables = world.person.merging([
+            "PATH": "\(folder):/usr/bin:/bin", "TMPDIR": world.home + "/far", "XDG_RUNTIME_DIR": world.home,
+        ]) { $1 }
+        return (world, variables)
+    }
+
+    @Test("ssh does not get the variables that settings name as secret")
+    func secrets() throws {
+        let (world, variables) = try world()
+        let log = world.home + "/variables"
+        let outcome = try world.run(
+            ["lend", "--to", "build1", "--", "true"],
+            variables.merging([
+                "SSH_LOG": log, "OIDC_SUBJECT_TOKEN_ENV": "MINE", "MINE": "secret-1", "KEPT": "kept",
+                "OIDC_CLIENT_SECRET": "secret-2",
+            ]) { $1 })
+        #expect(outcome.code == 0, "\(outcome)")
+        let text = try String(contentsOfFile: log, encoding: .utf8)
+        #expect(text.components(separatedBy: "KEPT=kept").count == 3 && !text.contains("secret-"), "\(text)")
+    }
+
+    @Test("a signal while the folder is made there does not leave it", arguments: [SIGTERM, SIGINT])
+    func signalBeforeStart(_ number: Int32) throws {
+        let (world, variables) = try world()
+        let mark = world.home + "/made"
+        let run = try Program(at: world).start(
+            ["lend", "--to", "build1", "--", "true"], variables.merging(["SSH_PAUSE": mark]) { $1 })
+        let end = Date().addingTimeInterval(30)
+        while !FileManager.default.fileExists(atPath: mark), Date() < end { usleep(10_000) }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: world.home + "/far").count == 1)
+        run.signal(number)
+        let outcome = run.finish()
+        #expect(outcome.status == 128 + number, "\(outcome)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: world.home + "/far") == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: world.home + "/oidc") == [])
+    }
+
+    @Test("the sockets of lenders that were killed are removed, and those of others are not")
+    func abandoned() throws {
+        let (world, variables) = try world()
+        let folder = world.home + "/oidc"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let (killed, served, new) = (
+            folder + "/lend-a.sock", folder + "/lend-b.sock", folder + "/lend-c.sock"
+        )
+        let file = folder + "/lend-d.sock"
+        let listener = try SocketListener(served)
+        defer { listener.remove() }
+        for path in [killed, new] { try SocketListener(path).descriptor.close() }
+        try Data().write(to: URL(fileURLWithPath: file))
+        let past = [timeval(tv_sec: 1_000, tv_usec: 0), timeval(tv_sec: 1_000, tv_usec: 0)]
+        for path in [killed, served, file] { try #require(utimes(path, past) == 0) }
+        #expect(try world.run(["lend", "--to", "build1", "--", "true"], variables).code == 0)
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+        // One that is new may be about to be listened on.
+        #expect(left == ["lend-b.sock", "lend-c.sock", "lend-d.sock"], "\(left)")
+        listener.descriptor.close()
     }
 }

@@ -81,7 +81,7 @@ struct LendQuestionTests {
             folder = FileManager.default.temporaryDirectory.path + "/ask-\(UUID().uuidString)"
             try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
             try ExecutableScript.write(
-                "#!/bin/sh\ncd \(folder)\necho $$ >process\n"
+                "#!/bin/sh\ncd \(folder)\nenv >variables\necho $$ >process\n"
                     + "echo \"$SSH_ASKPASS_PROMPT $1\" >>asked\n\(script)\n",
                 to: URL(fileURLWithPath: program))
         }
@@ -116,7 +116,9 @@ struct LendQuestionTests {
     @Test("each new program is confirmed by SSH_ASKPASS; a refusal is exit 4, and there is no token")
     func programs() throws {
         let asker = try Asker("case \"$1\" in *bob@*) exit 0;; esac; exit 1")
-        let world = try LendWorld(["-p", "work", "--ask"], variables: asker.variables)
+        let world = try LendWorld(
+            ["-p", "work", "--ask"],
+            variables: asker.variables.merging(["OIDC_SUBJECT_TOKEN_ENV": "MINE", "MINE": "secret"]) { $1 })
         #expect(try world.run("status").status == 0)
         #expect(try world.run("token").status == 0)
         #expect(try world.run("token").status == 0)
@@ -125,6 +127,8 @@ struct LendQuestionTests {
             denied.status == 4 && denied.output == "" && denied.errorOutput.contains("refused"), "\(denied)")
         #expect(asker.asked.count == 3, "\(asker.asked)")
         #expect(asker.asked.first?.hasPrefix("confirm Lend profile work to \"bob@") == true)
+        let variables = try String(contentsOfFile: asker.folder + "/variables", encoding: .utf8)
+        #expect(!variables.contains("secret") && variables.contains("SSH_ASKPASS_PROMPT"))
     }
 
     @Test(

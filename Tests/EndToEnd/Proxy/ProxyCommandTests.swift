@@ -1,5 +1,6 @@
 import DemoProvider
 import Foundation
+import LoopbackHTTP
 import OIDCCore
 import TestSupport
 import Testing
@@ -324,6 +325,23 @@ struct ProxyExecTests {
             client.merging(["XDG_RUNTIME_DIR": runtime, "OIDC_CONFIG": world.home + "/other.json"]) { $1 })
         #expect(result.output == "hello\ntoken b''\nrun []\nno secret\nusual []\nothers []\n", "\(result)")
         #expect(result.code == 0 && result.errors == "")
+    }
+
+    @Test(
+        "--isolate hides the sockets of the lenders that a profile or a variable names",
+        .enabled(if: Isolation.isPossible))
+    func isolatedLenders() throws {
+        let world = try ToolWorld()
+        let sockets = ["a", "b", "c"].map { world.home + "/\($0).sock" }
+        let listeners = try sockets.map { try SocketListener($0) }
+        defer { for listener in listeners { listener.remove() } }
+        try world.configure(["profiles": ["far": ["store": .string("lent:" + sockets[0])]]])
+        let result = try world.run(
+            ["exec", "--isolate", "--proxy", "https://a.example", "--set", "store=file", "--", "sh", "-c"]
+                + ["for path; do [ -S \"$path\" ] && echo \"$path\"; done; true", "sh"] + sockets,
+            world.machine.merging(["OIDC_LENT": sockets[1]]) { $1 })
+        // One that nothing names is not known.
+        #expect(result.code == 0 && result.output == sockets[2] + "\n", "\(result)")
     }
 
     @Test(
