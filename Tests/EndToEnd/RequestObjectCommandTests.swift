@@ -93,6 +93,10 @@ struct RequestObjectCommandTests {
         #expect(attributes[.posixPermissions] as? Int == 0o644)
         for (line, words) in [
             (options, "request_uri, the URL"), (["authorize-url"] + reference, "the file that it serves"),
+            (
+                ["authorize-url", "--request-object-out", program.home.path + "/missing/r.jwt"] + reference,
+                "request_object_out: \(program.home.path)/missing is not a directory"
+            ),
             (options + reference + ["--set", "par=require"], "par is require"),
             (options + reference + ["--set", "request_object=off"], "request_object is off"),
             (

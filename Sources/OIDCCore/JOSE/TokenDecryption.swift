@@ -1,22 +1,22 @@
 package import OIDCCrypto
 
-/// A client's means to decrypt what its provider encrypts to it: ID tokens and UserInfo answers (RFC 7516, OIDC Core
-/// §10.2).
+/// Decrypts what the provider encrypts to this client: ID tokens, and UserInfo, introspection and authorization
+/// responses (RFC 7516, OIDC Core §10.2).
 package struct TokenDecryption: Sendable {
     /// The key whose public half the provider has.
     private let key: PrivateKey?
-    /// The client's secret, for `dir` alone.
+    /// The client's secret, which is used only for `dir`.
     private let secret: Redacted<String>?
     /// The algorithms that are accepted.
     private let algorithms: [KeyManagement]
-    /// Whether the client is registered for encrypted ID tokens, so others are refused (OIDC Core §3.1.3.7, step
-    /// 1).
+    /// Whether ID tokens that are not encrypted are refused, because the client is registered for encryption (OIDC
+    /// Core §3.1.3.7, step 1).
     private let isRequired: Bool
     /// The content encryptions that are accepted.
     private let contents: [ContentEncryption]
 
-    /// Creates the means from a private key, which decides the algorithms; `registered` is the only one if it is not
-    /// nil.
+    /// Creates a decryption with a private key. It accepts every algorithm that the key supports, or only
+    /// `registered`; and every content encryption, or only `content`.
     package init(
         _ key: PrivateKey, registered: KeyManagement? = nil, content: ContentEncryption? = nil
     ) throws(OIDCError) {
@@ -35,7 +35,7 @@ package struct TokenDecryption: Sendable {
         contents = content.map { [$0] } ?? ContentEncryption.allCases
     }
 
-    /// Creates the means of a client that is registered for `dir`.
+    /// Creates a decryption with the client's secret, for a client that is registered for `dir`.
     package init(secret: Redacted<String>, content: ContentEncryption? = nil) {
         key = nil
         self.secret = secret
@@ -46,14 +46,15 @@ package struct TokenDecryption: Sendable {
 
     private static func algorithms(of key: PrivateKey) -> [KeyManagement] {
         switch key.publicKey.parameters {
-        // A key for PSS alone must not decrypt (RFC 4055 §1.2).
+        // A key that is restricted to PSS signatures must not decrypt (RFC 4055 §1.2).
         case .rsa: key.supportedAlgorithms.contains(.rs256) ? [.rsaOAEP256, .rsaOAEP] : []
         case .elliptic: [.ecdhES, .ecdhESA128KW, .ecdhESA256KW]
         case .ed25519: []
         }
     }
 
-    /// Returns the signed token inside an encrypted ID token (RFC 7519 §5.2), or one that is not encrypted as it is.
+    /// Decrypts an ID token and returns the signed token inside (RFC 7519 §5.2). A token that is not encrypted is
+    /// returned unchanged, or refused if the client is registered for encryption.
     static func idToken(_ compact: String, _ decryption: TokenDecryption?) throws(OIDCError) -> String {
         guard JWE.isEncrypted(compact) else {
             guard decryption?.isRequired != true else {
@@ -81,8 +82,8 @@ package struct TokenDecryption: Sendable {
             throw .untrusted(stage, error.reason)
         }
         let (algorithm, encryption) = try decryption.checkHeader(token, stage)
-        // A key that cannot be found is replaced by a random one, so all faults look and take the same (RFC 7516
-        // §11.5).
+        // Without a content key, a random one is used, so every failure looks the same and takes the same time (RFC
+        // 7516 §11.5).
         let contentKey =
             try decryption.contentKey(token, algorithm, encryption) ?? Random.bytes(encryption.keyByteCount)
         let plain: [UInt8]?
@@ -100,8 +101,8 @@ package struct TokenDecryption: Sendable {
         return text
     }
 
-    /// Checks the header, which is not secret, before any key is used (RFC 7516 §5.2, steps 3 to 5). `zip` is refused
-    /// as a small token could unpack to a huge one (RFC 8725 §3.6), and so is every critical extension.
+    /// Checks the header before any key is used (RFC 7516 §5.2, steps 3 to 5). Refuses `zip`, because a small token
+    /// could decompress to a huge one (RFC 8725 §3.6), and `crit`, because no extension is supported.
     private func checkHeader(
         _ token: JWE, _ stage: Stage
     ) throws(OIDCError) -> (KeyManagement, ContentEncryption) {
@@ -129,7 +130,7 @@ package struct TokenDecryption: Sendable {
         return (algorithm, encryption)
     }
 
-    /// Returns the content encryption key, or nil if it cannot be found, whatever the reason.
+    /// Returns the content encryption key; nil if it cannot be decrypted or agreed on.
     private func contentKey(
         _ token: JWE, _ algorithm: KeyManagement, _ encryption: ContentEncryption
     ) throws(OIDCError) -> [UInt8]? {
@@ -147,7 +148,7 @@ package struct TokenDecryption: Sendable {
             case .direct:
                 found = try secret.map { secret throws(CryptoError) in try encryption.key(from: secret) }
             }
-            // Where no key is sent, its part is empty (RFC 7516 §5.2, steps 10 and 11).
+            // If the algorithm sends no key, that part of the token must be empty (RFC 7516 §5.2, steps 10 and 11).
             let isSent = algorithm != .ecdhES && algorithm != .direct
             guard isSent || token.encryptedKey.isEmpty, found?.count == encryption.keyByteCount else {
                 return nil
@@ -161,8 +162,8 @@ package struct TokenDecryption: Sendable {
         }
     }
 
-    /// Returns the key agreed with the sender's ephemeral one, whose point must be on our curve (RFC 7518 §4.6.1.1;
-    /// RFC 8725 §3.4).
+    /// Returns the key agreed with the sender's ephemeral key, which must be a point on the curve of our key (RFC 7518
+    /// §4.6.1.1, RFC 8725 §3.4).
     private func agreedKey(
         _ token: JWE, _ algorithm: KeyManagement, _ encryption: ContentEncryption
     ) throws(CryptoError) -> [UInt8]? {
@@ -174,7 +175,7 @@ package struct TokenDecryption: Sendable {
 }
 
 extension PrivateKey {
-    /// Creates an RSA or elliptic key from a JSON Web Key that is not for signatures (RFC 7518 §6.2.2, §6.3.2).
+    /// Creates an RSA or elliptic key from a JSON Web Key whose `use` is `enc` or absent (RFC 7518 §6.2.2, §6.3.2).
     package init(decryptionJWK bytes: [UInt8]) throws(CryptoError) {
         guard let members = (try? JSONValue(parsing: bytes))?.object else {
             throw .invalidKey("not a JSON Web Key")

@@ -55,6 +55,12 @@ extension ProviderContext {
         guard let url = settings.signIn.requestURI, let file = settings.signIn.requestObjectFile else {
             return nil
         }
+        let (parent, _) = FilePath.split(file.path)
+        guard (try? FilePath.status(parent).kind) == .directory else {
+            throw .usage(
+                "\(file.name): \(DisplayText.clean(parent)) is not a directory",
+                hint: "create it, or name a file in another directory")
+        }
         return try settings.layers.checking(.requestURI) { () throws(OIDCError) in
             // Whoever serves the URL may be another user, and the provider reads the request anyway.
             try RequestObjectReference(url) { object throws(OIDCError) in
