@@ -84,6 +84,39 @@ struct SignInModuleTests {
     }
 
     @Test(
+        "every module of FAPI 2.0 Message Signing under the whole profile: a signed, pushed request, DPoP, private_key_jwt",
+        arguments: Module.messageSigning)
+    func messageSigning(module: Module) throws {
+        let key = try SampleKeys.key(.p256)
+        var configuration = DemoConfiguration(enforcing: .fapi2MessageSigning)
+        configuration.clients = [
+            DemoClient(id: "fapi", keys: JWKSet(keys: [JSONWebKey(publicKey: key.publicKey)]))
+        ]
+        module.change(&configuration)
+        let provider = try ProviderServer(configuration, faults: module.faults)
+        var program = try Program(
+            provider, client: "fapi", ["OIDC_SECURITY_PROFILE": "fapi2-message-signing"])
+        defer { program.remove() }
+        let pem = program.home.appendingPathComponent("key.pem")
+        try Data(key.pem).write(to: pem)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: pem.path)
+        program.environment["OIDC_PRIVATE_KEY_FILE"] = pem.path
+        let outcome = try program.signIn(at: provider, module.options)
+        let pushed = try #require(provider.with { $0.requests(to: .pushedAuthorization).last })
+        let form = FormEncoding.decode(String(decoding: pushed.body, as: UTF8.self)) ?? []
+        #expect(form.contains { $0.name == "request" } && !form.contains { $0.name == "state" })
+        switch module.expectation {
+        case .signsIn:
+            #expect(outcome.status == 0 && program.sessionFiles.count == 1, "\(outcome.errorOutput)")
+            #expect(outcome.errorOutput.contains("Signed in as alice@example.com"))
+        case .refuses(let code, let name):
+            outcome.expectRefusal(code, name)
+            #expect(program.sessionFiles.isEmpty)
+            #expect(provider.requestCount(.token) == 0 && provider.requestCount(.userinfo) == 0)
+        }
+    }
+
+    @Test(
         "oidcc-client-test-discovery-webfinger-acct, oidcc-client-test-discovery-webfinger-url: an account is no operand"
     )
     func noWebFinger() throws {

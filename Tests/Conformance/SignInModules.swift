@@ -27,9 +27,9 @@ extension Module {
     private static let signedWithHMAC = ["--set", "id_token_signed_response_alg=HS256"]
 
     /// FAPI 2.0 Message Signing §5.4: the answer is a signed JWT, checked as JARM §2.4 says.
-    private static let messageSigning: [Module] =
+    static let messageSigning: [Module] =
         [
-            Module("FAPI 2.0 Message Signing: happy path, with a signed answer", .signsIn),
+            Module("FAPI 2.0 Message Signing: happy-path", .signsIn),
             Module(
                 "FAPI 2.0 Message Signing: ensure-jarm-signature-is-not-none", .refuses(7, "alg"),
                 .signedAnswer(.unsigned)),
@@ -115,6 +115,9 @@ extension Module {
             "an ID token under RS256 if HS256 is set for the client", .refuses(7, "alg"),
             client: confidential,
             options: signedWithHMAC),
+        Module(
+            "an ID token under RS256 if ES256 is set for the client", .refuses(7, "alg"),
+            options: ["--set", "id_token_signed_response_alg=ES256"]),
         Module(
             "oidcc-client-test-signing-key-rotation-just-before-signing", .signsIn,
             .keys(.rotationBeforeSigning)
