@@ -22,11 +22,13 @@ extension DemoProvider {
         metadata["response_types_supported"] = ["code"]
         metadata["response_modes_supported"] = strings(
             AuthorizationRequest.ResponseMode.allCases.map(\.rawValue))
-        metadata["authorization_signing_alg_values_supported"] = strings(idTokenAlgorithms)
+        for name in ["authorization", "userinfo", "introspection"] {
+            metadata["\(name)_signing_alg_values_supported"] = strings(idTokenAlgorithms)
+        }
         metadata["grant_types_supported"] = strings(grantHandlers.map(\.name))
         metadata["subject_types_supported"] = ["public"]
         metadata["id_token_signing_alg_values_supported"] = strings(idTokenAlgorithms)
-        for prefix in ["id_token", "userinfo", "authorization"] {
+        for prefix in ["id_token", "userinfo", "introspection", "authorization"] {
             metadata["\(prefix)_encryption_alg_values_supported"] = strings(
                 TokenEncryption.algorithms.map(\.rawValue))
             metadata["\(prefix)_encryption_enc_values_supported"] = strings(

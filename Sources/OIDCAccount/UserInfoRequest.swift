@@ -2,14 +2,15 @@ package import OIDCCore
 
 extension ProtectedRequest {
     /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in; `signing`
-    /// is called for a signed answer, and `alias` for the URL that takes a token bound to the client certificate.
+    /// is called for a signed answer, which `isSigned` demands, and `alias` for the URL that takes a token bound to the client certificate.
     package func userInfo(
-        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, alias: (WebURL) -> WebURL = { $0 },
+        leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, isSigned: Bool = false,
+        alias: (WebURL) -> WebURL = { $0 },
         stepUpHint: (StepUp) -> Hint? = { _ in nil },
         signing: @escaping (Session) throws(OIDCError) -> UserInfo.Signing
     ) throws(OIDCError) -> JSONObject {
         try send { attempt throws(OIDCError) in
-            let call = try userInfoCall(attempt, leeway, allowsInsecureHTTP, alias, signing)
+            let call = try userInfoCall(attempt, leeway, allowsInsecureHTTP, isSigned, alias, signing)
             switch try environment.transport.perform(call) {
             case .claims(let claims): return .done(claims)
             case .unauthorized(let challenges, var error):
@@ -34,7 +35,8 @@ extension ProtectedRequest {
     }
 
     private func userInfoCall(
-        _ attempt: Attempt, _ leeway: Int64, _ allowsInsecureHTTP: Bool, _ alias: (WebURL) -> WebURL,
+        _ attempt: Attempt, _ leeway: Int64, _ allowsInsecureHTTP: Bool, _ isSigned: Bool,
+        _ alias: (WebURL) -> WebURL,
         _ signing: @escaping (Session) throws(OIDCError) -> UserInfo.Signing
     ) throws(OIDCError) -> EndpointCall<UserInfoAnswer> {
         let session = attempt.delivery.session
@@ -45,12 +47,13 @@ extension ProtectedRequest {
         }
         let endpoint = attempt.isBoundToCertificate ? alias(stored) : stored
         let documents = ProviderDocuments(context: environment, allowsInsecureHTTP: allowsInsecureHTTP)
+        var rules = UserInfo.Rules(
+            subject: session.subject, issuer: session.endpoints.issuer, clientID: session.key.clientID,
+            leeway: leeway, signing: { () throws(OIDCError) in try signing(session) })
+        rules.isSignatureRequired = isSigned
         return try UserInfo.call(
             endpoint: endpoint, accessToken: attempt.delivery.access,
             proof: try attempt.proof(.get, endpoint), presentingCertificate: attempt.isBoundToCertificate,
-            rules: UserInfo.Rules(
-                subject: session.subject, issuer: session.endpoints.issuer, clientID: session.key.clientID,
-                leeway: leeway, signing: { () throws(OIDCError) in try signing(session) }),
-            keys: session.endpoints.keys.map(documents.keys), now: environment.now())
+            rules: rules, keys: session.endpoints.keys.map(documents.keys), now: environment.now())
     }
 }

@@ -190,7 +190,7 @@ extension Hint.Advice {
                     + "(id_token_encrypted_response_alg; Keycloak: ID token encryption)")
         case .checkDecryptionKey:
             "check decryption_key_file: the provider must have its public key"
-        case .checkTokenEncryption: .text(description)
+        case .checkTokenEncryption, .checkAnswerAlgorithm: .text(description)
         case .allowDirectEncryption:
             .words(
                 "if the client is registered for it and has a secret: ",

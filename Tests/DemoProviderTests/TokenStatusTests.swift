@@ -95,4 +95,20 @@ struct TokenStatusTests {
         world.now = world.now.adding(300)
         #expect(try introspect(tokens.text("access_token")) == ["active": false])
     }
+
+    @Test("introspection is signed for a client that asks for that (RFC 9701 §5)")
+    func signedIntrospection() throws {
+        var world = try DemoWorld()
+        let access = try world.signIn().text("access_token")
+        let answer = try world.post(
+            "/introspect", [("token", access), ("client_id", "demo")],
+            headers: [("Accept", "application/token-introspection+jwt")])
+        #expect(answer.mediaType == "application/token-introspection+jwt")
+        let token = try JWS(compact: answer.text)
+        #expect(try token.verify(keys: try world.keys()) == .valid)
+        #expect(token.header["typ"] == "token-introspection+jwt")
+        let claims = try #require(token.claims)
+        #expect(claims["iss"] == "http://127.0.0.1:9480" && claims["aud"] == "demo" && claims["iat"] != nil)
+        #expect(claims["token_introspection"]?["active"] == true && claims["sub"] == nil)
+    }
 }

@@ -9,8 +9,10 @@ struct LibraryWordsTests {
     /// Settings that are also names of the protocol.
     private static let wireNames: Set = [
         "acr_values", "authorization_details", "client_id", "client_secret",
-        "id_token_encrypted_response_alg", "id_token_encrypted_response_enc", "jwks_uri", "max_age",
-        "request_uri", "response_mode", "userinfo_endpoint",
+        "id_token_encrypted_response_alg", "id_token_encrypted_response_enc",
+        "introspection_signed_response_alg",
+        "jwks_uri", "max_age", "request_uri", "response_mode", "userinfo_endpoint",
+        "userinfo_signed_response_alg",
     ]
 
     /// What no string may contain: a command, an option, a variable or a setting to use. A setting may stand in

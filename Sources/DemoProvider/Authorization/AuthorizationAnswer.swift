@@ -55,12 +55,7 @@ extension DemoProvider {
         for pair in pairs { claims[pair.name] = .string(pair.value) }
         claims["aud"] = .string(id)
         claims["exp"] = JSONValue(now.adding(600).secondsSinceEpoch)
-        let token: String
-        if let algorithm = client.authorizationAlgorithm {
-            token = try signed(claims, type: "JWT", by: algorithm)
-        } else {
-            token = try signed(claims, for: client)
-        }
+        let token = try signed(claims, for: client, by: client.authorizationAlgorithm)
         return try client.encrypted(token, client.authorizationEncryption)
     }
 }

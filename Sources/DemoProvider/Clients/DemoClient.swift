@@ -26,6 +26,10 @@ package struct DemoClient: Sendable {
     package var certificateSubject: String?
     /// The algorithm of ID tokens; nil means the provider's first one.
     package var idTokenAlgorithm: SignatureAlgorithm?
+    /// The algorithm of UserInfo answers; nil means that of ID tokens, if the provider signs them.
+    package var userInfoAlgorithm: SignatureAlgorithm?
+    /// The algorithm of signed introspection answers; nil means that of ID tokens.
+    package var introspectionAlgorithm: SignatureAlgorithm?
     /// The algorithm of signed authorization responses; nil means that of ID tokens.
     package var authorizationAlgorithm: SignatureAlgorithm?
     /// Whether request objects without a signature are accepted (OIDC Core §6.1).
@@ -34,6 +38,8 @@ package struct DemoClient: Sendable {
     package var idTokenEncryption: TokenEncryption?
     /// The encryption of UserInfo answers; nil for none.
     package var userInfoEncryption: TokenEncryption?
+    /// The encryption of signed introspection answers; nil for none.
+    package var introspectionEncryption: TokenEncryption?
     /// The encryption of signed authorization responses; nil for none.
     package var authorizationEncryption: TokenEncryption?
 

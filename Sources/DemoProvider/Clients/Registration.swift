@@ -50,26 +50,37 @@ extension DemoProvider {
     private func addEncryption(_ client: inout DemoClient, _ wanted: JSONObject) throws(Refusal) {
         client.idTokenEncryption = try encryption(wanted, "id_token_encrypted_response")
         client.userInfoEncryption = try encryption(wanted, "userinfo_encrypted_response")
+        client.introspectionEncryption = try encryption(wanted, "introspection_encrypted_response")
         client.authorizationEncryption = try encryption(wanted, "authorization_encrypted_response")
         let algorithms = [
-            client.idTokenEncryption, client.userInfoEncryption, client.authorizationEncryption,
+            client.idTokenEncryption, client.userInfoEncryption, client.introspectionEncryption,
+            client.authorizationEncryption,
         ].compactMap { $0?.algorithm }
         if let json = wanted["jwks"], client.keys.keys.isEmpty, let keys = try? JWKSet(json) {
             client.keys = keys
         }
         client.allowsUnsignedRequests = try text(wanted, "request_object_signing_alg") == "none"
-        if let name = try text(wanted, "authorization_signed_response_alg") {
-            guard let algorithm = SignatureAlgorithm(rawValue: name), signingKey(for: algorithm) != nil else {
-                throw invalidMetadata("authorization_signed_response_alg is not supported")
-            }
-            client.authorizationAlgorithm = algorithm
-        }
+        client.idTokenAlgorithm = try algorithm(wanted, "id_token", client)
+        client.userInfoAlgorithm = try algorithm(wanted, "userinfo", client)
+        client.introspectionAlgorithm = try algorithm(wanted, "introspection", client)
+        client.authorizationAlgorithm = try algorithm(wanted, "authorization", client)
         for algorithm in algorithms {
             guard algorithm == .direct ? client.secret != nil : client.encryptionKey != nil else {
                 throw invalidMetadata(
                     "\(algorithm.rawValue) needs \(algorithm == .direct ? "a secret" : "an EC key in jwks")")
             }
         }
+    }
+
+    private func algorithm(
+        _ wanted: JSONObject, _ prefix: String, _ client: DemoClient
+    ) throws(Refusal) -> SignatureAlgorithm? {
+        let member = "\(prefix)_signed_response_alg"
+        guard let name = try text(wanted, member) else { return nil }
+        guard let algorithm = SignatureAlgorithm(rawValue: name), configuration.allows(algorithm),
+            algorithm.isSymmetric ? client.secret != nil : signingKey(for: algorithm) != nil
+        else { throw invalidMetadata("\(member) is not supported") }
+        return algorithm
     }
 
     private func encryption(_ wanted: JSONObject, _ prefix: String) throws(Refusal) -> TokenEncryption? {
@@ -136,7 +147,7 @@ extension DemoProvider {
     /// Returns whether a member says how messages are signed or encrypted.
     private static func isAboutJOSE(_ name: String) -> Bool {
         name.includes("_encrypted_response_") || name.hasPrefix("request_object_")
-            || name == "authorization_signed_response_alg"
+            || name.hasSuffix("_signed_response_alg")
     }
 
     private func text(_ wanted: JSONObject, _ name: String) throws(Refusal) -> String? {

@@ -23,12 +23,25 @@ extension DemoProvider {
         }
     }
 
-    /// Returns a token's claims, or only `active: false` (RFC 7662 §2).
+    /// Returns a token's claims, or only `active: false` (RFC 7662 §2); signed if the client asks for that (RFC 9701
+    /// §5).
     mutating func introspect(_ call: Call) throws(Refusal) -> HTTPResponse {
         let parameters = try call.body()
-        _ = try authenticatedClient(parameters, call)
+        let client = try authenticatedClient(parameters, call)
         let token = try parameters.required("token")
-        return .json(introspection(token, call.now).map { .object($0) } ?? ["active": false])
+        let answer = introspection(token, call.now).map { JSONValue.object($0) } ?? ["active": false]
+        let type = "application/\(SignedIntrospection.type)"
+        guard call.request.headers.values("Accept").contains(where: { $0.includes(type) }) else {
+            return .json(answer)
+        }
+        var claims = JSONObject()
+        claims["iss"] = .string(issuer.text)
+        claims["aud"] = .string(client.id)
+        claims["iat"] = JSONValue(call.now.secondsSinceEpoch)
+        claims["token_introspection"] = answer
+        let signed = try signed(
+            claims, type: SignedIntrospection.type, for: client, by: client.introspectionAlgorithm)
+        return .jwt(try client.encrypted(signed, client.introspectionEncryption), type: type)
     }
 
     /// Returns the claims of an active token; those of an access token have a `token_type`.

@@ -25,11 +25,14 @@ extension DemoProvider {
         return try client.encrypted(signed(claims, for: client), client.idTokenEncryption)
     }
 
-    /// Returns a JWT, signed with the algorithm of the client's ID tokens.
-    func signed(_ claims: JSONObject, for client: DemoClient) throws(Refusal) -> String {
-        let algorithm = idTokenAlgorithm(client)
+    /// Returns a JWT for a client, signed with that algorithm or else the one of its ID tokens.
+    func signed(
+        _ claims: JSONObject, type: String = "JWT", for client: DemoClient,
+        by algorithm: SignatureAlgorithm? = nil
+    ) throws(Refusal) -> String {
+        let algorithm = algorithm ?? idTokenAlgorithm(client)
         return try signed(
-            claims, type: "JWT", by: algorithm, secret: algorithm.isSymmetric ? client.secret : nil)
+            claims, type: type, by: algorithm, secret: algorithm.isSymmetric ? client.secret : nil)
     }
 
     /// Returns a signed token. If `algorithm` is nil, it is that of the first key.
@@ -98,22 +101,30 @@ extension DemoProvider {
         var claims = JSONObject()
         claims["sub"] = .string(grant.subject)
         for member in profile(grant, record.scope).members { claims[member.name] = member.value }
-        guard let client = state.clients[grant.client],
-            configuration.signsUserInfo || client.userInfoEncryption != nil
+        let isSigned =
+            configuration.signsUserInfo || state.clients[grant.client]?.userInfoAlgorithm != nil
+        guard let client = state.clients[grant.client], isSigned || client.userInfoEncryption != nil
         else { return .json(.object(claims)) }
         let token: String
-        if configuration.signsUserInfo {
+        if isSigned {
             claims["iss"] = .string(issuer.text)
             claims["aud"] = .string(grant.client)
             claims["iat"] = JSONValue(call.now.secondsSinceEpoch)
-            token = try client.encrypted(signed(claims, for: client), client.userInfoEncryption)
+            token = try client.encrypted(
+                signed(claims, for: client, by: client.userInfoAlgorithm), client.userInfoEncryption)
         } else {
             let text = String(decoding: JSONValue.object(claims).bytes, as: UTF8.self)
             token = try client.encrypted(text, client.userInfoEncryption, header: JSONObject())
         }
-        return HTTPResponse(
-            status: 200,
-            headers: HTTPHeaders([("Content-Type", "application/jwt"), ("Cache-Control", "no-store")]),
+        return .jwt(token)
+    }
+}
+
+extension HTTPResponse {
+    /// Returns an answer that is a token.
+    static func jwt(_ token: String, type: String = "application/jwt") -> HTTPResponse {
+        HTTPResponse(
+            status: 200, headers: HTTPHeaders([("Content-Type", type), ("Cache-Control", "no-store")]),
             body: Array(token.utf8))
     }
 }

@@ -75,6 +75,7 @@ package enum Hint: Hashable, Sendable {
         case giveDecryptionKey
         case checkDecryptionKey
         case checkTokenEncryption
+        case checkAnswerAlgorithm
         case allowDirectEncryption
         case signInWithDPoP
         case allowDeviceGrant

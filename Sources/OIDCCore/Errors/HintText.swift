@@ -84,6 +84,9 @@ extension Hint.Advice: CustomStringConvertible {
                 + "not encrypted (id_token_encrypted_response_alg; Keycloak: ID token encryption)"
         case .checkDecryptionKey:
             "check the private key for encrypted tokens: the provider must have its public key"
+        case .checkAnswerAlgorithm:
+            "the algorithm of signed answers must be the one that the client is registered for at the provider "
+                + "(userinfo_signed_response_alg, introspection_signed_response_alg)"
         case .checkTokenEncryption:
             "check id_token_encrypted_response_alg and id_token_encrypted_response_enc of the client at the provider"
         case .allowDirectEncryption:

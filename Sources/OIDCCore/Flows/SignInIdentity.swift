@@ -61,10 +61,11 @@ extension UserInfo {
         }
         let access = session.tokens.access
         let documents = ProviderDocuments(context: context, allowsInsecureHTTP: metadata.allowsInsecureHTTP)
-        let rules = UserInfo.Rules(
+        var rules = UserInfo.Rules(
             subject: session.subject, issuer: session.endpoints.issuer, clientID: client.id,
             leeway: leeway.components.seconds
         ) { () throws(OIDCError) in try UserInfo.Signing(metadata) { client } }
+        rules.isSignatureRequired = metadata.signsUserInfo
         let dpop = try session.dpopKey(of: access)
         var retry = RetryRule()
         while true {

@@ -49,9 +49,12 @@ struct SignatureRules {
     }
 
     private func registrationHint(_ token: JWS) -> Hint? {
-        guard stage == .idToken, clientSecret == nil, let algorithm = token.algorithm, algorithm.isSymmetric
-        else { return nil }
-        return .allowAlgorithm(algorithm.rawValue)
+        guard clientSecret == nil, let algorithm = token.algorithm, algorithm.isSymmetric else { return nil }
+        return switch stage {
+        case .idToken: .allowAlgorithm(algorithm.rawValue)
+        case .userInfo, .introspection: .advice(.checkAnswerAlgorithm)
+        default: nil
+        }
     }
 
     /// Checks the signature. If the key is unknown or the signature fails, the keys are fetched again, once.

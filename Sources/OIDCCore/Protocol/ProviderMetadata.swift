@@ -32,6 +32,8 @@ public struct ProviderMetadata: Equatable, Sendable {
     public var userInfoSigningAlgValuesSupported: [String]?
     /// `authorization_signing_alg_values_supported` (JARM §3).
     public var authorizationSigningAlgValuesSupported: [String]?
+    /// `introspection_signing_alg_values_supported` (RFC 9701 §7).
+    public var introspectionSigningAlgValuesSupported: [String]?
     /// `dpop_signing_alg_values_supported`.
     public var dpopSigningAlgValuesSupported: [String]?
 
@@ -41,6 +43,9 @@ public struct ProviderMetadata: Equatable, Sendable {
     public var requirePushedAuthorizationRequests = false
     /// Whether access tokens are bound to the client certificate (RFC 8705 §3.3).
     public var tlsClientCertificateBoundAccessTokens = false
+    /// Whether this client is registered for signed UserInfo answers, so others are refused (OpenID Connect
+    /// Registration §2).
+    package var signsUserInfo = false
     /// `client_id_metadata_document_supported` (OAuth Client ID Metadata Document).
     package var supportsClientMetadataDocuments = false
 

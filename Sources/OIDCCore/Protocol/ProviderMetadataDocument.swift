@@ -88,6 +88,8 @@ extension ProviderMetadata {
         userInfoSigningAlgValuesSupported = try answer.strings("userinfo_signing_alg_values_supported")
         authorizationSigningAlgValuesSupported =
             try answer.strings("authorization_signing_alg_values_supported")
+        introspectionSigningAlgValuesSupported =
+            try answer.strings("introspection_signing_alg_values_supported")
         dpopSigningAlgValuesSupported = try answer.strings("dpop_signing_alg_values_supported")
     }
 

@@ -169,6 +169,9 @@ public struct RegisteredClient: Sendable {
     /// `registration_client_uri` (RFC 7592).
     public let registrationClientURI: WebURL?
     package fileprivate(set) var redirectURIs: [String]?
+    /// The algorithms of signed answers that the provider registered, by the members' names, such as
+    /// `userinfo_signed_response_alg`.
+    package let signedResponseAlgorithms: JSONObject
     /// The grants that the provider registered; nil if it did not say.
     let grantTypes: [String]?
 
@@ -197,6 +200,8 @@ public struct RegisteredClient: Sendable {
         registrationClientURI = try answer.string("registration_client_uri").flatMap { WebURL($0) }
         redirectURIs = try answer.strings("redirect_uris")
         grantTypes = try answer.strings("grant_types")
+        signedResponseAlgorithms = JSONObject(
+            unique: answer.members.members.filter { $0.name.hasSuffix("_signed_response_alg") })
     }
 
     /// Refuses a client without the code grant that was requested (RFC 7591 §3.2.1: the provider may replace what

@@ -1,3 +1,5 @@
+import OIDCCrypto
+
 /// The answer of the UserInfo endpoint (OIDC Core §5.3).
 package enum UserInfoAnswer: Hashable, Sendable {
     case claims(JSONObject)
@@ -16,8 +18,10 @@ public enum UserInfo {
 
     /// The rules for the signature of a signed answer, and for the encryption of an encrypted one.
     package struct Signing {
-        /// `userinfo_signing_alg_values_supported`; nil allows every known algorithm.
+        /// `userinfo_signing_alg_values_supported`, or the one algorithm that the client is registered for; nil
+        /// allows every known algorithm.
         package var allowedAlgorithms: [String]?
+        /// The secret for HMAC; nil unless answers are signed with it, and with nothing else.
         package var clientSecret: Redacted<String>?
         /// The means to decrypt an encrypted answer, called for such an answer only.
         package var decryption: () throws(OIDCError) -> TokenDecryption? = { () throws(OIDCError) in nil }
@@ -33,7 +37,8 @@ public enum UserInfo {
             _ metadata: ProviderMetadata, _ client: @escaping () throws(OIDCError) -> Client
         ) throws(OIDCError) {
             allowedAlgorithms = metadata.userInfoSigningAlgValuesSupported
-            clientSecret = metadata.signsWithSharedSecret ? try client().authentication.secret : nil
+            let isSymmetric = allowedAlgorithms.map(SignatureAlgorithm.areSymmetric) ?? false
+            clientSecret = isSymmetric ? try client().authentication.secret : nil
             decryption = { () throws(OIDCError) in try client().decryption }
         }
     }
@@ -47,6 +52,9 @@ public enum UserInfo {
         package var issuer: String?
         package var clientID: String
         package var leeway: Int64
+        /// Whether the client is registered for signed answers, so others are refused (OpenID Connect Registration
+        /// §2).
+        package var isSignatureRequired = false
         /// The rules for signatures, requested only for a signed answer.
         package var signing: () throws(OIDCError) -> Signing
 
@@ -91,7 +99,7 @@ public enum UserInfo {
     ) throws(OIDCError) -> JSONObject {
         let claims =
             response.mediaType == "application/jwt"
-            ? try signedClaims(response.body, rules, keys, now: now) : try plainClaims(response)
+            ? try signedClaims(response.body, rules, keys, now: now) : try plainClaims(response, rules)
         try checkSubject(TokenClaims(members: claims, stage: .userInfo), rules)
         return claims
     }
@@ -120,7 +128,10 @@ public enum UserInfo {
         return .unauthorized(response.challenges, error)
     }
 
-    private static func plainClaims(_ response: HTTPResponse) throws(OIDCError) -> JSONObject {
+    private static func plainClaims(
+        _ response: HTTPResponse, _ rules: Rules
+    ) throws(OIDCError) -> JSONObject {
+        guard !rules.isSignatureRequired else { throw unsigned }
         let found: String
         do throws(JSONError) {
             let json = try JSONValue(parsing: response.body)
@@ -136,6 +147,10 @@ public enum UserInfo {
             stage: .userInfo)
     }
 
+    private static let unsigned = OIDCError.untrusted(
+        .userInfo, "expected a signed answer, as the client is registered for, found a plain one",
+        hint: .advice(.checkAnswerAlgorithm))
+
     /// Verifies a signed answer like an ID token: issuer, audience, times and signature (OpenID Connect Core
     /// §5.3.2). Only the times may be missing. An encrypted answer is decrypted first; the claims in it need no
     /// signature, as those in a plain answer.
@@ -145,7 +160,10 @@ public enum UserInfo {
         var compact = ASCII.trimmed(String(decoding: body, as: UTF8.self))
         if JWE.isEncrypted(compact) {
             compact = try TokenDecryption.decrypted(compact, rules.signing().decryption(), stage: .userInfo)
-            if let claims = (try? JSONValue(parsing: Array(compact.utf8)))?.object { return claims }
+            if let claims = (try? JSONValue(parsing: Array(compact.utf8)))?.object {
+                guard !rules.isSignatureRequired else { throw unsigned }
+                return claims
+            }
         }
         let token: JWS
         do throws(JWS.Malformed) { token = try JWS(compact: compact) } catch {

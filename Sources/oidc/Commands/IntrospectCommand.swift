@@ -5,7 +5,10 @@ struct IntrospectCommand: TokenOperandCommand {
     static let name = "introspect"
     static let summary = "Ask the provider about a token"
     static let declaration: Declaration<IntrospectCommand> = tokenDeclaration(
-        "Asks the provider (RFC 7662) and prints its answer as JSON.",
+        """
+        Asks the provider (RFC 7662) and prints its answer as JSON. If the provider offers signed answers (RFC 9701), one \
+        is requested, and verified; with `introspection_signed_response_alg`, no other is accepted.
+        """,
         examples: [
             Example("oidc introspect", "the session's access token"),
             Example("oidc introspect - < token.txt", "any token"),
@@ -26,7 +29,8 @@ struct IntrospectCommand: TokenOperandCommand {
         let answer = try environment.transport.perform(
             try Introspection.call(
                 token, hint: hint, at: endpoint.url, client: endpoint.client,
-                now: environment.now(), random: environment.random))
+                signed: try provider.signedIntrospection(of: session, environment), now: environment.now(),
+                random: environment.random))
         try context.console.output(.object(answer.claims))
         if !answer.isActive { explain(token, endpoint.client, context) }
         return 0
@@ -45,5 +49,38 @@ struct IntrospectCommand: TokenOperandCommand {
         context.console.note(
             "note: the token has not expired, and its aud is \(DisplayText.clean(audience.joined(separator: ", "))): "
                 + "some providers tell only the clients in aud whether a token is active")
+    }
+}
+
+extension ProviderContext {
+    /// Returns the rules for signed answers, if the settings demand them or the provider offers them.
+    fileprivate func signedIntrospection(
+        of session: Session?, _ environment: OIDCContext
+    ) throws(OIDCError) -> SignedIntrospection? {
+        let needed: [ProviderEndpoint] = [.introspection, .keys]
+        let registered = settings.client.introspectionAlgorithm
+        let metadata: ProviderMetadata
+        if registered != nil {
+            metadata = try self.metadata(environment, for: needed)
+        } else {
+            // Without metadata, nothing is known to be offered, and the endpoint may still answer.
+            guard let found = try? self.metadata(environment, for: needed) else { return nil }
+            metadata = found
+        }
+        let offered = metadata.introspectionSigningAlgValuesSupported
+        guard registered != nil || offered?.isEmpty == false else { return nil }
+        guard let issuer = session?.endpoints.issuer ?? metadata.issuer,
+            let keys = session?.endpoints.keys ?? metadata.jwksURI
+        else {
+            guard registered != nil else { return nil }
+            throw .usage(
+                "a signed answer cannot be checked without issuer and jwks_uri",
+                hint: .advice(.setIssuerOrKeys))
+        }
+        var signed = SignedIntrospection(
+            issuer: issuer, keys: documents(environment).keys(keys),
+            algorithms: registered.map { [$0] } ?? offered, isRequired: registered != nil)
+        signed.leeway = .seconds(settings.network.leeway)
+        return signed
     }
 }

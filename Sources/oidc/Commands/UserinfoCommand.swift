@@ -66,6 +66,7 @@ struct UserinfoCommand: RunnableCommand {
         provider.warnOfOther(.userInfo, than: (try? account.load())?.endpoints.userInfo)
         return try ProtectedRequest(account, environment: environment).userInfo(
             leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
+            isSigned: provider.settings.client.userInfoAlgorithm != nil,
             alias: { provider.alias(of: $0, for: .userInfo, environment) },
             stepUpHint: { provider.settings.loginLine(for: $0) }
         ) { session throws(OIDCError) in

@@ -1,5 +1,6 @@
 import LoopbackHTTP
 import OIDCCore
+import OIDCCrypto
 import OIDCSignIn
 
 /// The registration of a client with the redirect URLs of its sign-ins, and the settings for its profile.
@@ -157,6 +158,9 @@ struct ClientRegistration {
         for setting in ClientRegistration.registeredSettings {
             entries.append((setting, settings.layers[setting]))
         }
+        for setting in RegisteredRequests.answers {
+            entries.append((setting, algorithm(setting, client, console)))
+        }
         if !acceptsOtherRedirects {
             _ = try client.redirectURIs(of: registration(redirects, requestedMethod))
         }
@@ -173,6 +177,23 @@ struct ClientRegistration {
             entries.append((.redirectPorts, .array(ports.map { JSONValue(Int64($0)) })))
         }
         return Outcome(client: client, entries: entries)
+    }
+
+    /// Returns the algorithm of signed answers for the profile: the provider's, which may be another one (RFC 7591
+    /// §3.2.1). One that was not requested is only written if it is HMAC, which is not accepted otherwise.
+    private func algorithm(
+        _ setting: Setting, _ client: RegisteredClient, _ console: Console
+    ) -> JSONValue? {
+        let requested = settings.layers[setting]
+        guard let found = client.signedResponseAlgorithms[setting.name].flatMap(setting.kind.normalized)
+        else { return requested }
+        if let requested, requested != found {
+            let words = [requested, found].map { DisplayText.clean($0.string ?? "") }
+            console.warn(
+                "\(setting.name): \(words[0]) was requested, and the provider registered \(words[1])")
+        }
+        let isHMAC = found.string.map { SignatureAlgorithm.areSymmetric([$0]) } ?? false
+        return requested != nil || isHMAC ? found : nil
     }
 
     /// The methods that the provider may choose instead of the requested one (RFC 7591 §3.2.1); others need a

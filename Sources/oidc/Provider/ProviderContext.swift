@@ -95,12 +95,16 @@ final class ProviderContext: Sendable {
             signsRequests: settings.signIn.requestObject != .off && settings.client.privateKey != nil)
     }
 
-    /// Returns the metadata with the algorithm registered for this client's ID tokens, if one is set, and with what
-    /// the security profile allows.
+    /// Returns the metadata with the algorithms registered for this client's ID tokens and UserInfo answers, if any
+    /// are set, and with what the security profile allows.
     private func registered(_ metadata: ProviderMetadata) -> ProviderMetadata {
         var metadata = settings.allowed(metadata)
         if let algorithm = settings.layers.text(.idTokenSignedResponseAlg) {
             metadata.idTokenSigningAlgValuesSupported = [algorithm]
+        }
+        if let algorithm = settings.client.userInfoAlgorithm {
+            metadata.userInfoSigningAlgValuesSupported = [algorithm]
+            metadata.signsUserInfo = true
         }
         return metadata
     }

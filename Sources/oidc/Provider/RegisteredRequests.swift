@@ -1,13 +1,20 @@
 import OIDCCore
 import OIDCCrypto
 
-/// The signed requests and answers to register (OpenID Connect Registration §2, JARM §3).
+/// The signed requests and answers to register (OpenID Connect Registration §2, JARM §3, RFC 9701 §6).
 struct RegisteredRequests {
+    /// The settings for signed answers, which have the names of their members.
+    static let answers: [Setting] = [
+        .idTokenSignedResponseAlg, .userinfoSignedResponseAlg, .introspectionSignedResponseAlg,
+    ]
+
     private let signing: RequestObjectSigning?
     private let requestURI: String?
     private let keyID: String?
     /// The algorithm of signed answers; nil leaves it to the provider, whose default is RS256.
     private let answerAlgorithm: String?
+    /// The algorithms in the settings, and that of ID tokens if the security profile limits it.
+    private var algorithms: [(Setting, JSONValue)] = []
 
     /// Creates what the settings ask for, without what the provider might demand of any client.
     init(_ provider: ProviderContext, _ metadata: ProviderMetadata) throws(OIDCError) {
@@ -16,6 +23,16 @@ struct RegisteredRequests {
         requestURI = signIn.requestURI
         keyID = provider.settings.client.privateKeyID
         let offered = metadata.authorizationSigningAlgValuesSupported ?? []
+        for setting in RegisteredRequests.answers {
+            if let name = provider.settings.layers[setting] { algorithms.append((setting, name)) }
+        }
+        // The default is RS256, which the profile forbids.
+        if provider.settings.securityProfile >= .fapi2,
+            provider.settings.layers[.idTokenSignedResponseAlg] == nil,
+            let name = metadata.idTokenSigningAlgValuesSupported?.first
+        {
+            algorithms.append((.idTokenSignedResponseAlg, .string(name)))
+        }
         answerAlgorithm =
             signIn.responseMode?.isSigned == true
             ? SecurityProfile.algorithms.first(where: offered.contains) : nil
@@ -23,6 +40,7 @@ struct RegisteredRequests {
 
     func add(to registration: inout Registration) throws(OIDCError) {
         registration.extra["authorization_signed_response_alg"] = answerAlgorithm.map { .string($0) }
+        for (setting, name) in algorithms { registration.extra[setting.name] = name }
         guard let signing else { return }
         registration.extra["request_object_signing_alg"] = .string(signing.algorithmName)
         registration.extra["request_object_encryption_alg"] = signing.encryption.map {

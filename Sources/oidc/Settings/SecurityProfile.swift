@@ -139,6 +139,7 @@ struct SecurityRule: Sendable {
             settings: { settings in
                 let names: [Setting] = [
                     .clientAuthSigningAlg, .idTokenSignedResponseAlg, .requestObjectSigningAlg,
+                    .userinfoSignedResponseAlg, .introspectionSignedResponseAlg,
                 ]
                 for setting in names {
                     guard let name = settings.layers.text(setting), !SecurityProfile.algorithms.contains(name)
@@ -286,6 +287,8 @@ extension Settings {
             metadata.authorizationSigningAlgValuesSupported)
         metadata.tokenEndpointAuthSigningAlgValuesSupported = allowed(
             metadata.tokenEndpointAuthSigningAlgValuesSupported)
+        metadata.introspectionSigningAlgValuesSupported =
+            metadata.introspectionSigningAlgValuesSupported.map(allowed)
         metadata.dpopSigningAlgValuesSupported = metadata.dpopSigningAlgValuesSupported.map(allowed)
         metadata.raw["request_object_signing_alg_values_supported"] = .array(
             allowed(metadata.requestObjectSigningAlgorithms).map { .string($0) })

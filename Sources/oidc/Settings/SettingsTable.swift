@@ -72,6 +72,13 @@ extension Setting {
     static let idTokenSignedResponseAlg = Setting(
         "id_token_signed_response_alg", .choice(Setting.signatureAlgorithms),
         "the only algorithm accepted for ID tokens; HMAC (HS256 and so on) needs it", reach: .client)
+    static let userinfoSignedResponseAlg = Setting(
+        "userinfo_signed_response_alg", .choice(Setting.signatureAlgorithms),
+        "the only algorithm accepted for userinfo, which must then be signed; HMAC needs it", reach: .client)
+    static let introspectionSignedResponseAlg = Setting(
+        "introspection_signed_response_alg", .choice(Setting.signatureAlgorithms),
+        "the only algorithm accepted for introspection, which must then be signed (RFC 9701); HMAC needs it",
+        reach: .client)
 
     static let decryptionKeyFile = Setting(
         "decryption_key_file", .path,
@@ -246,7 +253,8 @@ extension Setting {
         registrationEndpoint, clientID, clientSecretFile, clientSecretCommand, clientSecret, clientAuth,
         clientAuthSigningAlg, clientAssertionAudience, clientAssertionSource, privateKeyFile, privateKeyID,
         privateKeyPassphraseFile, tlsClientCertificate, tlsClientKey, tlsClientCertificateFor,
-        idTokenSignedResponseAlg, decryptionKeyFile, idTokenEncryptedResponseAlg,
+        idTokenSignedResponseAlg, userinfoSignedResponseAlg, introspectionSignedResponseAlg,
+        decryptionKeyFile, idTokenEncryptedResponseAlg,
         idTokenEncryptedResponseEnc, securityProfile, scope, audience,
         resource,
         resourceParameter,

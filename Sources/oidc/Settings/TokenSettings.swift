@@ -39,6 +39,11 @@ struct ClientSettings: Sendable {
         return layers.securityProfile >= .fapi2 ? SecurityProfile.algorithms : nil
     }
 
+    /// The algorithm that the client is registered for UserInfo answers with; nil if they need not be signed.
+    var userInfoAlgorithm: String? { layers.text(.userinfoSignedResponseAlg) }
+    /// The algorithm that the client is registered for introspection answers with; nil if they need not be signed.
+    var introspectionAlgorithm: String? { layers.text(.introspectionSignedResponseAlg) }
+
     var decryptionKey: SettingFile? { layers.file(.decryptionKeyFile) }
     /// The encryption that the client is registered for (OpenID Connect Registration §2); nil allows any.
     var encryptionAlgorithm: KeyManagement? { layers.choice(.idTokenEncryptedResponseAlg) }

@@ -104,7 +104,9 @@ struct SignedUserInfoTests {
 
     @Test("an answer that is not a signed token is refused", arguments: forms)
     func form(_ body: String, _ message: String) throws {
-        #expect(throws: UserInfoTests.untrusted(message)) { try Self.read(body, keys: try Self.keys()) }
+        let hint: Hint? = message.hasSuffix("HS256") ? .advice(.checkAnswerAlgorithm) : nil
+        let error = Sample.untrusted(message, stage: .userInfo, hint: hint)
+        #expect(throws: error) { try Self.read(body, keys: try Self.keys()) }
     }
 
     @Test("alg must be one that the metadata lists")
@@ -125,6 +127,43 @@ struct SignedUserInfoTests {
         let signer = try JWTSigner(secret: Redacted("a client secret of thirty-two by"))
         let body = try signer.sign(claims: Sample.claims())
         #expect(throws: Never.self) { try Self.read(body, rules: rules, keys: try Self.keys()) }
+    }
+
+    @Test("HMAC is a matter of the algorithms of UserInfo, not of those of ID tokens")
+    func registeredSecret() throws {
+        let client = Client(id: "client", authentication: .clientSecretBasic(Redacted("secret")))
+        for (userInfo, idToken, isUsed) in [
+            (["HS256"], nil, true), (["HS256", "none"], ["RS256"], true), (["HS256", "RS256"], nil, false),
+            (nil, ["HS256"], false), (nil, nil, false), ([], ["HS256"], false),
+        ] as [([String]?, [String]?, Bool)] {
+            var metadata = ProviderMetadata(issuer: "https://op.example")
+            metadata.userInfoSigningAlgValuesSupported = userInfo
+            metadata.idTokenSigningAlgValuesSupported = idToken
+            let signing = try UserInfo.Signing(metadata) { client }
+            #expect((signing.clientSecret != nil) == isUsed, "\(String(describing: userInfo))")
+            #expect(signing.allowedAlgorithms == userInfo)
+        }
+    }
+
+    @Test("a client that is registered for signed answers accepts no other, encrypted or not")
+    func required() throws {
+        var rules = UserInfoTests.rules
+        rules.isSignatureRequired = true
+        let own = try Sample.key(.p256)
+        let decryption = try TokenDecryption(own)
+        rules.signing = {
+            var signing = UserInfo.Signing()
+            signing.decryption = { () throws(OIDCError) in decryption }
+            return signing
+        }
+        let error = Sample.untrusted(
+            "expected a signed answer, as the client is registered for, found a plain one", stage: .userInfo,
+            hint: .advice(.checkAnswerAlgorithm))
+        #expect(throws: error) { try UserInfoTests.read(Fixture.json(#"{"sub":"alice"}"#), rules: rules) }
+        let encrypted = try JWE.encrypt(
+            Array(#"{"sub":"alice"}"#.utf8), to: own.publicKey, .ecdhES, .a256GCM, header: JSONObject())
+        #expect(throws: error) { try Self.read(encrypted, rules: rules, keys: try Self.keys()) }
+        #expect(throws: Never.self) { try Self.read(try Self.body(), rules: rules, keys: try Self.keys()) }
     }
 
     @Test("a signed answer is refused if there is no issuer or no keys")
