@@ -19,7 +19,8 @@ package struct DemoConfiguration: Sendable {
     package var clientDocuments: [String: JSONValue] = [DemoClient.documentURL: DemoClient.document]
     package var user = User.atBrowser
     package var scopes = [
-        "openid", "profile", "email", "offline_access", "api:read", "api:write", "api:admin",
+        "openid", "profile", "email", "address", "phone", "offline_access", "api:read", "api:write",
+        "api:admin",
     ]
     /// The signing algorithms, with a key for each; the first one signs ID tokens.
     package var signingAlgorithms: [SignatureAlgorithm] = [.rs256, .es256]

@@ -2,7 +2,8 @@ import OIDCCore
 
 /// The provider's endpoints, by the names that messages use for protocol steps.
 package enum Endpoint: String, Sendable, CaseIterable {
-    case discovery, jwks, authorize, login, consent, token, userinfo, revocation, introspection, device
+    case discovery, jwks, authorize, login, consent, token, userinfo, claims, revocation, introspection,
+        device
     case devicePage = "device_page"
     case endSession = "end_session"
     case registration
@@ -36,6 +37,8 @@ package enum Endpoint: String, Sendable, CaseIterable {
             Handler("/userinfo", [.get, .post], nonces: .resource) { demo, call throws(Refusal) in
                 try demo.userInfo(call)
             }
+        case .claims:
+            Handler("/claims", [.get]) { demo, call throws(Refusal) in try demo.claimSource(call) }
         case .revocation:
             Handler("/revoke", [.post]) { demo, call throws(Refusal) in try demo.revoke(call) }
         case .introspection:

@@ -43,6 +43,7 @@ extension DemoProvider {
         }
         metadata["prompt_values_supported"] = ["none", "login", "consent", "select_account"]
         metadata["acr_values_supported"] = strings([DemoProvider.basicACR, DemoProvider.strongACR])
+        metadata["claim_types_supported"] = ["normal", "aggregated", "distributed"]
         metadata["claims_supported"] = strings(DemoProvider.claimNames)
         metadata["dpop_signing_alg_values_supported"] = strings(proofAlgorithms)
         metadata["mtls_endpoint_aliases"] = mutualTLSAliases()
@@ -112,6 +113,6 @@ extension DemoProvider {
 
     private static let claimNames = [
         "sub", "iss", "aud", "exp", "iat", "auth_time", "acr", "name", "given_name", "family_name",
-        "preferred_username", "email", "email_verified",
+        "preferred_username", "email", "email_verified", "address", "phone_number",
     ]
 }

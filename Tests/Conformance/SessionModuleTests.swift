@@ -8,11 +8,11 @@ import Testing
 @Suite("client conformance: after the sign-in", .serialized, .waiting)
 struct SessionModuleTests {
     private func signedIn(
-        _ change: (inout DemoConfiguration) -> Void = { _ in }
+        scope: String? = nil, _ change: (inout DemoConfiguration) -> Void = { _ in }
     ) throws -> (ProviderServer, Program) {
         let provider = try Module.server([], change)
         let program = try Program(provider)
-        let outcome = try program.signIn(at: provider)
+        let outcome = try program.signIn(at: provider, scope.map { ["--scope", $0] } ?? [])
         try #require(outcome.status == 0, "\(outcome.errorOutput)")
         return (provider, program)
     }
@@ -38,6 +38,65 @@ struct SessionModuleTests {
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         #expect(try JSONValue(parsing: outcome.output) == JSONValue(parsing: body))
         #expect(sent.all.count == 1)
+    }
+
+    @Test(
+        "oidcc-client-test-aggregated-claims, oidcc-client-test-distributed-claims: with --distributed, verified and fetched"
+    )
+    func distributedClaims() throws {
+        let (provider, program) = try signedIn(scope: "openid address phone")
+        defer { program.remove() }
+        let plain = try JSONValue(parsing: program.run("userinfo").output)
+        #expect(plain["address"] == nil && plain["_claim_names"]?["address"] == "registry", "\(plain)")
+        let named = try program.run("userinfo", "--claim", "phone_number")
+        #expect(named.status == 4 && named.output.isEmpty, "\(named)")
+        #expect(named.errorOutput.contains("oidc userinfo --distributed --claim phone_number"), "\(named)")
+        #expect(provider.requestCount(.claims) == 0)
+        let outcome = try program.run("userinfo", "--distributed")
+        #expect(outcome.status == 0 && outcome.errorOutput.isEmpty, "\(outcome)")
+        let claims = try JSONValue(parsing: outcome.output)
+        #expect(claims["sub"] == "alice" && claims["phone_number"] == "+1 555 0100", "\(outcome)")
+        #expect(claims["address"]?["country"] == "Exampleland", "\(outcome)")
+        #expect(claims["_claim_sources"]?["carrier"] == ["iss": .string(provider.origin)], "\(outcome)")
+        let one = try program.run("userinfo", "--distributed", "--claim", "phone_number")
+        #expect(one.status == 0 && one.output == "+1 555 0100\n", "\(one)")
+        let source = try #require(plain["_claim_sources"]?["carrier"]?["access_token"]?.string)
+        let own = provider.with { $0.requests(to: .userinfo).compactMap { $0.headers["Authorization"] } }
+        let presented = provider.with { $0.requests(to: .claims).compactMap { $0.headers["Authorization"] } }
+        #expect(presented.count == 2 && !source.isEmpty && presented.allSatisfy { !own.contains($0) })
+    }
+
+    @Test(
+        "oidcc-client-test-aggregated-claims, oidcc-client-test-distributed-claims: what cannot be verified is left out",
+        arguments: [
+            ("e30.e30.x", 7, "signature"),
+            (
+                "eyJhbGciOiJub25lIn0.eyJpc3MiOiJodHRwczovL2JhbmsuZXhhbXBsZSIsInBob25lX251bWJlciI6IjEifQ.", 7,
+                "alg"
+            ),
+            (nil, 4, "401"),
+        ] as [(String?, Int32, String)])
+    func unverifiedSources(token: String?, code: Int32, word: String) throws {
+        let (provider, program) = try signedIn(scope: "openid address phone")
+        defer { program.remove() }
+        provider.intercept { request in
+            guard request.url.path == "/claims" else { return nil }
+            guard let token else { return HTTPResponse(status: 401) }
+            return HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/jwt")]),
+                body: Array(token.utf8))
+        }
+        let outcome = try program.run("userinfo", "--distributed")
+        #expect(outcome.status == 0, "\(outcome)")
+        let claims = try JSONValue(parsing: outcome.output)
+        #expect(claims["phone_number"] == nil && claims["address"] != nil, "\(outcome)")
+        #expect(claims["_claim_names"] == ["address": "registry"], "\(outcome)")
+        #expect(outcome.errorOutput.hasPrefix("warning: phone_number left out: claims: "), "\(outcome)")
+        #expect(outcome.errorOutput.contains(word), "\(outcome)")
+        let one = try program.run("userinfo", "--distributed", "--claim", "phone_number")
+        one.expectRefusal(code, word)
+        let other = try program.run("userinfo", "--distributed", "--claim", "sub")
+        #expect(other.status == 0 && other.output == "alice\n" && other.errorOutput.isEmpty, "\(other)")
     }
 
     @Test(

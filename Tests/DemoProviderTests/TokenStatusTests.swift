@@ -111,4 +111,28 @@ struct TokenStatusTests {
         #expect(claims["iss"] == "http://127.0.0.1:9480" && claims["aud"] == "demo" && claims["iat"] != nil)
         #expect(claims["token_introspection"]?["active"] == true && claims["sub"] == nil)
     }
+
+    @Test("the scopes address and phone open claims of sources, and a source takes its own token only")
+    func claimSources() throws {
+        var world = try DemoWorld()
+        let access = try world.signIn(["scope": "openid address phone"]).text("access_token")
+        let claims = try world.userInfo(access).json()
+        #expect(claims["_claim_names"] == ["address": "registry", "phone_number": "carrier"])
+        let sources = try #require(claims["_claim_sources"])
+        let aggregated = try JWS(compact: try #require(sources["registry"]?["JWT"]?.string))
+        #expect(try aggregated.verify(keys: try world.keys()) == .valid)
+        let token = try #require(sources["carrier"]?["access_token"]?.string)
+        func fetch(_ token: String) throws -> HTTPResponse {
+            try world.get("/claims", headers: [("Authorization", "Bearer \(token)")])
+        }
+        let fetched = try JWS(compact: try fetch(token).text)
+        #expect(fetched.claims?["phone_number"] == "+1 555 0100" && fetched.claims?["aud"] == "demo")
+        for other in [access, try #require(sources["registry"]?["JWT"]?.string), token + "A"] {
+            #expect(try fetch(other).status == 401)
+        }
+        #expect(try world.get("/claims").status == 401)
+        world.now = world.now.adding(world.provider.configuration.idTokenLifetime)
+        #expect(try fetch(token).status == 401)
+        #expect(try world.userInfo(world.signIn().text("access_token")).json()["_claim_names"] == nil)
+    }
 }

@@ -123,6 +123,7 @@ extension DemoProvider {
 
     private static let meanings = [
         "openid": "Know who you are", "profile": "Your name", "email": "Your email address",
+        "address": "Your address", "phone": "Your phone number",
         "offline_access": "Stay signed in when you are away", "api:read": "Read your items",
         "api:write": "Change your items", "api:admin": "Administer the sample API",
     ]

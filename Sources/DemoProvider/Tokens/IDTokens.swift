@@ -101,6 +101,7 @@ extension DemoProvider {
         var claims = JSONObject()
         claims["sub"] = .string(grant.subject)
         for member in profile(grant, record.scope).members { claims[member.name] = member.value }
+        try addClaimSources(to: &claims, grant, record.scope, call.now)
         let isSigned =
             configuration.signsUserInfo || state.clients[grant.client]?.userInfoAlgorithm != nil
         guard let client = state.clients[grant.client], isSigned || client.userInfoEncryption != nil

@@ -137,6 +137,8 @@ extension OIDCError {
         public static let idToken = Stage(rawValue: "id_token")
         /// The UserInfo request.
         public static let userInfo = Stage(rawValue: "userinfo")
+        /// Verifying claims of other issuers (OpenID Connect Core §5.6).
+        public static let claims = Stage(rawValue: "claims")
         /// The revocation of a token (RFC 7009).
         public static let revocation = Stage(rawValue: "revocation")
         /// The introspection of a token (RFC 7662).

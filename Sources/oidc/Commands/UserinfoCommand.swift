@@ -1,4 +1,5 @@
 import CommandLineKit
+import CurlHTTP
 import OIDCCore
 import OIDCAccount
 import Posix
@@ -9,20 +10,25 @@ struct UserinfoCommand: RunnableCommand {
     static let declaration = Declaration<UserinfoCommand>(
         discussion: """
             Requests the provider's UserInfo endpoint. The response must be about the same user as the ID token; \
-            a signed response is verified.
+            a signed response is verified. Claims that other issuers make (`_claim_names`) are printed as they came. \
+            With --distributed, they are verified with the keys of their issuers, and fetched if they did not come \
+            along; those that cannot be verified are left out with a warning, and --claim fails for one of them.
             """,
         examples: [
             Example("oidc userinfo | jq -r .email", "one claim, with jq"),
             Example("oidc userinfo --claim email", "one claim, without jq"),
+            Example("oidc userinfo --distributed", "with the claims of other issuers"),
         ],
         options: [
             .value(\.claim, "--claim", "NAME", "print only this claim, as text without quotes"),
+            .flag(\.isDistributed, "--distributed", "verify claims of other issuers, and fetch missing ones"),
             .flag(\.mayLogIn, "--login", "sign in if there is no session"),
             .flag(\.isWithoutProfile, "--no-profile", "with --login: do not save the sign-in as a profile"),
             .group(\.options), .group(\.common),
         ])
 
     var claim: String?
+    var isDistributed = false
     var mayLogIn = false
     var isWithoutProfile = false
     var options = ProviderOptions()
@@ -46,12 +52,7 @@ struct UserinfoCommand: RunnableCommand {
             try context.console.output(.object(claims))
             return 0
         }
-        guard let value = claims[claim], value != .null else {
-            let known = claims.members.filter { $0.value != .null }.map(\.name)
-            throw OIDCError(
-                .refused, "userinfo: \(DisplayText.clean(claim)): the provider sent no such claim",
-                hint: "it sent: \(DisplayText.clean(known.joined(separator: ", ")))", stage: .userInfo)
-        }
+        guard let value = claims[claim], value != .null else { throw missing(claim, claims) }
         guard !context.console.isJSON else {
             try context.console.output(value)
             return 0
@@ -60,10 +61,47 @@ struct UserinfoCommand: RunnableCommand {
         return 0
     }
 
+    private func missing(_ claim: String, _ claims: JSONObject) -> OIDCError {
+        let name = DisplayText.clean(claim)
+        guard isDistributed || !ClaimSources.names(in: claims).contains(claim) else {
+            return OIDCError(
+                .refused,
+                "userinfo: \(name): another issuer makes this claim, and the provider only names it",
+                hint: .run("userinfo --distributed --claim", claim), stage: .userInfo)
+        }
+        let known = claims.members.filter { $0.value != .null }.map(\.name)
+        return OIDCError(
+            .refused, "userinfo: \(name): the provider sent no such claim",
+            hint: "it sent: \(DisplayText.clean(known.joined(separator: ", ")))", stage: .userInfo)
+    }
+
     private func fetch(_ account: Account) throws(OIDCError) -> JSONObject {
         let provider = account.provider
-        let environment = try provider.environment()
+        let transport = try provider.transport()
+        let environment = provider.environment(over: transport)
         provider.warnOfOther(.userInfo, than: (try? account.load())?.endpoints.userInfo)
+        let claims = try ownClaims(account, environment)
+        guard isDistributed else { return claims }
+        let end = MonotonicTime.now().adding(seconds: ClaimSources.limits.seconds)
+        let outcome = ClaimSources(
+            namedBy: (try? account.load())?.endpoints.userInfo,
+            clientID: try provider.settings.client.requiredID(), leeway: provider.settings.network.leeway,
+            context: provider.environment(over: transport.bounded(by: end))
+        ).resolve(claims, only: claim)
+        for refusal in outcome.refusals {
+            if refusal.error.kind == .interrupted || claim != nil && claims[claim ?? ""] == nil {
+                throw refusal.error
+            }
+            let names = DisplayText.clean(refusal.claims.joined(separator: ", "), limit: 200)
+            provider.context.console.warn(refusal.error, "\(names) left out")
+        }
+        return outcome.claims
+    }
+
+    private func ownClaims(
+        _ account: Account, _ environment: OIDCContext
+    ) throws(OIDCError) -> JSONObject {
+        let provider = account.provider
         return try ProtectedRequest(account, environment: environment).userInfo(
             leeway: provider.settings.network.leeway, allowsInsecureHTTP: provider.allowsInsecureHTTP,
             isSigned: provider.settings.client.userInfoAlgorithm != nil,
