@@ -28,6 +28,7 @@ let package = Package(
     targets: [
         .target(name: "CLibcrypto", cSettings: hardened),
         .target(name: "CLibcurl", cSettings: hardened),
+        .target(name: "CLibssl", cSettings: hardened),
         .target(
             name: "CKeychain", cSettings: hardened,
             linkerSettings: [
@@ -44,7 +45,8 @@ let package = Package(
             name: "CurlHTTP", dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "CLibcurl", "CPlatform"],
             swiftSettings: strict),
         .target(
-            name: "LoopbackHTTP", dependencies: ["OIDCCore", "Posix", "CPlatform"], swiftSettings: strict),
+            name: "LoopbackHTTP", dependencies: ["OIDCCore", "Posix", "CLibssl", "CPlatform"],
+            swiftSettings: strict),
         .target(
             name: "OIDCSessions", dependencies: ["OIDCCore", "OIDCCrypto", "Posix", "CKeychain"],
             swiftSettings: strict),

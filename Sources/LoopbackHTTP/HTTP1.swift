@@ -48,12 +48,14 @@ package enum HTTP1 {
         return Array(head.utf8) + (hasBody && !isHead ? response.body : [])
     }
 
-    /// Returns whether a Host header is one of the names with the port; port 80 may be left out.
-    package static func isHost(_ value: String?, port: UInt16, among names: [String]) -> Bool {
+    /// Returns whether a Host header is one of the names with the port; the scheme's own port may be left out.
+    package static func isHost(
+        _ value: String?, port: UInt16, among names: [String], schemePort: UInt16 = 80
+    ) -> Bool {
         guard let value else { return false }
         return names.contains { name in
             ASCII.isSameIgnoringCase(value, "\(name):\(port)")
-                || (port == 80 && ASCII.isSameIgnoringCase(value, name))
+                || (port == schemePort && ASCII.isSameIgnoringCase(value, name))
         }
     }
 

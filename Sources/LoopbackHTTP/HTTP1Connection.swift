@@ -51,6 +51,10 @@ package final class HTTP1Connection {
     /// Bytes that came after the head of the stream's request.
     private var pending: ArraySlice<UInt8> = []
     private var output = HTTP1Output()
+    /// The encryption; nil for plain HTTP.
+    private var tls: TLSConnection?
+    /// Why what came is not HTTP over TLS, until that is answered.
+    private var tlsRejection: HTTP1.Rejection?
     private var closesAfterOutput = false
     private var drained = 0
 
@@ -63,8 +67,14 @@ package final class HTTP1Connection {
         began = now
         lastActivity = now
         requestBegan = now
+        if let identity = policy.identity {
+            tls = TLSConnection(identity)
+            if tls == nil { end() }
+        }
     }
 
+    /// Whether the TLS handshake is not done.
+    var isInHandshake: Bool { tls.map { !$0.isEstablished } ?? false }
     /// Whether the output waits until the peer accepts more.
     package var isBlocked: Bool { output.isBlocked }
     /// Whether not all output is sent yet.
@@ -117,7 +127,10 @@ package final class HTTP1Connection {
             case .rejected(let rejection): return .rejected(rejection)
             case .needsMore:
                 sendContinueIfAwaited(now: now)
-                guard readsLeft > 0, receive(now: now) else { return .waiting }
+                guard readsLeft > 0, receive(now: now) else {
+                    defer { tlsRejection = nil }
+                    return tlsRejection.map { .rejected($0) } ?? .waiting
+                }
                 readsLeft -= 1
             }
         }
@@ -126,7 +139,7 @@ package final class HTTP1Connection {
 
     /// Reads bytes of the next request and returns whether there were any. Ends with the peer's sending side.
     private func receive(now: MonotonicTime) -> Bool {
-        guard let bytes = LoopbackSocket.receive(from: descriptor) else { return false }
+        guard let bytes = receivedBytes(now: now) else { return false }
         guard !bytes.isEmpty else {
             end()
             return false
@@ -135,6 +148,24 @@ package final class HTTP1Connection {
         lastActivity = now
         parser.feed(bytes)
         return true
+    }
+
+    /// Returns decrypted bytes that have arrived, none at the end; nil if there are none yet.
+    private func receivedBytes(now: MonotonicTime) -> [UInt8]? {
+        guard let bytes = LoopbackSocket.receive(from: descriptor) else { return nil }
+        guard let tls, !bytes.isEmpty else { return bytes }
+        let received = tls.decrypt(bytes)
+        output.collect(tls.output())
+        if isSending { flush(now: now) }
+        switch received {
+        case .plain(let plain): return plain.isEmpty ? nil : plain
+        case .ended: return []
+        case .failed(let isTLS):
+            // Whoever speaks plain HTTP gets an answer in it.
+            if !isTLS { self.tls = nil }
+            tlsRejection = HTTP1.Rejection(400, isTLS ? "the TLS connection failed" : "no TLS on a TLS port")
+            return nil
+        }
     }
 
     private func sendContinueIfAwaited(now: MonotonicTime) {
@@ -166,6 +197,7 @@ package final class HTTP1Connection {
             closes = true
             write((try? HTTP1.serialize(HTTPResponse(status: 500), toHead: isHead, closes: true)) ?? [])
         }
+        if closes, let tls { output.collect(tls.end()) }
         endRequest(closes: closes, now: now)
         flush(now: now)
     }
@@ -250,7 +282,7 @@ package final class HTTP1Connection {
 
     package func write(_ bytes: [UInt8]) {
         guard !isEnded else { return }
-        output.collect(bytes)
+        output.collect(tls?.encrypt(bytes) ?? bytes)
     }
 
     /// Sends a part of the stream's answer, or collects it. If the peer is gone, the connection ends without a call

@@ -58,6 +58,8 @@ package final class HTTP1Server {
         /// A function that returns the owner of a connection's peer, for each request. It is called only for complete
         /// requests, so idle connections do not cause a search of the system's tables.
         package var identify: (FileDescriptor) -> PeerOwner = { _ in .unknown }
+        /// The certificate with which connections are encrypted.
+        package var identity: TLSIdentity?
         /// Whether requests include the address at which they arrived.
         package var namesAddress = false
         /// The answer to a request that did not arrive in time.
@@ -95,6 +97,9 @@ package final class HTTP1Server {
     }
 
     deinit { close() }
+
+    /// Encrypts the connections to come.
+    func secure(with identity: TLSIdentity) { policy.identity = identity }
 
     private var isFull: Bool { connections.count >= policy.connections }
 
@@ -269,6 +274,9 @@ package final class HTTP1Server {
         if let stream = connection.stream { return stream.nextMoment }
         if connection.openRequest != nil { return nil }
         if connection.isBlocked { return last.adding(milliseconds: policy.blockedMilliseconds) }
+        if connection.isInHandshake {
+            return connection.began.adding(milliseconds: policy.idleMilliseconds)
+        }
         let idle = last.adding(milliseconds: policy.idleMilliseconds)
         guard connection.isReading else { return idle }
         return min(idle, connection.requestBegan.adding(milliseconds: policy.requestMilliseconds))

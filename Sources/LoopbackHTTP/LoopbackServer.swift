@@ -32,6 +32,7 @@ package final class LoopbackServer {
     package let host: LoopbackAddress.Host
     /// The values of Host that a URL in front of this server brings.
     package var names: [String] = []
+    private var isSecured = false
     package private(set) var heldRequests: [HeldRequest] = []
     private let server: HTTP1Server
 
@@ -58,9 +59,15 @@ package final class LoopbackServer {
     }
 
     /// The server's origin, such as `http://127.0.0.1:49152`.
-    package var origin: String { "http://\(host.text):\(port)" }
+    package var origin: String { "\(isSecured ? "https" : "http")://\(host.text):\(port)" }
     package var listeners: [FileDescriptor] { server.listeners }
     package var connectionCount: Int { server.connections.count }
+
+    /// Encrypts the connections to come.
+    package func secure(with identity: TLSIdentity) {
+        isSecured = true
+        server.secure(with: identity)
+    }
 
     /// Sets a function that returns the answer to invalid HTTP; the path is nil if none was read. Nil stands for a
     /// short answer without text from outside.
@@ -76,8 +83,8 @@ package final class LoopbackServer {
     package func isOurHost(_ request: HTTPServerRequest) -> Bool {
         var literals = ["127.0.0.1", "[::1]"] + (names.isEmpty ? [] : ["localhost"])
         if !host.isAny { literals.append(host.text) }
-        if HTTP1.isHost(request.host, port: port, among: literals) { return true }
-        if let own = request.ownAddress, HTTP1.isHost(request.host, port: port, among: [own.urlText]) {
+        if let own = request.ownAddress { literals.append(own.urlText) }
+        if HTTP1.isHost(request.host, port: port, among: literals, schemePort: isSecured ? 443 : 80) {
             return true
         }
         guard let host = request.host else { return false }

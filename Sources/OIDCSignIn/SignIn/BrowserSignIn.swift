@@ -64,9 +64,11 @@ package struct BrowserSignIn {
     package func run(
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome {
+        let identity = try redirect.identity(at: flow.context.now())
         let server = try listener()
         defer { server?.close() }
         if let server {
+            if let identity { server.secure(with: identity) }
             server.names = redirect.names(port: server.port)
             if begun?.listener == nil, let warning = redirect.exposure(port: server.port) {
                 notice(.warning(warning))
@@ -93,6 +95,7 @@ package struct BrowserSignIn {
             onStray: { notice(.strayRequest($0)) })
         receiver.lingers = lingers
         receiver.outerPath = redirect.outerPath
+        receiver.files = redirect.files
         while true {
             let arrival: RedirectReceiver.Arrival
             switch try receive(&receiver, browser, &device, pushed, keep: keep) {

@@ -14,6 +14,8 @@ package struct LateResult {
     let port: UInt16
     /// The values of Host of a URL in front.
     let names: [String]
+    /// The files of the server's certificate, if it has one.
+    let files: TLSFiles?
 
     /// The name of the task for `DetachedProcess`.
     package static let task = "result-page"
@@ -40,6 +42,11 @@ package struct LateResult {
         let server = LoopbackServer(
             LoopbackListener(descriptors, late.host, port: late.port), identify: PeerOwner.identified)
         server.names = late.names
+        if let files = late.files {
+            // The browser has just accepted it.
+            guard let identity = try? files.identity() else { return 2 }
+            server.secure(with: identity)
+        }
         server.finish(
             showing: late.page, below: late.callback, program: late.program, milliseconds: lifetime)
         return 0
@@ -53,6 +60,8 @@ extension LateResult {
         members["program"] = program.map { .string($0) }
         members["host"] = .string(host.text)
         members["port"] = JSONValue(Int64(port))
+        members["certificate"] = files.map { .string($0.certificate) }
+        members["key"] = files.map { .string($0.key) }
         members["names"] = .array(names.map { .string($0) })
         members["status"] = JSONValue(Int64(page.status))
         members["headers"] = .array(
@@ -77,6 +86,9 @@ extension LateResult {
             page: HTTPResponse(
                 status: Int(status), headers: HTTPHeaders(fields), body: Array(body.utf8)),
             callback: callback, program: json["program"]?.string, host: host, port: port,
-            names: (json["names"]?.array ?? []).compactMap(\.string))
+            names: (json["names"]?.array ?? []).compactMap(\.string),
+            files: json["certificate"]?.string.flatMap { certificate in
+                json["key"]?.string.map { TLSFiles(certificate: certificate, key: $0) }
+            })
     }
 }

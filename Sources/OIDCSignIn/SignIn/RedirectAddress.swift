@@ -13,19 +13,31 @@ package struct RedirectAddress: Hashable, Sendable {
     package let loopback: LoopbackAddress?
     /// The way of the redirect to the listener; nil if the redirect URI is where it listens.
     package let route: CallbackRoute?
+    /// The certificate of the listener; nil for plain http.
+    package let files: TLSFiles?
+    /// Whether the URI's host is this machine's loopback, and its scheme that of the listener.
+    private let isOwn: Bool
     /// The port of the URI if the listener may have another one.
     private let writtenPort: UInt16?
 
     /// Parses a redirect URI. `port` and `ports` are separate settings; a port in the URI itself is kept.
     package init(
         _ text: String?, port: UInt16? = nil, ports: [UInt16] = [], route: CallbackRoute? = nil,
-        setting: String = "redirect_uri"
+        files: TLSFiles? = nil, setting: String = "redirect_uri"
     ) throws(OIDCError) {
         self.text = text ?? RedirectAddress.standard
         self.route = route
+        self.files = files
         try RedirectURI.check(self.text, setting: setting)
         let url = WebURL(self.text)
-        let host = url.flatMap { $0.isSecure ? nil : LoopbackAddress.Host($0.host) }
+        let host = url.flatMap { $0.isSecure == (files != nil) ? LoopbackAddress.Host($0.host) : nil }
+        isOwn = host != nil
+        guard files == nil || (url?.isSecure == true && (host != nil || route != nil)) else {
+            throw .usage(
+                "callback_certificate: is for an https redirect to this machine, found "
+                    + DisplayText.quoted(self.text, limit: 100),
+                hint: "register and set a redirect URL such as https://localhost:8484/callback")
+        }
         let written = url?.port.flatMap { UInt16(exactly: $0) }
         guard url != nil, host != nil || route != nil else {
             guard route == nil else {
@@ -60,7 +72,7 @@ package struct RedirectAddress: Hashable, Sendable {
 
     /// Returns the URI with the bound port, or with the port that leads to it.
     package func text(port: UInt16) -> String {
-        guard loopback != nil, let url = WebURL(text), !url.isSecure, url.port == nil,
+        guard loopback != nil, isOwn, let url = WebURL(text), url.port == nil,
             let start = text.utf8.firstIndex(of: .colon)
         else { return text }
         let authority = text.index(start, offsetBy: 3)
@@ -80,8 +92,13 @@ package struct RedirectAddress: Hashable, Sendable {
 
     /// Whether another path may be added to the URI, as every redirect to its host and port arrives here.
     package var leadsHereWithAnyPath: Bool {
-        guard loopback != nil, let url = WebURL(text) else { return false }
-        return !url.isSecure && route?.path == nil
+        loopback != nil && isOwn && route?.path == nil
+    }
+
+    /// Reads and checks the certificate of the listener; nil if it speaks plain http.
+    package func identity(at now: Instant) throws(OIDCError) -> TLSIdentity? {
+        guard let files, let host = WebURL(text)?.host else { return nil }
+        return try files.identity(for: host, at: now)
     }
 
     /// Returns the values of Host that the URI brings; none if it is where the listener is.

@@ -9,6 +9,8 @@ struct RedirectReceiver {
     let path: String
     /// The path that the browser knows, if something in front of the server changes it.
     var outerPath: String?
+    /// The certificate of the server, for the process that shows the result.
+    var files: TLSFiles?
     let server: LoopbackServer?
     /// A function that reports a pasted URL that cannot be used.
     let warn: (Warning) -> Void
@@ -106,7 +108,7 @@ struct RedirectReceiver {
             server?.finish(showing: page, below: path, program: program)
             return
         }
-        server?.finishLingering(showing: page, below: path, program: program)
+        server?.finishLingering(showing: page, below: path, program: program, files: files)
     }
 
     /// Shows the result to a browser whose callback arrived after the sign-in was finished in another way,

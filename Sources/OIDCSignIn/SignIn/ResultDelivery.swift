@@ -39,11 +39,13 @@ extension LoopbackServer {
 
     /// Shows the result page to a browser that requests it at once, and finishes. For one that comes later, a
     /// detached process serves the page, so the caller need not wait.
-    func finishLingering(showing page: HTTPResponse, below callback: String, program: String?) {
+    func finishLingering(
+        showing page: HTTPResponse, below callback: String, program: String?, files: TLSFiles? = nil
+    ) {
         let isShown = show(page, below: callback, program: program, milliseconds: 300)
         let late = LateResult(
             page: page, callback: callback, program: program, host: host, port: port,
-            names: names)
+            names: names, files: files?.absolute)
         if !isShown, Interruption.pending == nil {
             do throws(Errno) {
                 try late.serve(at: listeners)

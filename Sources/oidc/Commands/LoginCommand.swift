@@ -21,6 +21,10 @@ struct LoginCommand: RunnableCommand {
             answer, for 15 minutes or until `--timeout`. `--finish ID` waits for that process, or redeems the URL that \
             the browser was redirected to, which `-` reads from stdin. Another `--start` for the same account replaces \
             the URL. A secret that was given as a value is needed again by a pasted URL.
+
+            Some providers demand an https redirect. `--make-certificate` makes a certificate for this machine alone \
+            (localhost, 127.0.0.1 and ::1; it issues no others), prints the settings that use it, and how browsers \
+            learn to trust it. It signs in to nothing, and installs nothing.
             """,
         examples: [
             Example("oidc login github --client-id ID", "a provider known by name"),
@@ -66,6 +70,9 @@ struct LoginCommand: RunnableCommand {
             .flag(\.isWithoutWait, "--no-wait", "leave no process to wait for the answer"),
             .flag(\.isSecondStep, "--finish", "finish a started sign-in: [ID] [REDIRECTED-URL]"),
             .flag(\.isCanceling, "--cancel", "end a started sign-in: [ID]"),
+            .flag(
+                \.isMakingCertificate, "--make-certificate",
+                "make a certificate for an https redirect, and exit"),
             .group(\.options), .group(\.common),
         ])
 
@@ -76,6 +83,7 @@ struct LoginCommand: RunnableCommand {
     var isWithoutWait = false
     var isSecondStep = false
     var isCanceling = false
+    var isMakingCertificate = false
     var flow: String?
     var isWithoutBrowser = false
     var port: Int?
@@ -113,6 +121,10 @@ struct LoginCommand: RunnableCommand {
         .run("login gitlab --client-id ID"), ", or: ", .run("login https://login.example.com --client-id ID"))
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
+        if isMakingCertificate {
+            try CallbackCertificate(context).run()
+            return 0
+        }
         if isSecondStep { return try finishStarted(context) }
         if isCanceling { return try cancel(context) }
         var context = context.keepingProfile(!isWithoutProfile)

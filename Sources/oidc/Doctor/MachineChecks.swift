@@ -25,6 +25,7 @@ struct MachineChecks {
         guard let address = redirect.loopback else {
             return .ok("\(redirect.text) is pasted, so no port is needed")
         }
+        let identity = try redirect.identity(at: provider.context.now)
         let server = try LoopbackServer(address)
         defer { server.close() }
         let url = redirect.text(port: server.port)
@@ -36,6 +37,13 @@ struct MachineChecks {
         if redirect.route != nil {
             let place = "\(server.host.text):\(server.port)\(redirect.path)"
             return .ok("\(place) is available, and \(url) has to lead there")
+        }
+        if let end = identity?.validity?.end {
+            let left = TimeWords.relative(end, to: provider.context.now)
+            return end.seconds(since: provider.context.now) < 30 * 86_400
+                ? .warning(
+                    "the certificate for \(url) expires \(left)", hint: .run("login --make-certificate"))
+                : .ok("\(url) is available; its certificate expires \(left)")
         }
         guard isWSL else { return .ok("\(url) is available") }
         return WindowsForwarding(environment: variables)

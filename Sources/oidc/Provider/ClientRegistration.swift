@@ -19,7 +19,9 @@ struct ClientRegistration {
 
     /// The settings that are registered, and are therefore written into the profile wherever they were set.
     private static let registeredSettings: [Setting] = [
-        .redirectURI, .port, .redirectPorts, .callbackListen, .callbackPath, .postLogoutRedirectURI, .scope,
+        .redirectURI, .port, .redirectPorts, .callbackListen, .callbackPath, .callbackCertificate,
+        .callbackKey,
+        .postLogoutRedirectURI, .scope,
     ]
 
     struct Outcome {

@@ -81,7 +81,7 @@ struct Isolation {
         let all = try allSettings(provider)
         let settings: [Setting] = [
             .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .decryptionKeyFile,
-            .tlsClientKey, .storeKeyFile, .subjectTokenFile, .actorTokenFile,
+            .tlsClientKey, .callbackKey, .storeKeyFile, .subjectTokenFile, .actorTokenFile,
         ]
         return all.flatMap { one in settings.compactMap { one.layers.file($0)?.path } }
     }

@@ -120,6 +120,11 @@ extension Setting {
     static let callbackPath = Setting(
         "callback_path", .text,
         "the path with which the redirect then arrives (default: that of redirect_uri)")
+    static let callbackCertificate = Setting(
+        "callback_certificate", .path,
+        "PEM certificate of the listener, for a redirect_uri such as https://localhost:8484/callback")
+    static let callbackKey = Setting(
+        "callback_key", .path, "its PEM key, a file of yours with mode 0600 (see oidc help login)")
     static let responseMode = Setting(
         "response_mode", .choice(AuthorizationRequest.ResponseMode.allCases.map(\.rawValue)),
         "how the response is returned; with jwt, as a signed token (JARM)")
@@ -260,7 +265,7 @@ extension Setting {
         resourceParameter,
         clientMetadataURL, userProfile,
         redirectURI, port, redirectPorts, callbackListen, callbackPath,
-        responseMode, nonce,
+        callbackCertificate, callbackKey, responseMode, nonce,
         prompt, maxAge, loginHint, acrValues,
         uiLocales,
         authorizationDetails, extraAuthorizeParams, extraTokenParams,

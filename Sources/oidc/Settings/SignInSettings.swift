@@ -1,3 +1,4 @@
+import LoopbackHTTP
 import OIDCCore
 import OIDCSignIn
 
@@ -61,16 +62,29 @@ struct SignInSettings: Sendable {
         }
     }
 
+    /// The certificate of the listener, if it speaks TLS.
+    func callbackFiles() throws(OIDCError) -> TLSFiles? {
+        let (certificate, key) = (layers.file(.callbackCertificate), layers.file(.callbackKey))
+        guard certificate != nil || key != nil else { return nil }
+        guard let certificate, let key else {
+            throw .usage(
+                "callback_certificate and callback_key are needed together",
+                hint: .run("login --make-certificate"))
+        }
+        return TLSFiles(certificate: certificate.path, key: key.path)
+    }
+
     func redirect() throws(OIDCError) -> RedirectAddress {
-        let route = try callbackRoute()
+        let (route, files) = (try callbackRoute(), try callbackFiles())
         return try layers.checking(.redirectURI) { () throws(OIDCError) in
-            try RedirectAddress(redirectURI, port: port, ports: redirectPorts, route: route)
+            try RedirectAddress(
+                redirectURI, port: port, ports: redirectPorts, route: route, files: files)
         }
     }
 
     /// Returns the redirect URL of a request that was made, with its port.
     func redirect(bound text: String) throws(OIDCError) -> RedirectAddress {
-        try RedirectAddress(text, port: port, route: callbackRoute())
+        try RedirectAddress(text, port: port, route: callbackRoute(), files: callbackFiles())
     }
 
     func postLogoutRedirect() throws(OIDCError) -> RedirectAddress? {
@@ -98,10 +112,11 @@ struct SignInSettings: Sendable {
 
     func check() throws(OIDCError) {
         _ = try checkedExtraParameters()
-        let route = try callbackRoute()
+        let (route, files) = (try callbackRoute(), try callbackFiles())
         _ = try layers.checking(.redirectURI) { () throws(OIDCError) in
             try RedirectAddress(
-                redirectURI, port: port, ports: route == nil ? [] : redirectPorts, route: route)
+                redirectURI, port: port, ports: route == nil ? [] : redirectPorts, route: route,
+                files: files)
         }
         _ = try checkedBrowser()
         guard let postLogoutRedirectURI else { return }

@@ -89,6 +89,7 @@ struct FirstStep {
         guard mayWait, settings.flow != .device else { return nil }
         let redirect = try settings.redirect()
         guard let address = redirect.loopback else { return nil }
+        _ = try redirect.identity(at: context.now)
         do throws(OIDCError) {
             let listener = try LoopbackListener(address)
             if let warning = redirect.exposure(port: listener.port) { context.console.warn(warning) }

@@ -7,9 +7,15 @@ import Posix
 extension LoginCommand {
     /// Checks the options of a command that does one of the steps.
     func validateSteps() throws(UsageError) {
-        let steps = [("--start", isFirstStep), ("--finish", isSecondStep), ("--cancel", isCanceling)]
+        let steps = [
+            ("--start", isFirstStep), ("--finish", isSecondStep), ("--cancel", isCanceling),
+            ("--make-certificate", isMakingCertificate),
+        ]
         let given = steps.filter(\.1).map(\.0)
         if given.count > 1 { throw UsageError("\(given[0]) and \(given[1]) cannot be used together") }
+        if isMakingCertificate, operand != nil || !words.isEmpty {
+            throw UsageError("--make-certificate takes no name and no URL")
+        }
         if isWithoutWait, !isFirstStep { throw UsageError("--no-wait requires --start") }
         if isFirstStep, isWithoutBrowser {
             throw UsageError("--no-browser is not needed with --start, which opens none")
