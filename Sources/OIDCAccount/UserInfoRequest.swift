@@ -1,8 +1,9 @@
 package import OIDCCore
 
 extension ProtectedRequest {
-    /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in; `signing`
-    /// is called for a signed answer, which `isSigned` demands, and `alias` for the URL that takes a token bound to the client certificate.
+    /// Fetches the claims of the session's user. `stepUpHint` is the hint for a stronger sign-in; `signing` is called
+    /// for a signed answer, which `isSigned` demands, and `alias` for the URL that takes a token bound to the client
+    /// certificate.
     package func userInfo(
         leeway: Int64 = 60, allowsInsecureHTTP: Bool = false, isSigned: Bool = false,
         alias: (WebURL) -> WebURL = { $0 },

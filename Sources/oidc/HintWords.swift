@@ -16,10 +16,12 @@ extension Hint {
         case .setEndpoint(.deviceAuthorization): [.run("login --flow paste")]
         case .setEndpoint(let endpoint): ["set \(endpoint.rawValue)"]
         case .useIssuer(let issuer): [.options(["--issuer", issuer])]
-        case .allowAlgorithm(let name):
+        case .allowAlgorithm(let name, let stage):
             [
                 "if the client is registered for it and has a secret: ",
-                .run("config set", "id_token_signed_response_alg=\(name)"),
+                .run(
+                    "config set",
+                    "\(stage == .idToken ? "id_token" : stage.rawValue)_signed_response_alg=\(name)"),
             ]
         case .checkSecret(let method, let other):
             [
@@ -190,7 +192,15 @@ extension Hint.Advice {
                     + "(id_token_encrypted_response_alg; Keycloak: ID token encryption)")
         case .checkDecryptionKey:
             "check decryption_key_file: the provider must have its public key"
-        case .checkTokenEncryption, .checkAnswerAlgorithm: .text(description)
+        case .checkTokenEncryption: .text(description)
+        case .acceptPlainUserInfo:
+            "unset userinfo_signed_response_alg, or register the client for signed answers"
+        case .acceptPlainIntrospection:
+            "unset introspection_signed_response_alg, or register the client for signed answers"
+        case .requestPlainIntrospection:
+            .words(
+                "if the provider's signed answers are faulty, request plain ones: ",
+                .run("config set introspection_signed_response_alg=none"))
         case .allowDirectEncryption:
             .words(
                 "if the client is registered for it and has a secret: ",

@@ -60,10 +60,17 @@ struct SessionModuleTests {
         #expect(claims["_claim_sources"]?["carrier"] == ["iss": .string(provider.origin)], "\(outcome)")
         let one = try program.run("userinfo", "--distributed", "--claim", "phone_number")
         #expect(one.status == 0 && one.output == "+1 555 0100\n", "\(one)")
+        let sources = try program.run("userinfo", "--distributed", "--claim", "_claim_names")
+        #expect(sources.status == 0, "\(sources)")
+        #expect(
+            try JSONValue(parsing: sources.output) == ["address": "registry", "phone_number": "carrier"])
+        let absent = try program.run("userinfo", "--distributed", "--claim", "shoe_size")
+        #expect(absent.status == 4 && absent.errorOutput.contains("it sent: sub"), "\(absent)")
+        #expect(!absent.errorOutput.contains("address"), "\(absent)")
         let source = try #require(plain["_claim_sources"]?["carrier"]?["access_token"]?.string)
         let own = provider.with { $0.requests(to: .userinfo).compactMap { $0.headers["Authorization"] } }
         let presented = provider.with { $0.requests(to: .claims).compactMap { $0.headers["Authorization"] } }
-        #expect(presented.count == 2 && !source.isEmpty && presented.allSatisfy { !own.contains($0) })
+        #expect(presented.count == 3 && !source.isEmpty && presented.allSatisfy { !own.contains($0) })
     }
 
     @Test(

@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import Posix
 import TestSupport
 import Testing
 
@@ -131,6 +132,27 @@ struct CertificateBoundTokenTests {
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         let last = ["/userinfo", "/introspect", "/revoke"].map { world.front.senders($0).last }
         #expect(last == ["asking robot", "asking robot", "asking robot"])
+    }
+
+    @Test("claims of other issuers are fetched without the certificate, even at an origin that gets it")
+    func claimSources() throws {
+        let world = try CertificateWorld()
+        defer { world.program.remove() }
+        try world.signIn("--scope", "openid phone")
+        let (plain, asking) = (world.front.origin("plain"), world.front.origin("asking"))
+        world.provider.intercept { [weak provider = world.provider] request in
+            guard request.url.path == "/userinfo", let provider else { return nil }
+            var answer = provider.with { $0.handle(request, at: Clock.now()) }
+            let text = String(decoding: answer.body, as: UTF8.self)
+            answer.body = Array(text.replacing("\(plain)/claims", with: "\(asking)/claims").utf8)
+            return answer
+        }
+        var program = world.program
+        program.environment["OIDC_TLS_CLIENT_CERTIFICATE_FOR"] = asking
+        let outcome = try program.run("userinfo", "--distributed", "--claim", "phone_number")
+        #expect(outcome.status == 0 && outcome.output == "+1 555 0100\n", "\(outcome)")
+        #expect(world.front.senders("/claims") == ["asking nobody"])
+        #expect(world.front.senders("/userinfo").last == "asking robot")
     }
 
     @Test("a client registers at the alias of the registration endpoint")

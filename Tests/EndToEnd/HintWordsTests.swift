@@ -35,6 +35,21 @@ struct HintWordsTests {
                     + "oidc config set id_token_signed_response_alg=HS256"
             ),
             (
+                .allowAlgorithm("HS256", in: .userInfo),
+                "if the client is registered for it and has a secret: "
+                    + "oidc config set userinfo_signed_response_alg=HS256"
+            ),
+            (
+                .allowAlgorithm("HS256", in: .introspection),
+                "if the client is registered for it and has a secret: "
+                    + "oidc config set introspection_signed_response_alg=HS256"
+            ),
+            (
+                .advice(.requestPlainIntrospection),
+                "if the provider's signed answers are faulty, request plain ones: "
+                    + "oidc config set introspection_signed_response_alg=none"
+            ),
+            (
                 .advice(.turnNonceOff),
                 "start again, as this answer may be another sign-in's; only if the provider never returns a nonce, "
                     + "set nonce to off"

@@ -33,7 +33,7 @@ struct SignedAnswerCommandTests {
         return file.path
     }
 
-    @Test("introspect asks for a signed answer where the provider offers one, and prints what is in it")
+    @Test("introspect requests a signed answer if the provider offers one, and prints what is in it")
     func offered() throws {
         let (provider, program) = try Self.signedIn()
         defer { program.remove() }
@@ -56,6 +56,47 @@ struct SignedAnswerCommandTests {
         #expect(alone.headers["Accept"] == Self.introspectionType)
         let other = try program.run("introspect", "--set", "introspection_signed_response_alg=ES256")
         #expect(other.status == 7 && other.error?.contains("alg: expected ES256") == true, "\(other)")
+    }
+
+    @Test("introspection_signed_response_alg=none requests a plain answer, and a hint names it")
+    func declined() throws {
+        let (provider, program) = try Self.signedIn()
+        defer { program.remove() }
+        let declined = try program.run("introspect", "--set", "introspection_signed_response_alg=none")
+        #expect(declined.status == 0 && declined.output.contains("\"active\":true"), "\(declined)")
+        let request = try #require(provider.with { $0.requests(to: .introspection).last })
+        #expect(request.headers["Accept"] == "application/json")
+        provider.intercept { request in
+            guard request.url.path == "/introspect" else { return nil }
+            return HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", Self.introspectionType)]),
+                body: Array("e30.e30.AA".utf8))
+        }
+        let faulty = try program.run("introspect")
+        #expect(faulty.status == 7, "\(faulty)")
+        #expect(faulty.errorOutput.contains("introspection_signed_response_alg=none"), "\(faulty)")
+    }
+
+    @Test("introspect says that no signed answer was requested if the metadata cannot be fetched")
+    func undiscovered() throws {
+        let (provider, program) = try Self.signedIn()
+        defer { program.remove() }
+        let note = "no signed answer was requested"
+        let other = HTTPResponse.json(#"{"issuer":"https://evil.example"}"#)
+        for (answer, code, isSaid) in [
+            (HTTPResponse(status: 503), 0, true), (HTTPResponse(status: 404), 0, false), (other, 7, false),
+        ] as [(HTTPResponse, Int32, Bool)] {
+            try? FileManager.default.removeItem(at: program.home.appendingPathComponent(".cache"))
+            provider.intercept { $0.url.path.contains("/.well-known/") ? answer : nil }
+            let count = provider.requestCount(.introspection)
+            let outcome = try program.run("introspect")
+            #expect(outcome.status == code && outcome.errorOutput.contains(note) == isSaid, "\(outcome)")
+            let isAsked = code == 0
+            #expect(provider.requestCount(.introspection) == count + (isAsked ? 1 : 0), "\(outcome)")
+            guard isAsked else { continue }
+            let request = try #require(provider.with { $0.requests(to: .introspection).last })
+            #expect(request.headers["Accept"] == "application/json")
+        }
     }
 
     @Test("an introspection answer with any fault is 7, and prints nothing")

@@ -11,8 +11,9 @@ package enum Hint: Hashable, Sendable {
     case setEndpoint(ProviderEndpoint)
     /// The issuer, spelled as the provider does.
     case useIssuer(String)
-    /// Allowing HMAC signatures of ID tokens, if the client is registered for this algorithm.
-    case allowAlgorithm(String)
+    /// Allowing HMAC signatures of ID tokens, UserInfo or introspection answers, if the client is registered for this
+    /// algorithm.
+    case allowAlgorithm(String, in: OIDCError.Stage = .idToken)
     /// A check of the client's secret, which was sent by one method; the client may be registered for another.
     case checkSecret(sentBy: String, other: String)
     /// A check of the file path in this setting.
@@ -75,7 +76,9 @@ package enum Hint: Hashable, Sendable {
         case giveDecryptionKey
         case checkDecryptionKey
         case checkTokenEncryption
-        case checkAnswerAlgorithm
+        case acceptPlainUserInfo
+        case acceptPlainIntrospection
+        case requestPlainIntrospection
         case allowDirectEncryption
         case signInWithDPoP
         case allowDeviceGrant

@@ -11,7 +11,8 @@ extension Hint {
         case .set(let setting, let value): Hint.coded("set", setting.rawValue, detail: value)
         case .setEndpoint(let endpoint): Hint.coded("set_endpoint", endpoint.rawValue)
         case .useIssuer(let issuer): Hint.coded("use_issuer", issuer)
-        case .allowAlgorithm(let name): Hint.coded("allow_algorithm", name)
+        case .allowAlgorithm(let name, let stage):
+            Hint.coded("allow_algorithm", name, detail: stage.rawValue)
         case .checkSecret(let method, let other):
             Hint.coded("check_secret", method, detail: other)
         case .checkPath(let name): Hint.coded("check_path", name)
@@ -71,7 +72,8 @@ extension Hint {
             case "check_secret": detail.map { .checkSecret(sentBy: value, other: $0) }
             case "set_endpoint": ProviderEndpoint(rawValue: value).map { .setEndpoint($0) }
             case "use_issuer": .useIssuer(value)
-            case "allow_algorithm": .allowAlgorithm(value)
+            case "allow_algorithm":
+                .allowAlgorithm(value, in: detail.map { OIDCError.Stage(rawValue: $0) } ?? .idToken)
             case "check_path": .checkPath(of: value)
             case "open": WebURL(value).map { .open($0) }
             default: nil

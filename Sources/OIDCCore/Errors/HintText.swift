@@ -10,8 +10,9 @@ extension Hint: CustomStringConvertible {
         case .set(let setting, let value): "set \(setting) to \(value)"
         case .setEndpoint(let endpoint): "name the \(endpoint.rawValue)"
         case .useIssuer(let issuer): "use the issuer \(DisplayText.clean(issuer))"
-        case .allowAlgorithm(let name):
-            "if the client is registered for it and has a secret, allow \(name) for ID tokens"
+        case .allowAlgorithm(let name, let stage):
+            "if the client is registered for it and has a secret, allow \(name) for "
+                + (stage == .idToken ? "ID tokens" : "\(stage.title) answers")
         case .checkSecret(let method, let other):
             "check the client's secret; if it is right, the client may be registered for "
                 + "\(DisplayText.clean(other)) in place of \(DisplayText.clean(method))"
@@ -84,9 +85,9 @@ extension Hint.Advice: CustomStringConvertible {
                 + "not encrypted (id_token_encrypted_response_alg; Keycloak: ID token encryption)"
         case .checkDecryptionKey:
             "check the private key for encrypted tokens: the provider must have its public key"
-        case .checkAnswerAlgorithm:
-            "the algorithm of signed answers must be the one that the client is registered for at the provider "
-                + "(userinfo_signed_response_alg, introspection_signed_response_alg)"
+        case .acceptPlainUserInfo, .acceptPlainIntrospection:
+            "accept plain answers, or register the client for signed ones"
+        case .requestPlainIntrospection: "if the provider's signed answers are faulty, request plain ones"
         case .checkTokenEncryption:
             "check id_token_encrypted_response_alg and id_token_encrypted_response_enc of the client at the provider"
         case .allowDirectEncryption:

@@ -19,19 +19,11 @@ extension IDToken {
     private static func validated(
         _ compact: String, _ rules: IDTokenRules, keys: any KeySource, now: Instant
     ) throws(OIDCError) -> IDToken {
-        let token: JWS
-        do throws(JWS.Malformed) { token = try JWS(compact: compact) } catch {
-            throw .untrusted(.idToken, error.reason)
-        }
         let signature = SignatureRules(
             issuer: rules.issuer, allowedAlgorithms: rules.allowedAlgorithms,
             clientSecret: rules.clientSecret, stage: .idToken)
-        try signature.checkHeader(token)
-        guard let members = token.claims else {
-            throw .untrusted(.idToken, token.claimsProblem ?? "the payload is not a JSON object")
-        }
-        let checks = IDTokenChecks(
-            claims: TokenClaims(members: members, stage: .idToken), rules: rules, now: now)
+        let (token, claims) = try signature.read(compact)
+        let checks = IDTokenChecks(claims: claims, rules: rules, now: now)
         let idToken = try checks.token(compact)
         try checks.checkAccessTokenHash(token)
         try signature.checkSignature(token, keys: keys)

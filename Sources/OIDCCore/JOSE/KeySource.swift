@@ -32,7 +32,38 @@ struct SignatureRules {
     var allowedAlgorithms: [String]?
     /// The secret for HMAC; nil unless the client is registered for it (OIDC Core §10.1).
     var clientSecret: Redacted<String>?
+    /// The `typ` of the token; nil accepts any (RFC 8725 §3.11).
+    var type: String?
+    /// Whether the token may have no `typ`.
+    var mayLackType = false
     let stage: Stage
+
+    /// Reads a token and checks its header, which needs no key.
+    func read(_ compact: String) throws(OIDCError) -> (token: JWS, claims: TokenClaims) {
+        let token: JWS
+        do throws(JWS.Malformed) { token = try JWS(compact: compact) } catch {
+            throw .untrusted(stage, error.reason)
+        }
+        try checkType(token)
+        try checkHeader(token)
+        guard let members = token.claims else {
+            throw .untrusted(stage, token.claimsProblem ?? "the payload is not a JSON object")
+        }
+        return (token, TokenClaims(members: members, stage: stage))
+    }
+
+    /// Refuses every other kind of token, such as an ID token that the issuer signed for the same client.
+    /// `application/` may be left out (RFC 7515 §4.1.9).
+    private func checkType(_ token: JWS) throws(OIDCError) {
+        guard let type else { return }
+        let found = token.header["typ"]
+        if found == nil, mayLackType { return }
+        let names = [type, "application/\(type)"]
+        guard let text = found?.string, names.contains(where: { ASCII.isSameIgnoringCase($0, text) }) else {
+            let shown = found.map { $0.string.map { DisplayText.quoted($0, limit: 60) } ?? $0.typeName }
+            throw .untrusted(stage, "typ", expected: "\"\(type)\"", found: shown ?? "none")
+        }
+    }
 
     /// Checks `alg` and `crit`, which needs no key. HMAC is accepted only with the client's own secret, so a
     /// public key cannot be misused as one (CVE-2015-9235).
@@ -41,7 +72,8 @@ struct SignatureRules {
             let algorithm = try token.acceptedAlgorithm(allowed: allowedAlgorithms)
             guard !algorithm.isSymmetric || clientSecret != nil else {
                 throw JWS.HeaderRefusal(
-                    "alg", expected: "a signature with the provider's key", found: algorithm.rawValue)
+                    "alg", expected: "a signature with the \(stage == .claims ? "issuer" : "provider")'s key",
+                    found: algorithm.rawValue)
             }
         } catch {
             throw OIDCError(.untrusted, stage, error.cause, hint: registrationHint(token))
@@ -51,8 +83,7 @@ struct SignatureRules {
     private func registrationHint(_ token: JWS) -> Hint? {
         guard clientSecret == nil, let algorithm = token.algorithm, algorithm.isSymmetric else { return nil }
         return switch stage {
-        case .idToken: .allowAlgorithm(algorithm.rawValue)
-        case .userInfo, .introspection: .advice(.checkAnswerAlgorithm)
+        case .idToken, .userInfo, .introspection: .allowAlgorithm(algorithm.rawValue, in: stage)
         default: nil
         }
     }

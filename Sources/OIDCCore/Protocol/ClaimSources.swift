@@ -1,5 +1,5 @@
-/// The claims about a user that other issuers make: aggregated ones came along as tokens, distributed ones are fetched
-/// (OpenID Connect Core §5.6.2).
+/// The claims about a user that other issuers make (OpenID Connect Core §5.6.2): the provider sends the tokens of
+/// aggregated ones, and distributed ones are fetched.
 ///
 /// The provider names the sources, but only a source's own signature says that it makes a claim. So a claim counts if
 /// its token is signed with the published keys of the issuer that the token names.
@@ -13,34 +13,48 @@ package struct ClaimSources {
         package fileprivate(set) var refusals: [(claims: [String], error: OIDCError)] = []
     }
 
-    /// The sources that are read, the bytes of a fetched token, and the seconds for all of them. The transport ends a
-    /// request at that time, and no other is sent after it.
-    package static let limits = (sources: 10, bytes: 65_536, seconds: Int64(30))
+    /// The limits: the claims and sources that are read, the bytes of a fetched token, and the seconds for all sources.
+    ///
+    /// No request starts after those seconds. The transport ends one that is under way.
+    package static let limits = (claims: 100, sources: 10, bytes: 65_536, seconds: Int64(30))
 
     private static let names = "_claim_names"
     private static let sources = "_claim_sources"
     /// The claims that are about the provider's answer or a token itself, which no source can make.
     private static let reserved = ["sub", "iss", "aud", "exp", "nbf", "iat", "jti", names, sources]
+    /// The claims that only other kinds of tokens have, such as ID tokens, security events and introspection answers.
+    private static let foreign = ["nonce", "at_hash", "events", "token_introspection"]
 
     /// The endpoint that named the sources, which decides where they may be; nil allows public https URLs only.
     private let provider: WebURL?
     private let clientID: String
     private let leeway: Int64
+    /// The accepted algorithms; nil accepts every known asymmetric one.
+    private let algorithms: [String]?
     private let context: OIDCContext
 
-    package init(namedBy provider: WebURL?, clientID: String, leeway: Int64 = 60, context: OIDCContext) {
+    /// Creates sources whose metadata and keys are not cached: nothing that other issuers publish is kept.
+    package init(
+        namedBy provider: WebURL?, clientID: String, leeway: Int64 = 60, algorithms: [String]? = nil,
+        context: OIDCContext
+    ) {
         self.provider = provider
         self.clientID = clientID
         self.leeway = leeway
-        self.context = context
+        self.algorithms = algorithms
+        self.context = OIDCContext(
+            transport: context.transport, now: context.now, random: context.random)
     }
 
-    /// Returns the names of the claims that other issuers make.
-    package static func names(in claims: JSONObject) -> [String] {
-        claims[names]?.object?.members.map(\.name) ?? []
+    /// Returns whether another issuer makes the claim.
+    package static func isNamed(_ name: String, in claims: JSONObject) -> Bool {
+        claims[names]?[name] != nil
     }
 
-    /// Verifies the claims of all sources, or only the claim `name`, and fetches those that did not come along.
+    /// Returns whether the claim is about the sources themselves.
+    package static func isAboutSources(_ name: String) -> Bool { name == names || name == sources }
+
+    /// Verifies the claims of all sources, or only the claim `name`, and fetches tokens that the provider did not send.
     package func resolve(_ claims: JSONObject, only name: String? = nil) -> Outcome {
         var own = claims
         (own[ClaimSources.names], own[ClaimSources.sources]) = (nil, nil)
@@ -50,18 +64,24 @@ package struct ClaimSources {
         let end = context.now().adding(ClaimSources.limits.seconds)
         let wanted = wanted(claims, own, only: name, &outcome)
         for (count, source) in wanted.enumerated() {
+            let isLate = context.now() >= end
+            guard count < ClaimSources.limits.sources, !isLate else {
+                let error =
+                    isLate
+                    ? OIDCError(.unreachable, "claims: the sources together took too long", stage: .claims)
+                    : refused("more than \(ClaimSources.limits.sources) sources are not read")
+                outcome.refusals.append((wanted[count...].flatMap(\.claims), error))
+                break
+            }
             do throws(OIDCError) {
-                guard count < ClaimSources.limits.sources else {
-                    throw refused("more than \(ClaimSources.limits.sources) sources are not read")
-                }
-                guard context.now() < end else {
-                    throw OIDCError(
-                        .unreachable, "claims: the sources together took too long", stage: .claims)
-                }
                 let (made, issuer) = try claimsMade(by: claims[ClaimSources.sources]?[source.name])
-                let absent = source.claims.filter { made[$0] == nil || made[$0] == .null }
-                for claim in source.claims where !absent.contains(claim) {
-                    outcome.claims[claim] = made[claim]
+                var absent: [String] = []
+                for claim in source.claims {
+                    guard let value = made[claim], value != .null else {
+                        absent.append(claim)
+                        continue
+                    }
+                    outcome.claims[claim] = value
                     verified[claim] = .string(source.name)
                     issuers[source.name] = ["iss": .string(issuer)]
                 }
@@ -72,8 +92,11 @@ package struct ClaimSources {
             } catch {
                 var error = error
                 if error.kind == .timedOut { error.kind = .unreachable }
-                // The hints are about the user's own provider.
-                if error.kind == .refused || error.stage == .discovery { error.hint = nil }
+                // Other hints are about the user's own provider, and some quote what the source sent.
+                switch error.hint {
+                case .tryAgain, .advice(.checkClock): break
+                default: error.hint = nil
+                }
                 outcome.refusals.append((source.claims, error))
             }
         }
@@ -88,23 +111,31 @@ package struct ClaimSources {
     private func wanted(
         _ claims: JSONObject, _ own: JSONObject, only name: String?, _ outcome: inout Outcome
     ) -> [(name: String, claims: [String])] {
+        var members = claims[ClaimSources.names]?.object?.members[...] ?? []
+        if let name { members = members.filter { ExactText.isSame($0.name, name) }[...] }
+        let limit = ClaimSources.limits.claims
         var wanted: [(name: String, claims: [String])] = []
-        for member in claims[ClaimSources.names]?.object?.members ?? []
-        where name.map({ $0 == member.name }) ?? true {
-            guard let source = member.value.string else {
-                outcome.refusals.append(([member.name], refused("its source has no name")))
-                continue
-            }
-            guard own[member.name] == nil, !ClaimSources.reserved.contains(member.name) else {
-                outcome.refusals.append(
-                    ([member.name], refused("only the provider itself makes this claim")))
-                continue
-            }
-            if let index = wanted.firstIndex(where: { $0.name == source }) {
-                wanted[index].claims.append(member.name)
+        var nameless: [String] = []
+        var reserved: [String] = []
+        for member in members.prefix(limit) {
+            if (own[member.name] ?? .null) != .null || ClaimSources.reserved.contains(member.name) {
+                reserved.append(member.name)
+            } else if let source = member.value.string {
+                if let index = wanted.firstIndex(where: { $0.name == source }) {
+                    wanted[index].claims.append(member.name)
+                } else {
+                    wanted.append((source, [member.name]))
+                }
             } else {
-                wanted.append((source, [member.name]))
+                nameless.append(member.name)
             }
+        }
+        for (claims, message) in [
+            (reserved, "only the provider itself makes this claim"),
+            (nameless, "`_claim_names` has no string for it"),
+            (members.dropFirst(limit).map(\.name), "more than \(limit) claims of other issuers are not read"),
+        ] where !claims.isEmpty {
+            outcome.refusals.append((claims, refused(message)))
         }
         return wanted
     }
@@ -143,36 +174,39 @@ package struct ClaimSources {
     /// Verifies a source's token with the keys that its issuer publishes. It is not about our client or our user, so
     /// `sub` is the source's own and `aud` may be missing, but another client's is refused (RFC 7519 §4.1.3).
     private func verified(_ compact: String) throws(OIDCError) -> (JSONObject, issuer: String) {
-        let token: JWS
-        do throws(JWS.Malformed) { token = try JWS(compact: compact) } catch {
-            throw .untrusted(.claims, error.reason)
+        let signature = SignatureRules(
+            allowedAlgorithms: algorithms, type: "JWT", mayLackType: true, stage: .claims)
+        let (token, claims) = try signature.read(compact)
+        // Another kind of token may have the issuer's signature, too (RFC 8725 §3.12).
+        for name in ClaimSources.foreign where claims.members[name] != nil {
+            throw claims.refusal(name, expected: "a token of claims", found: "another kind of token")
         }
-        let signature = SignatureRules(stage: .claims)
-        try signature.checkHeader(token)
-        guard let members = token.claims else {
-            throw .untrusted(.claims, token.claimsProblem ?? "the payload is not a JSON object")
-        }
-        let claims = TokenClaims(members: members, stage: .claims)
         let issuer = try claims.reader.required("iss", expected: "an issuer", claims.string)
-        if members["aud"] != nil { _ = try claims.checkAudience(clientID) }
+        if claims.members["aud"] != nil { _ = try claims.checkAudience(clientID) }
         try claims.checkTimes(now: context.now(), leeway: leeway)
         _ = try checked(issuer, "iss")
+        guard let urls = try? ProviderMetadata.wellKnownURLs(issuer: issuer) else {
+            throw claims.refusal("iss", expected: "an issuer", found: claims.found("iss"))
+        }
         let documents = ProviderDocuments(context: context)
-        guard let keys = try documents.metadata(issuer: issuer).jwksURI else {
+        let metadata = try documents.metadata(
+            issuer: issuer, at: urls, notFound: ProviderMetadata.notFound(issuer: issuer))
+        guard let keys = metadata.jwksURI else {
             throw .untrusted(.claims, "\(DisplayText.clean(issuer, limit: 200)) publishes no keys")
         }
         try signature.checkSignature(token, keys: documents.keys(try checked(keys.text, "jwks_uri")))
-        return (members, issuer)
+        return (claims.members, issuer)
     }
 
     /// Checks a URL of a source before anything is sent to it. A provider must not make this machine ask servers that
     /// only this machine can reach: only a provider on loopback may name loopback, and only one that is in a private
-    /// network by its own address another address there.
+    /// network by its own address or name another one there. Names are not resolved, so a public name may still lead to
+    /// a private address.
     private func checked(_ text: String, _ member: String) throws(OIDCError) -> WebURL {
         let isLocal = provider?.leadsToThisMachine ?? false
-        let isPrivate = isLocal || provider?.isPrivateAddress == true
+        let isPrivate = isLocal || provider.map { $0.isPrivateAddress || $0.hasPrivateName } == true
         guard let url = WebURL(text), url.fragment == nil, url.isSecure || isLocal && url.isLoopback,
-            isLocal || !url.leadsToThisMachine, isPrivate || !url.isPrivateAddress
+            isLocal || !url.leadsToThisMachine, isPrivate || !url.isPrivateAddress && !url.hasPrivateName
         else {
             throw .untrusted(
                 .claims, member, expected: "a public https URL", found: DisplayText.quoted(text, limit: 200))

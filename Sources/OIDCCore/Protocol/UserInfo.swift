@@ -149,7 +149,7 @@ public enum UserInfo {
 
     private static let unsigned = OIDCError.untrusted(
         .userInfo, "expected a signed answer, as the client is registered for, found a plain one",
-        hint: .advice(.checkAnswerAlgorithm))
+        hint: .advice(.acceptPlainUserInfo))
 
     /// Verifies a signed answer like an ID token: issuer, audience, times and signature (OpenID Connect Core
     /// §5.3.2). Only the times may be missing. An encrypted answer is decrypted first; the claims in it need no
@@ -165,10 +165,6 @@ public enum UserInfo {
                 return claims
             }
         }
-        let token: JWS
-        do throws(JWS.Malformed) { token = try JWS(compact: compact) } catch {
-            throw .untrusted(.userInfo, error.reason)
-        }
         guard let issuer = rules.issuer, let source else {
             throw .untrusted(
                 .userInfo, "a signed answer cannot be checked without issuer and jwks_uri",
@@ -178,16 +174,12 @@ public enum UserInfo {
         let signature = SignatureRules(
             issuer: issuer, allowedAlgorithms: signing.allowedAlgorithms, clientSecret: signing.clientSecret,
             stage: .userInfo)
-        try signature.checkHeader(token)
-        guard let members = token.claims else {
-            throw .untrusted(.userInfo, token.claimsProblem ?? "the payload is not a JSON object")
-        }
-        let claims = TokenClaims(members: members, stage: .userInfo)
+        let (token, claims) = try signature.read(compact)
         try claims.checkIssuer(issuer)
         _ = try claims.checkAudience(rules.clientID)
         try claims.checkTimes(now: now, leeway: rules.leeway)
         try signature.checkSignature(token, keys: source)
-        return members
+        return claims.members
     }
 
     /// Refuses an answer about another user (OIDC Core §5.3.2).

@@ -24,6 +24,15 @@ extension WebURL {
         if name.utf8.contains(.colon) { return IPv6Host(name)?.isPrivate ?? false }
         return IPv4Host.address(name).map(IPv4Host.isPrivate) ?? false
     }
+
+    /// Whether the host is a name that only a private network has: one without a dot, or in `.local` (RFC 6762),
+    /// `.home.arpa` (RFC 8375) or `.internal`, which ICANN reserves for that.
+    package var hasPrivateName: Bool {
+        let name = host.utf8.last == .period ? String(host.dropLast()) : host
+        guard !name.utf8.contains(.colon) else { return false }
+        return !name.utf8.contains(.period)
+            || [".local", ".home.arpa", ".internal"].contains { name.hasSuffix($0) }
+    }
 }
 
 /// IPv4 addresses in every form that URLs and `inet_aton` accept.

@@ -7,7 +7,8 @@ struct IntrospectCommand: TokenOperandCommand {
     static let declaration: Declaration<IntrospectCommand> = tokenDeclaration(
         """
         Asks the provider (RFC 7662) and prints its answer as JSON. If the provider offers signed answers (RFC 9701), one \
-        is requested, and verified; with `introspection_signed_response_alg`, no other is accepted.
+        is requested, and verified. With `introspection_signed_response_alg`, no other is accepted, or none is requested \
+        if it is `none`.
         """,
         examples: [
             Example("oidc introspect", "the session's access token"),
@@ -59,13 +60,13 @@ extension ProviderContext {
     ) throws(OIDCError) -> SignedIntrospection? {
         let needed: [ProviderEndpoint] = [.introspection, .keys]
         let registered = settings.client.introspectionAlgorithm
+        guard registered != "none" else { return nil }
         let metadata: ProviderMetadata
-        if registered != nil {
-            metadata = try self.metadata(environment, for: needed)
-        } else {
+        do throws(OIDCError) { metadata = try self.metadata(environment, for: needed) } catch {
             // Without metadata, nothing is known to be offered, and the endpoint may still answer.
-            guard let found = try? self.metadata(environment, for: needed) else { return nil }
-            metadata = found
+            guard registered == nil, error.kind == .refused || error.kind == .unreachable else { throw error }
+            if error.kind == .unreachable { context.console.warn(error, "no signed answer was requested") }
+            return nil
         }
         let offered = metadata.introspectionSigningAlgValuesSupported
         guard registered != nil || offered?.isEmpty == false else { return nil }

@@ -11,8 +11,8 @@ struct UserinfoCommand: RunnableCommand {
         discussion: """
             Requests the provider's UserInfo endpoint. The response must be about the same user as the ID token; \
             a signed response is verified. Claims that other issuers make (`_claim_names`) are printed as they came. \
-            With --distributed, they are verified with the keys of their issuers, and fetched if they did not come \
-            along; those that cannot be verified are left out with a warning, and --claim fails for one of them.
+            With --distributed, they are verified with the keys of their issuers, and fetched if the provider did not \
+            send them; those that cannot be verified are left out with a warning, and --claim fails for one of them.
             """,
         examples: [
             Example("oidc userinfo | jq -r .email", "one claim, with jq"),
@@ -47,12 +47,12 @@ struct UserinfoCommand: RunnableCommand {
                 "userinfo is about a provider's user, and the session in use is for a resource",
                 hint: .words("name a profile of a provider with -p: ", .run("config list")))
         }
-        let claims = try target.with(mayLogIn: mayLogIn, fetch)
+        let (claims, own) = try target.with(mayLogIn: mayLogIn, fetch)
         guard let claim else {
             try context.console.output(.object(claims))
             return 0
         }
-        guard let value = claims[claim], value != .null else { throw missing(claim, claims) }
+        guard let value = claims[claim], value != .null else { throw missing(claim, own) }
         guard !context.console.isJSON else {
             try context.console.output(value)
             return 0
@@ -61,9 +61,14 @@ struct UserinfoCommand: RunnableCommand {
         return 0
     }
 
+    /// Returns the error for a claim that is not there, in spite of the provider's `claims`.
     private func missing(_ claim: String, _ claims: JSONObject) -> OIDCError {
         let name = DisplayText.clean(claim)
-        guard isDistributed || !ClaimSources.names(in: claims).contains(claim) else {
+        guard !isDistributed || !ClaimSources.isAboutSources(claim) else {
+            return OIDCError(
+                .refused, "userinfo: \(name): no claim of another issuer was verified", stage: .userInfo)
+        }
+        guard isDistributed || !ClaimSources.isNamed(claim, in: claims) else {
             return OIDCError(
                 .refused,
                 "userinfo: \(name): another issuer makes this claim, and the provider only names it",
@@ -75,27 +80,27 @@ struct UserinfoCommand: RunnableCommand {
             hint: "it sent: \(DisplayText.clean(known.joined(separator: ", ")))", stage: .userInfo)
     }
 
-    private func fetch(_ account: Account) throws(OIDCError) -> JSONObject {
+    /// Returns the claims to print, and the provider's own.
+    private func fetch(_ account: Account) throws(OIDCError) -> (JSONObject, own: JSONObject) {
         let provider = account.provider
         let transport = try provider.transport()
         let environment = provider.environment(over: transport)
         provider.warnOfOther(.userInfo, than: (try? account.load())?.endpoints.userInfo)
         let claims = try ownClaims(account, environment)
-        guard isDistributed else { return claims }
-        let end = MonotonicTime.now().adding(seconds: ClaimSources.limits.seconds)
+        guard isDistributed else { return (claims, claims) }
         let outcome = ClaimSources(
             namedBy: (try? account.load())?.endpoints.userInfo,
             clientID: try provider.settings.client.requiredID(), leeway: provider.settings.network.leeway,
-            context: provider.environment(over: transport.bounded(by: end))
-        ).resolve(claims, only: claim)
+            algorithms: provider.settings.securityProfile >= .fapi2 ? SecurityProfile.algorithms : nil,
+            context: provider.environment(over: transport.forClaims())
+        ).resolve(claims, only: claim.flatMap { ClaimSources.isAboutSources($0) ? nil : $0 })
         for refusal in outcome.refusals {
-            if refusal.error.kind == .interrupted || claim != nil && claims[claim ?? ""] == nil {
-                throw refusal.error
-            }
+            let isAsked = claim.map { (claims[$0] ?? .null) == .null } ?? false
+            if refusal.error.kind == .interrupted || isAsked { throw refusal.error }
             let names = DisplayText.clean(refusal.claims.joined(separator: ", "), limit: 200)
             provider.context.console.warn(refusal.error, "\(names) left out")
         }
-        return outcome.claims
+        return (outcome.claims, claims)
     }
 
     private func ownClaims(
@@ -118,5 +123,17 @@ struct UserinfoCommand: RunnableCommand {
     /// Returns a claim as text. If stdout is a terminal, removes the characters that control it.
     private static func printable(_ text: String) -> String {
         Terminal.isTerminal(.standardOutput) ? DisplayText.clean(text, limit: 65_536) : text
+    }
+}
+
+extension CurlTransport {
+    /// Returns the transport for claims of other issuers: it ends every request after `seconds`, and never presents the
+    /// client certificate, so its connections are its own.
+    func forClaims(seconds: Int64 = ClaimSources.limits.seconds) -> CurlTransport {
+        var bounded = configuration
+        bounded.deadline = MonotonicTime.now().adding(seconds: seconds)
+        bounded.clientCertificate = nil
+        bounded.certificateOrigins = []
+        return CurlTransport(bounded)
     }
 }

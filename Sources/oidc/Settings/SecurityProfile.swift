@@ -142,8 +142,11 @@ struct SecurityRule: Sendable {
                     .userinfoSignedResponseAlg, .introspectionSignedResponseAlg,
                 ]
                 for setting in names {
-                    guard let name = settings.layers.text(setting), !SecurityProfile.algorithms.contains(name)
-                    else { continue }
+                    // A plain introspection answer has no algorithm.
+                    let allowed =
+                        SecurityProfile.algorithms
+                        + (setting == .introspectionSignedResponseAlg ? ["none"] : [])
+                    guard let name = settings.layers.text(setting), !allowed.contains(name) else { continue }
                     return "\(setting.name) is \(name)"
                 }
                 return nil

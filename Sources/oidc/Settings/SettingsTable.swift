@@ -76,13 +76,13 @@ extension Setting {
         "userinfo_signed_response_alg", .choice(Setting.signatureAlgorithms),
         "the only algorithm accepted for userinfo, which must then be signed; HMAC needs it", reach: .client)
     static let introspectionSignedResponseAlg = Setting(
-        "introspection_signed_response_alg", .choice(Setting.signatureAlgorithms),
-        "the only algorithm accepted for introspection, which must then be signed (RFC 9701); HMAC needs it",
+        "introspection_signed_response_alg", .choice(Setting.signatureAlgorithms + ["none"]),
+        "the only algorithm accepted for introspection, which must then be signed (RFC 9701), or `none`; HMAC needs it",
         reach: .client)
 
     static let decryptionKeyFile = Setting(
         "decryption_key_file", .path,
-        "RSA or EC key, PEM or JWK, for ID tokens and userinfo that the provider encrypts to it",
+        "RSA or EC key, PEM or JWK, for ID tokens, userinfo and introspection that the provider encrypts to it",
         reach: .client)
     static let idTokenEncryptedResponseAlg = Setting(
         "id_token_encrypted_response_alg", .choice(KeyManagement.allCases.map(\.rawValue)),

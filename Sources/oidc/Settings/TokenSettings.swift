@@ -41,7 +41,8 @@ struct ClientSettings: Sendable {
 
     /// The algorithm that the client is registered for UserInfo answers with; nil if they need not be signed.
     var userInfoAlgorithm: String? { layers.text(.userinfoSignedResponseAlg) }
-    /// The algorithm that the client is registered for introspection answers with; nil if they need not be signed.
+    /// The algorithm that the client is registered for introspection answers with, or `none` for plain answers; nil if
+    /// they need not be signed.
     var introspectionAlgorithm: String? { layers.text(.introspectionSignedResponseAlg) }
 
     var decryptionKey: SettingFile? { layers.file(.decryptionKeyFile) }

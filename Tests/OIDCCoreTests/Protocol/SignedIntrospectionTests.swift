@@ -49,7 +49,7 @@ struct SignedIntrospectionTests {
             status: 200, headers: HTTPHeaders([("Content-Type", type)]), body: Array(body.utf8))
     }
 
-    @Test("a signed answer is asked for where it is demanded, or offered (§4)")
+    @Test("a signed answer is requested if it is demanded, or offered (§4)")
     func accept() throws {
         #expect(try Self.call(nil).request.headers["Accept"] == "application/json")
         #expect(try Self.call(Self.rules()).request.headers["Accept"] == Self.type)
@@ -123,7 +123,7 @@ struct SignedIntrospectionTests {
         #expect(try Self.call(Self.rules(["HS256"])).read(Self.answer(hmac)).isActive)
     }
 
-    @Test("a plain answer is refused where a signed one is demanded, and accepted where one is only offered")
+    @Test("a plain answer is refused if a signed one is demanded, and accepted if one is only offered")
     func plain() throws {
         // As many dots as an encrypted token has.
         let body = #"{"active":true,"iss":"https://a.b.c.d.example"}"#
@@ -133,7 +133,18 @@ struct SignedIntrospectionTests {
         #expect(
             error?.message
                 == "introspection: Content-Type: expected \(Self.type), found \"application/json\"")
-        #expect(error?.hint == .advice(.checkAnswerAlgorithm))
+        #expect(error?.hint == .advice(.acceptPlainIntrospection))
+        // Signed answers that are only offered can be declined.
+        let faulty = Self.answer(try Self.token(["aud": "other"]))
+        for isRequired in [true, false] {
+            let error = Fixture.error { try Self.call(Self.rules(isRequired: isRequired)).read(faulty) }
+            #expect(error?.kind == .untrusted)
+            #expect(error?.hint == (isRequired ? nil : .advice(.requestPlainIntrospection)))
+        }
+        let early = Self.answer(try Self.token(["iat": JSONValue(Sample.seconds + 61)]))
+        #expect(
+            Fixture.error { try Self.call(Self.rules(isRequired: false)).read(early) }?.hint
+                == .advice(.checkClock))
         #expect(try Self.call(Self.rules(isRequired: false)).read(plain).isActive)
         // Some servers send a token as another type, and its own type is what counts.
         for type in ["application/jwt", "text/plain", "application/json"] {
