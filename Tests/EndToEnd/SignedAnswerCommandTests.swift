@@ -237,7 +237,35 @@ struct SignedAnswerCommandTests {
         #expect(!shown.contains("ES256") && shown.contains("RS256"), "\(shown)")
     }
 
-    @Test("with a security profile, ID tokens are registered with an algorithm that it allows")
+    @Test("an algorithm that the provider drops, or replaces by none, is not kept")
+    func dropped() throws {
+        let provider = try ProviderServer()
+        provider.intercept { [weak provider] request in
+            guard request.url.path == "/register", let provider else { return nil }
+            var answer = provider.with { $0.handle(request, at: Clock.now()) }
+            guard var document = (try? JSONValue(parsing: answer.body))?.object else { return nil }
+            document["userinfo_signed_response_alg"] = "none"
+            document["introspection_signed_response_alg"] = nil
+            answer.body = JSONValue.object(document).bytes
+            return answer
+        }
+        let program = try Program()
+        defer { program.remove() }
+        let names = ["id_token", "userinfo", "introspection"].map { "\($0)_signed_response_alg" }
+        let registered = try program.start(
+            ["register", "--issuer", provider.origin, "--set", "client_auth=client_secret_basic"]
+                + names.flatMap { ["--set", "\($0)=ES256"] }
+        ).finish()
+        #expect(registered.status == 0, "\(registered)")
+        let shown = try program.run("config", "show", "-o", "json").output
+        for (index, name) in names.enumerated() {
+            let warning = "\(name): ES256 was requested, and the provider registered none"
+            #expect(registered.errorOutput.contains(warning) == (index > 0), "\(registered)")
+            #expect(shown.contains("\"\(name)\"") == (index == 0), "\(shown)")
+        }
+    }
+
+    @Test("with a security profile, answers are registered with an algorithm that it allows")
     func securityProfile() throws {
         let provider = try ProviderServer(DemoConfiguration(enforcing: .fapi2))
         let program = try Program()
@@ -251,6 +279,19 @@ struct SignedAnswerCommandTests {
             provider.with { $0.requests(to: .registration).last.flatMap { try? JSONValue(parsing: $0.body) } }
         )
         #expect(sent["id_token_signed_response_alg"] == "PS256", "\(sent)")
+        #expect(sent["introspection_signed_response_alg"] == "PS256", "\(sent)")
+        #expect(!registered.errorOutput.contains("was requested"), "\(registered)")
+        let outcome = try program.signIn(at: provider)
+        #expect(outcome.status == 0, "\(outcome)")
+        for options in [[], ["--set", "introspection_signed_response_alg=none"]] {
+            let introspected = try program.start(["introspect"] + options).finish()
+            #expect(
+                introspected.status == 0 && introspected.output.contains("\"active\":true"),
+                "\(introspected)")
+            let request = try #require(provider.with { $0.requests(to: .introspection).last })
+            #expect(
+                request.headers["Accept"]?.hasPrefix(Self.introspectionType) == options.isEmpty)
+        }
         for setting in ["userinfo", "introspection"] {
             let refused = try program.run("login", "--set", "\(setting)_signed_response_alg=RS256")
             #expect(refused.status == 2 && refused.errorOutput.contains("§5.4.1"), "\(refused)")

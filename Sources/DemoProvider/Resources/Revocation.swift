@@ -1,4 +1,5 @@
 package import OIDCCore
+import OIDCCrypto
 
 extension DemoProvider {
     /// Revokes a token (RFC 7009 §2). A revoked refresh token ends the whole sign-in; an unknown token is not
@@ -40,8 +41,14 @@ extension DemoProvider {
         claims["iat"] = JSONValue(call.now.secondsSinceEpoch)
         claims["token_introspection"] = answer
         let signed = try signed(
-            claims, type: SignedIntrospection.type, for: client, by: client.introspectionAlgorithm)
+            claims, type: SignedIntrospection.type, for: client, by: introspectionAlgorithm(client))
         return .jwt(try client.encrypted(signed, client.introspectionEncryption), type: type)
+    }
+
+    /// Returns the algorithm of a client's signed answers. The default is RS256 (RFC 9701 §6), if there is a key for it.
+    private func introspectionAlgorithm(_ client: DemoClient) -> SignatureAlgorithm? {
+        if let algorithm = client.introspectionAlgorithm { return algorithm }
+        return configuration.allows(.rs256) && signingKey(for: .rs256) != nil ? .rs256 : nil
     }
 
     /// Returns the claims of an active token; those of an access token have a `token_type`.

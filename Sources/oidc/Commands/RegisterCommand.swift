@@ -179,8 +179,11 @@ struct RegisterCommand: RunnableCommand {
         var made = registered.entries
         made.append((.issuer, provider.settings.provider.issuer.map { .string($0) }))
         made.append((.clientSecretFile, registered.client.clientSecret.map { _ in .string(file.file) }))
+        // An algorithm that the provider dropped is not kept either.
         var entries = options.filter { entry in
-            !made.contains { $0.0 == entry.setting && $0.1 != nil }
+            !made.contains {
+                $0.0 == entry.setting && ($0.1 != nil || RegisteredRequests.answers.contains($0.0))
+            }
         }
         for (setting, value) in made {
             guard let value else { continue }
@@ -318,10 +321,13 @@ extension RegisterCommand {
                 }
             }
             _ = try file.set(changed)
-            let hasPorts = provider.settings.layers.given.contains {
-                $0.setting == .redirectPorts && $0.origin.layer == .profile
+            var gone = outcome.entries.filter { $0.1 == nil && RegisteredRequests.answers.contains($0.0) }
+                .map(\.0)
+            if port != nil { gone.append(.redirectPorts) }
+            let names = provider.settings.layers.given.compactMap {
+                $0.origin.layer == .profile && gone.contains($0.setting) ? $0.setting.name : nil
             }
-            if port != nil, hasPorts { _ = try file.unset([Setting.redirectPorts.name]) }
+            if !names.isEmpty { _ = try file.unset(names) }
         }
         context.console.note("Updated the client \(DisplayText.quoted(managed.clientID)).")
         try report(managed, context)

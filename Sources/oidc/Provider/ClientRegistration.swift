@@ -181,21 +181,24 @@ struct ClientRegistration {
         return Outcome(client: client, entries: entries)
     }
 
-    /// Returns the algorithm of signed answers for the profile: the provider's, which may be another one (RFC 7591
-    /// §3.2.1). One that was not requested is only written if it is HMAC, which is not accepted otherwise.
+    /// Returns the algorithm of signed answers for the profile: the provider's, which may be another one than requested,
+    /// or none (RFC 7591 §3.2.1). One that is not in the settings is only written if it is HMAC, which is not accepted
+    /// otherwise.
     private func algorithm(
         _ setting: Setting, _ client: RegisteredClient, _ console: Console
     ) -> JSONValue? {
-        let requested = settings.layers[setting]
-        guard let found = client.signedResponseAlgorithms[setting.name].flatMap(setting.kind.normalized)
-        else { return requested }
+        let given = settings.layers[setting]
+        let requested = requests?.algorithm(setting)
+        let answer = client.signedResponseAlgorithms[setting.name]
+        let found = answer.flatMap(setting.kind.normalized).flatMap { $0 == "none" ? nil : $0 }
         if let requested, requested != found {
-            let words = [requested, found].map { DisplayText.clean($0.string ?? "") }
+            let words = [requested, answer ?? "none"].map { DisplayText.clean($0.string ?? $0.typeName) }
             console.warn(
                 "\(setting.name): \(words[0]) was requested, and the provider registered \(words[1])")
         }
-        let isHMAC = found.string.map { SignatureAlgorithm.areSymmetric([$0]) } ?? false
-        return requested != nil || isHMAC ? found : nil
+        if given == "none" { return given }
+        if let name = found?.string, SignatureAlgorithm.areSymmetric([name]) { return found }
+        return given == nil || requested == nil ? given : found
     }
 
     /// The methods that the provider may choose instead of the requested one (RFC 7591 §3.2.1); others need a

@@ -13,8 +13,8 @@ struct RegisteredRequests {
     private let keyID: String?
     /// The algorithm of signed answers; nil leaves it to the provider, whose default is RS256.
     private let answerAlgorithm: String?
-    /// The algorithms in the settings, and that of ID tokens if the security profile limits it.
-    private var algorithms: [(Setting, JSONValue)] = []
+    /// The algorithms in the settings, and those that the security profile limits.
+    private var algorithms: [(setting: Setting, name: JSONValue)] = []
 
     /// Creates what the settings ask for, without what the provider might demand of any client.
     init(_ provider: ProviderContext, _ metadata: ProviderMetadata) throws(OIDCError) {
@@ -23,19 +23,28 @@ struct RegisteredRequests {
         requestURI = signIn.requestURI
         keyID = provider.settings.client.privateKeyID
         let offered = metadata.authorizationSigningAlgValuesSupported ?? []
+        // The default is RS256, which the profile forbids (OpenID Connect Registration §2, RFC 9701 §6).
+        let limited: [(Setting, [String]?)] = [
+            (.idTokenSignedResponseAlg, metadata.idTokenSigningAlgValuesSupported),
+            (.introspectionSignedResponseAlg, metadata.introspectionSigningAlgValuesSupported),
+        ]
         for setting in RegisteredRequests.answers {
-            if let name = provider.settings.layers[setting] { algorithms.append((setting, name)) }
-        }
-        // The default is RS256, which the profile forbids.
-        if provider.settings.securityProfile >= .fapi2,
-            provider.settings.layers[.idTokenSignedResponseAlg] == nil,
-            let name = metadata.idTokenSigningAlgValuesSupported?.first
-        {
-            algorithms.append((.idTokenSignedResponseAlg, .string(name)))
+            if let name = provider.settings.layers[setting] {
+                if name != "none" { algorithms.append((setting, name)) }
+            } else if provider.settings.securityProfile >= .fapi2,
+                let name = limited.first(where: { $0.0 == setting })?.1?.first
+            {
+                algorithms.append((setting, .string(name)))
+            }
         }
         answerAlgorithm =
             signIn.responseMode?.isSigned == true
             ? SecurityProfile.algorithms.first(where: offered.contains) : nil
+    }
+
+    /// Returns the algorithm that is requested for signed answers; nil if none is.
+    func algorithm(_ setting: Setting) -> JSONValue? {
+        algorithms.first { $0.setting == setting }?.name
     }
 
     func add(to registration: inout Registration) throws(OIDCError) {
