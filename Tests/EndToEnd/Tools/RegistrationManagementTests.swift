@@ -28,7 +28,7 @@ struct RegistrationManagementTests {
             }
         }
 
-        /// Answers with a new token each time (RFC 7592 §3).
+        /// Answers with a new token each time (RFC 7592 §3), and drops the algorithm of UserInfo answers.
         private func answer(_ request: HTTPRequest, _ origin: String) -> HTTPResponse {
             state.withLock { state in
                 state.requests.append(request)
@@ -43,6 +43,7 @@ struct RegistrationManagementTests {
                 guard var members = (try? JSONValue(parsing: request.body))?.object else {
                     return HTTPResponse(status: 400)
                 }
+                members["userinfo_signed_response_alg"] = nil
                 members["registration_access_token"] = .string("rat-\(state.token)")
                 members["registration_client_uri"] = .string("\(origin)/register/client")
                 return .json(JSONValue.object(members).compact)
@@ -80,6 +81,20 @@ struct RegistrationManagementTests {
         #expect(methods == ["PUT", "PUT", "DELETE"])
         let again = try world.run(["register", "--update", "--client-id", id])
         #expect(again.code == 2 && again.errors.contains("no registration access token"), "\(again)")
+    }
+
+    @Test("an algorithm that the provider drops with --update leaves the profile, with a warning")
+    func dropped() throws {
+        let managed = try Managed()
+        let world = managed.world
+        let name = "userinfo_signed_response_alg"
+        let registered = try world.run(["register", "--issuer", world.issuer, "--set", "\(name)=ES256"])
+        #expect(registered.code == 0, "\(registered)")
+        #expect(try world.profile()[name] == "ES256")
+        let updated = try world.run(["register", "--update"])
+        #expect(updated.code == 0, "\(updated)")
+        #expect(updated.errors.contains("\(name): ES256 was requested"), "\(updated)")
+        #expect(try world.profile()[name] == nil)
     }
 
     @Test("a client that the provider has forgotten leads to register --force")
