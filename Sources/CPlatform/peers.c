@@ -66,13 +66,33 @@ static bool is_loopback(const tcp_address *address) {
     return IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
 }
 
-int oidc_is_on_loopback(int descriptor) {
+/// Returns whether an address is one of this machine or network namespace: only then the system would also send from
+/// it to it. Nothing is sent to find out. If the system does not say, it counts as one.
+static bool is_local(const tcp_address *address) {
+#ifdef SOCK_CLOEXEC
+    int descriptor = socket(address->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+#else
+    int descriptor = socket(address->any.sa_family, SOCK_DGRAM, 0);
+#endif
+    if (descriptor < 0) return true;
+    const bool is_v4 = address->any.sa_family == AF_INET;
+    tcp_address source;
+    socklen_t length = sizeof source;
+    bool is_known = connect(descriptor, &address->any, is_v4 ? sizeof address->v4 : sizeof address->v6) == 0
+        && getsockname(descriptor, &source.any, &length) == 0;
+    close(descriptor);
+    if (!is_known) return true;
+    if (is_v4) return source.v4.sin_addr.s_addr == address->v4.sin_addr.s_addr;
+    return memcmp(&source.v6.sin6_addr, &address->v6.sin6_addr, sizeof source.v6.sin6_addr) == 0;
+}
+
+int oidc_is_peer_elsewhere(int descriptor) {
     tcp_address peer, own;
     socklen_t length = sizeof peer;
-    if (getpeername(descriptor, &peer.any, &length) != 0) return 1;
+    if (getpeername(descriptor, &peer.any, &length) != 0) return 0;
     length = sizeof own;
-    if (getsockname(descriptor, &own.any, &length) != 0) return 1;
-    return is_loopback(&peer) || is_loopback(&own);
+    if (getsockname(descriptor, &own.any, &length) != 0) return 0;
+    return !is_loopback(&peer) && !is_loopback(&own) && !is_local(&peer);
 }
 
 int oidc_find_line(const char *path, const char *text, char *line, size_t size) {

@@ -8,7 +8,8 @@ package enum PeerOwner: Hashable, Sendable {
     case anotherUser
     /// Unknown, as the process has already closed its socket.
     case gone
-    /// Not a process of this machine or network namespace: only a listener beyond loopback has such peers.
+    /// Not a process of this machine or network namespace, by its address: only a listener beyond loopback has such
+    /// peers.
     case elsewhere
     /// The system does not say, or it is root: a program of root's may relay the browser of another machine.
     case unknown
@@ -16,19 +17,15 @@ package enum PeerOwner: Hashable, Sendable {
     /// Whether requests of this owner are refused, as it is another user or cannot be identified any more.
     package var isStranger: Bool { self == .anotherUser || self == .gone }
 
-    /// Asks the kernel for the owner, or else searches its tables of all sockets, which is slow on a busy machine.
+    /// Asks the kernel for the owner, or else searches its tables of all sockets, which is slow on a busy machine. A
+    /// peer whose address is not one of ours is in none of them.
     package static func identified(_ descriptor: FileDescriptor) -> PeerOwner {
         identified(descriptor, or: SocketTable.all)
     }
 
-    /// A peer without a socket here is gone, or it was never here if neither end is on loopback. Both ends count: a
-    /// local program may connect to loopback from another address of this machine.
+    /// The address decides who is elsewhere, and not that no socket is found here: any user can close one at once.
     static func identified(_ descriptor: FileDescriptor, or tables: [SocketTable]) -> PeerOwner {
-        let owner = owner(descriptor, or: tables)
-        return owner == .gone && !LoopbackSocket.isOnLoopback(descriptor) ? .elsewhere : owner
-    }
-
-    private static func owner(_ descriptor: FileDescriptor, or tables: [SocketTable]) -> PeerOwner {
+        guard !LoopbackSocket.isPeerElsewhere(descriptor) else { return .elsewhere }
         var user: UInt32 = 0
         switch oidc_peer_user(descriptor.rawValue, &user) {
         case oidc_peer_found:

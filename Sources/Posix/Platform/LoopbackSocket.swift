@@ -1,6 +1,7 @@
 import CPlatform
 
-/// Sockets on 127.0.0.1 and ::1, or on another address that a setting names, which do not block and are not inherited by child processes.
+/// Sockets on 127.0.0.1 and ::1, or on another address that a setting names. They do not block, and child processes
+/// do not inherit them.
 package enum LoopbackSocket {
     package enum Family: Hashable, Sendable {
         case ipv4, ipv6
@@ -22,9 +23,10 @@ package enum LoopbackSocket {
         return NumericAddress(String(terminated: text))
     }
 
-    /// Returns whether an end of a connection is on loopback, which only this machine reaches.
-    package static func isOnLoopback(_ descriptor: FileDescriptor) -> Bool {
-        oidc_is_on_loopback(descriptor.rawValue) != 0
+    /// Returns whether the address of a connection's peer is not one of this machine or network namespace. A local
+    /// program may connect to loopback from any address of the machine, so neither end may be on loopback either.
+    package static func isPeerElsewhere(_ descriptor: FileDescriptor) -> Bool {
+        oidc_is_peer_elsewhere(descriptor.rawValue) != 0
     }
 
     package static func connect(_ family: Family, port: UInt16) throws(Errno) -> FileDescriptor {

@@ -83,7 +83,6 @@ struct PeerOwnerTests {
         #expect(PeerOwner(of: connection) == .gone)
         #expect(PeerOwner.gone.isStranger)
         #expect(PeerOwner.identified(connection, or: []) == .gone, "on loopback, nobody is elsewhere")
-        #expect(!PeerOwner.elsewhere.isStranger)
     }
 
     @Test("the kernel says whether a peer has closed its socket, or only half of it, so no table is searched")
