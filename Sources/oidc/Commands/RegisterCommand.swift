@@ -323,7 +323,7 @@ extension RegisterCommand {
             _ = try file.set(changed)
             var gone = outcome.entries.filter { $0.1 == nil && RegisteredRequests.answers.contains($0.0) }
                 .map(\.0)
-            if port != nil { gone.append(.redirectPorts) }
+            if port != nil || provider.settings.signIn.redirectPorts.isEmpty { gone.append(.redirectPorts) }
             let names = provider.settings.layers.given.compactMap {
                 $0.origin.layer == .profile && gone.contains($0.setting) ? $0.setting.name : nil
             }

@@ -18,11 +18,7 @@ struct ClientRegistration {
     }
 
     /// The settings that are registered, and are therefore written into the profile wherever they were set.
-    private static let registeredSettings: [Setting] = [
-        .redirectURI, .port, .redirectPorts, .callbackListen, .callbackPath, .callbackCertificate,
-        .callbackKey,
-        .postLogoutRedirectURI, .scope,
-    ]
+    private static let registeredSettings: [Setting] = Setting.redirects + [.postLogoutRedirectURI, .scope]
 
     struct Outcome {
         let client: RegisteredClient
@@ -158,7 +154,8 @@ struct ClientRegistration {
         ]
         if let keys, method == "private_key_jwt" { entries.append((.privateKeyID, .string(keys.keyID))) }
         for setting in ClientRegistration.registeredSettings {
-            entries.append((setting, settings.layers[setting]))
+            let isReplaced = setting == .redirectPorts && settings.signIn.redirectPorts.isEmpty
+            entries.append((setting, isReplaced ? nil : settings.layers[setting]))
         }
         for setting in RegisteredRequests.answers {
             entries.append((setting, algorithm(setting, client, console)))
@@ -169,8 +166,8 @@ struct ClientRegistration {
         let replaced = try replacement(of: redirects, in: client)
         if let replaced {
             console.warn("redirect_uri: the provider registered \(DisplayText.clean(replaced.text))")
-            let names: [Setting] = [.redirectURI, .port, .redirectPorts]
-            entries.removeAll { entry in names.contains { $0 == entry.0 } }
+            // The listener of the requested one is not for it.
+            entries.removeAll { entry in Setting.redirects.contains { $0 == entry.0 } }
             entries.append((.redirectURI, .string(replaced.text)))
         }
         let ports = replaced?.ports ?? confirmed(redirects, by: client)

@@ -254,6 +254,8 @@ struct ResourceClient {
             scope: settings.token.scope, settings: kept)
     }
 
+    /// The settings of a registered client: what it is registered for. How the redirect reaches the listener is up to
+    /// each sign-in.
     private static let keptSettings: Set<Setting> = [
         .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI,
     ]

@@ -341,7 +341,7 @@ private struct LinkLayers {
             else { continue }
             add(setting, member.value)
         }
-        if link.clientID == metadataURL, !(found + own).contains(where: isRedirect) {
+        if link.clientID == metadataURL, !(found + own).contains(where: \.namesRedirect) {
             found.append(ClientRegistration.documentPorts(origin: origin))
         }
     }

@@ -1,6 +1,7 @@
 import OIDCCore
 import OIDCSessions
 import OIDCAccount
+import Posix
 
 /// A resource whose authorization server and client are known.
 struct ResourceTarget: Sendable {
@@ -31,7 +32,13 @@ struct ResourceTarget: Sendable {
             let found = provider.settings.layers.entries.filter { group.contains($0.setting) }
             guard found.contains(where: { $0.origin.layer == .options || $0.origin.layer == .resource })
             else { continue }
-            for entry in found { link.settings[entry.setting.name] = entry.value }
+            for entry in found {
+                // A list of ports that the sign-in did not use would contradict the port that it did.
+                guard entry.setting != .redirectPorts || !provider.settings.signIn.redirectPorts.isEmpty
+                else { continue }
+                let value = entry.setting.kind.resolved(entry.value, in: UserFile.currentDirectory)
+                link.settings[entry.setting.name] = value
+            }
         }
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.links.keep(link, leadingFrom: operand.url)

@@ -80,7 +80,7 @@ extension Settings {
             [
                 .metadataURL, .refreshEndpoint, .tokenType, .resourceParameter, .nonce, .clientMetadataURL,
                 .clientAuth, .clientSecretFile, .privateKeyFile,
-            ] + Setting.redirects + [.callbackListen, .callbackPath, .callbackCertificate, .callbackKey]
+            ] + Setting.redirects
         for setting in others {
             if let text = given(setting) { words += ["--set", "\(setting.name)=\(text)"] }
         }

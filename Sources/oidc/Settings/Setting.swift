@@ -272,7 +272,11 @@ extension Setting {
     static let subjectSources: [Setting] = [.subjectTokenSource, .subjectTokenFile, .subjectTokenEnv]
 
     /// The settings that together define the redirect URL.
-    static let redirects: [Setting] = [.redirectURI, .port, .redirectPorts]
+    static let redirectURLs: [Setting] = [.redirectURI, .port, .redirectPorts]
+
+    /// The settings that together define the redirect URL and how the redirect reaches the listener.
+    static let redirects: [Setting] =
+        redirectURLs + [.callbackListen, .callbackPath, .callbackCertificate, .callbackKey]
 
     /// The names of signature algorithms. `Ed25519` is the newer name of `EdDSA` with that curve (RFC 9864 §2.2).
     static let signatureAlgorithms = SignatureAlgorithm.allCases.map(\.rawValue) + ["Ed25519"]

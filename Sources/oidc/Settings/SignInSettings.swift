@@ -35,8 +35,10 @@ struct SignInSettings: Sendable {
     var browser: [String] { layers.texts(.browser) }
     var redirectURI: String? { layers.text(.redirectURI) }
     var port: UInt16? { layers.integer(.port).flatMap { UInt16(exactly: $0) } }
+    /// The ports to try; none if a stronger layer names the only port to listen on, or a redirect URL elsewhere.
     var redirectPorts: [UInt16] {
-        layers.records(.redirectPorts).compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
+        guard let list = layers.entry(.redirectPorts), !isReplaced(list) else { return [] }
+        return layers.records(.redirectPorts).compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
     }
     var responseMode: AuthorizationRequest.ResponseMode? { layers.choice(.responseMode) }
     /// Whether a nonce is sent; false for providers whose ID tokens have no `nonce`.
@@ -54,7 +56,39 @@ struct SignInSettings: Sendable {
     /// The timeout of the whole sign-in in seconds.
     var timeout: Int64 { layers.integer(.timeout) ?? 300 }
 
-    /// The way of the redirect to the listener; nil if the listener is at the redirect URL itself.
+    private func isReplaced(_ list: SettingLayers.Entry) -> Bool {
+        func isStronger(_ setting: Setting) -> Bool {
+            layers.entry(setting).map { $0.origin.layer.rawValue > list.origin.layer.rawValue } ?? false
+        }
+        if isStronger(.redirectURI), isElsewhere { return true }
+        return isStronger(.callbackListen) && layers.entry(.callbackListen)?.namesRedirect == true
+    }
+
+    /// Whether the redirect URL is not on loopback.
+    private var isElsewhere: Bool {
+        redirectURI.flatMap(WebURL.init).map { LoopbackAddress.Host($0.host) == nil } ?? false
+    }
+
+    /// Refuses a list of ports that is not for the listener of a route.
+    private func checkPorts(_ route: CallbackRoute?) throws(OIDCError) {
+        guard let route, port == nil, let first = redirectPorts.first else { return }
+        let list = redirectPorts.map(String.init).joined(separator: ", ")
+        let fit = "callback_listen=\(route.host.text):\(first)"
+        if let own = route.port {
+            guard !redirectPorts.contains(own) else { return }
+            // The ports of a client that registered itself cannot be changed.
+            let isOurs = layers.entry(.redirectPorts)?.origin.layer == .resource
+            throw .usage(
+                "callback_listen: port \(own) is not one of redirect_ports (\(list))",
+                hint: .text("set \(fit)" + (isOurs ? "" : ", or redirect_ports=[\(own)]")))
+        }
+        guard isElsewhere else { return }
+        throw .usage(
+            "redirect_ports: \(list) are for a redirect on loopback, and redirect_uri is not",
+            hint: .text("set \(fit)"))
+    }
+
+    /// How the redirect reaches the listener; nil if the listener is at the redirect URL itself.
     func callbackRoute() throws(OIDCError) -> CallbackRoute? {
         try layers.checking(layers[.callbackListen] == nil ? .callbackPath : .callbackListen) {
             () throws(OIDCError) in
@@ -76,6 +110,7 @@ struct SignInSettings: Sendable {
 
     func redirect() throws(OIDCError) -> RedirectAddress {
         let (route, files) = (try callbackRoute(), try callbackFiles())
+        try layers.checking(.redirectPorts) { () throws(OIDCError) in try checkPorts(route) }
         return try layers.checking(.redirectURI) { () throws(OIDCError) in
             try RedirectAddress(
                 redirectURI, port: port, ports: redirectPorts, route: route, files: files)
@@ -113,6 +148,7 @@ struct SignInSettings: Sendable {
     func check() throws(OIDCError) {
         _ = try checkedExtraParameters()
         let (route, files) = (try callbackRoute(), try callbackFiles())
+        try layers.checking(.redirectPorts) { () throws(OIDCError) in try checkPorts(route) }
         _ = try layers.checking(.redirectURI) { () throws(OIDCError) in
             try RedirectAddress(
                 redirectURI, port: port, ports: route == nil ? [] : redirectPorts, route: route,
@@ -123,6 +159,14 @@ struct SignInSettings: Sendable {
         try layers.checking(.postLogoutRedirectURI) { () throws(OIDCError) in
             try RedirectURI.check(postLogoutRedirectURI, setting: Setting.postLogoutRedirectURI.name)
         }
+    }
+}
+
+extension SettingLayers.Entry {
+    /// Whether it names the redirect URL or its port, which the listener's usually is.
+    var namesRedirect: Bool {
+        guard setting == .callbackListen else { return Setting.redirectURLs.contains(setting) }
+        return (try? CallbackRoute(listen: value.string, path: nil))?.port != nil
     }
 }
 

@@ -128,6 +128,10 @@ struct ResourceStepUpTests {
         for options in [
             ["--client-id", "pre", "--port", "\(port)", "--set", "resource_parameter=off"],
             ["--client-id", "pre", "--set", "redirect_uri=http://localhost:\(port)/cb"],
+            [
+                "--client-id", "pre", "--set", "redirect_uri=http://127.0.0.1:\(port)/cb", "--set",
+                "callback_listen=127.0.0.1:\(port)", "--set", "callback_path=/cb",
+            ],
             ["--set", "resource_parameter=off"],
         ] {
             let world = try world()
