@@ -1,8 +1,8 @@
 package import OIDCCore
 package import Posix
 
-/// A single-threaded HTTP server on loopback, or where a setting says. It waits for the redirect of a sign-in among unrelated requests
-/// (RFC 8252 §7.3), or serves a small provider.
+/// A single-threaded HTTP server on loopback, or where a setting says. It waits for the redirect of a sign-in among
+/// unrelated requests (RFC 8252 §7.3), or serves a small provider.
 package final class LoopbackServer {
     /// The handling of a request.
     package enum Disposition: Sendable {
@@ -30,7 +30,7 @@ package final class LoopbackServer {
 
     package let port: UInt16
     package let host: LoopbackAddress.Host
-    /// The values of Host that a URL in front of this server brings.
+    /// The values of Host with which a reverse proxy passes requests on to this server.
     package var names: [String] = []
     private var isSecured = false
     package private(set) var heldRequests: [HeldRequest] = []
@@ -78,7 +78,7 @@ package final class LoopbackServer {
     }
 
     /// Returns whether a Host header is ours: a loopback literal or the registered name, with our port, or the
-    /// address at which the request arrived, or the name of the URL in front. A website whose DNS name points to this
+    /// address at which the request arrived, or the name of a reverse proxy. A website whose DNS name points to this
     /// machine sends another one (DNS rebinding).
     package func isOurHost(_ request: HTTPServerRequest) -> Bool {
         var literals = ["127.0.0.1", "[::1]"] + (names.isEmpty ? [] : ["localhost"])

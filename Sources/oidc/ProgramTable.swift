@@ -172,9 +172,12 @@ enum Manual {
         ),
         ("WSL_DISTRO_NAME", "set in WSL, where the browser of Windows is opened"),
         ("CODESPACES, CODESPACE_NAME", "set in a codespace, where only `BROWSER` opens the user's browser"),
-        ("VSCODE_PROXY_URI", "the same of code-server, with its URL of a forwarded port"),
-        ("REMOTE_CONTAINERS", "the same of a dev container"),
-        ("REMOTE_DEV_LAUNCHER_NAME_FOR_USAGE", "the same of a JetBrains remote backend"),
+        ("VSCODE_PROXY_URI", "set by code-server to the URL of a forwarded port; treated as in a codespace"),
+        ("REMOTE_CONTAINERS", "set in a dev container; treated as in a codespace"),
+        (
+            "REMOTE_DEV_LAUNCHER_NAME_FOR_USAGE",
+            "set in a JetBrains remote backend; treated as in a codespace"
+        ),
         ("NO_COLOR, TERM", "no color if NO_COLOR is set, or if TERM is dumb"),
         ("LC_ALL, LC_CTYPE, LANG", "the locale; only ASCII is printed if it is not UTF-8"),
     ]

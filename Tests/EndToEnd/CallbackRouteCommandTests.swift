@@ -5,7 +5,8 @@ import Posix
 import TestSupport
 import Testing
 
-/// A proxy in front of the listener that removes a prefix, as code-server's `/proxy/PORT` does.
+/// A proxy in front of the listener that removes a prefix, as code-server's `/proxy/PORT` does, and adds it to each
+/// `Location` that starts with a slash (code-server 4.104).
 private struct Front {
     let server: PythonServer
     let port: UInt16
@@ -30,6 +31,8 @@ private struct Front {
                     self.send_response(answer.status)
                     for name, value in answer.getheaders():
                         if name.lower() not in ("connection", "content-length"):
+                            if name.lower() == "location" and value.startswith("/"):
+                                value = "/proxy/%d%s" % (target, value)
                             self.send_header(name, value)
                     self.send_header("Content-Length", str(len(body)))
                     self.end_headers()
@@ -133,7 +136,11 @@ struct CallbackRouteCommandTests {
             #expect(ask("/callback", "evil.example").contains(" 400 "))
             let answer = ask("/callback", host.replacingOccurrences(of: "PORT", with: String(port)))
             #expect(answer.contains(" 303 "), "\(answer)")
-            #expect(answer.contains("\r\nLocation: /proxy/x/callback/done\r\n"), "\(answer)")
+            let start = "\r\nLocation: ./callback/done-"
+            let name = try #require(answer.components(separatedBy: start).dropFirst().first?.prefix(22))
+            #expect(name.allSatisfy { $0.isLetter || $0.isNumber || "-_".contains($0) }, "\(answer)")
+            // Whoever can use the front does not get the page without it, nor uses it up.
+            #expect(ask("/callback/done", host).contains(" 404 "))
             let outcome = run.finish()
             #expect(outcome.status == 0, "\(outcome.errorOutput)")
         }
@@ -167,6 +174,16 @@ struct CallbackRouteCommandTests {
             (["redirect_uri=https://code.example/callback", "callback_listen=127.0.0.1"], "no port"),
             (["callback_listen=example.com:8484"], "expected an address"),
             (["callback_path=callback"], "expected a path"),
+            (["callback_path=/cb"], "callback_path: there is no port"),
+            (["callback_listen=::1"], "no port"),
+            (
+                ["callback_listen=0.0.0.0:1", "redirect_ports=[2,3]"],
+                "port 1 is not one of redirect_ports (2, 3)"
+            ),
+            (
+                ["redirect_uri=https://code.example/cb", "callback_path=/cb", "redirect_ports=[1,2]"],
+                "redirect_ports: 1, 2 are for a redirect on loopback"
+            ),
         ])
     func refused(settings: [String], message: String) throws {
         defer { program.remove() }
@@ -175,6 +192,76 @@ struct CallbackRouteCommandTests {
             let outcome = try program.start(["login", "--flow", "browser"] + step + options).finish()
             #expect(outcome.status == 2 && outcome.error?.contains(message) == true, "\(outcome.errorOutput)")
             #expect(!outcome.errorOutput.contains(provider.origin) && outcome.output.isEmpty)
+        }
+    }
+
+    @Test("a URL elsewhere, or a port in callback_listen, replaces the list of ports of a weaker layer")
+    func replacedPorts() throws {
+        defer { program.remove() }
+        let port = try freePort()
+        let listen = ["--set", "callback_listen=127.0.0.2:\(port)"]
+        let elsewhere = listen + ["--set", "redirect_uri=https://code.example/cb"]
+        for (options, list, line) in [
+            (listen, "[1,2]", "http://127.0.0.1:\(port)/callback has to lead there"),
+            (elsewhere, "[1,2]", "https://code.example/cb has to lead there"),
+            (
+                listen + ["--set", "redirect_ports=[1,\(port)]"], "[3]",
+                "http://127.0.0.1:\(port)/callback has to"
+            ),
+        ] {
+            let variables = ["OIDC_REDIRECT_PORTS": list]
+            let outcome = try program.start(["doctor", "--offline"] + options, variables).finish()
+            #expect(outcome.output.contains(line), "\(outcome.output)")
+        }
+    }
+
+    @Test(
+        "a redirect that is passed on with another path than callback_path names it, and the wait continues")
+    func otherPath() throws {
+        defer { program.remove() }
+        let port = try freePort()
+        let run = try program.start([
+            "login", "--flow", "browser", "--no-browser", "--set", "redirect_uri=http://localhost:9999/x/cb",
+            "--set",
+            "callback_listen=127.0.0.1:\(port)", "--set", "callback_path=/callback",
+        ])
+        let url = try #require(run.address.flatMap(WebURL.init))
+        let redirect = try #require(provider.redirect(of: url))
+        let query = try #require(redirect.url.query)
+        func ask(_ target: String) -> String {
+            let connection = RawConnection(port: port)
+            connection?.send(
+                "GET \(target) HTTP/1.1\r\nHost: localhost:9999\r\nAccept: text/html\r\n"
+                    + "Connection: close\r\n\r\n")
+            return connection?.received(within: 20) ?? ""
+        }
+        let other = ask("/favicon.ico?state=another")
+        #expect(other.contains(" 404 ") && other.contains("does not finish the sign-in"), "\(other)")
+        for _ in 0..<2 {
+            let page = ask("/x/cb?\(query)")
+            #expect(page.contains(" 404 ") && page.contains("another path than /callback"), "\(page)")
+        }
+        #expect(ask("/callback?\(query)").contains(" 303 "))
+        let outcome = run.finish()
+        let warning = "callback_path: the redirect arrived at /x/cb, expected /callback; set it to /x/cb"
+        #expect(outcome.status == 0, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.components(separatedBy: "warning: ").count == 2, "\(outcome.errorOutput)")
+        #expect(outcome.errorOutput.contains(warning), "\(outcome.errorOutput)")
+    }
+
+    @Test("the first of two steps names the port to forward in a workspace, unless a route is set")
+    func workspaceSteps() throws {
+        defer {
+            for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
+            program.remove()
+        }
+        let target = try freePort()
+        for (options, isNamed) in [([], true), (["--set", "callback_listen=127.0.0.2:\(target)"], false)] {
+            let outcome = try program.start(
+                ["login", "--start", "--flow", "browser"] + options, ["REMOTE_CONTAINERS": "true"]
+            ).finish()
+            #expect(outcome.status == 0, "\(outcome)")
+            #expect(outcome.errorOutput.contains("Forward the port") == isNamed, "\(outcome.errorOutput)")
         }
     }
 
@@ -210,7 +297,8 @@ struct CallbackRouteCommandTests {
         let outcome = run.finish()
         #expect(outcome.status == 0, "\(outcome.errorOutput)")
         let port = try #require(redirect.url.port)
-        #expect(outcome.errorOutput.contains("reach port \(port), forward it"), "\(outcome.errorOutput)")
+        #expect(
+            outcome.errorOutput.contains("redirected to port \(port) of its own"), "\(outcome.errorOutput)")
         #expect(outcome.errorOutput.contains("blue-train") == (variables["CODESPACE_NAME"] != nil))
     }
 
@@ -225,7 +313,9 @@ struct CallbackRouteCommandTests {
         let url = try #require(run.address.flatMap(WebURL.init))
         try Visit.send(try #require(provider.redirect(of: url)))
         let outcome = run.finish()
-        #expect(outcome.status == 0 && !outcome.errorOutput.contains("forward it"), "\(outcome.errorOutput)")
+        #expect(
+            outcome.status == 0 && !outcome.errorOutput.contains("Forward the port"), "\(outcome.errorOutput)"
+        )
         let opened = try String(contentsOf: program.home.appendingPathComponent("opened"), encoding: .utf8)
         #expect(opened == url.text + "\n")
     }

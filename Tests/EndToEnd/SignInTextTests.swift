@@ -193,10 +193,17 @@ struct SignInTextTests {
         ])
         #expect(codespace.contains("gh codespace ports forward 8484:8484 -c 'a b'"))
         for name in ["REMOTE_CONTAINERS", "REMOTE_DEV_LAUNCHER_NAME_FOR_USAGE"] {
-            #expect(try advice([name: "true"]).contains("reach port 8484, forward it"))
+            #expect(
+                try advice([name: "true"]).contains(
+                    "port 8484 of its own machine. Forward the port: add it to"))
         }
         let server = try advice(["VSCODE_PROXY_URI": "https://code.example/proxy/{{port}}/"])
-        #expect(server.contains("ssh -L 8484:127.0.0.1:8484"))
+        #expect(server.contains("ssh -L 8484:127.0.0.1:8484 THIS-HOST"))
+        let known = try advice([
+            "VSCODE_PROXY_URI": "https://x/{{port}}", "SSH_CONNECTION": "10.0.0.1 5 10.0.0.2 22",
+            "USER": "me",
+        ])
+        #expect(known.contains("ssh -L 8484:127.0.0.1:8484 me@10.0.0.2"))
         #expect(
             server.contains(
                 "--set redirect_uri=https://code.example/proxy/8484/callback "

@@ -7,26 +7,26 @@ package struct RemoteWorkspace: Sendable {
     /// The name, after "this is".
     package let name: String
     private let isHere: @Sendable (Variables) -> Bool
-    /// What the user does to forward a port.
-    private let way: @Sendable (_ port: UInt16, Variables) -> String
+    /// What the user does to forward a port, after "forward the port". `machine` is this one as an argument of `ssh`.
+    private let way: @Sendable (_ port: UInt16, _ machine: String, Variables) -> String
 
-    /// The workspaces that are noticed by their variables, in the order in which these are looked at: a codespace
+    /// The workspaces that are detected by their variables, in the order in which these are looked at: a codespace
     /// is also a dev container.
     private static let all: [RemoteWorkspace] = [
-        RemoteWorkspace(name: "a codespace", isHere: { isTrue("CODESPACES", $0) }) { port, variables in
+        RemoteWorkspace(name: "a codespace", isHere: { isTrue("CODESPACES", $0) }) { port, _, variables in
             let name = variables["CODESPACE_NAME", default: ""]
             let option = name.isEmpty ? "" : " -c \(ShellWord.quoted(name))"
-            return "run this there:\n\n  gh codespace ports forward \(port):\(port)\(option)"
+            return "; on your own machine, run:\n\n  gh codespace ports forward \(port):\(port)\(option)"
         },
-        RemoteWorkspace(name: "code-server", isHere: { isSet("VSCODE_PROXY_URI", $0) }) { port, _ in
-            "run this there:\n\n  ssh -L \(port):127.0.0.1:\(port) THIS-HOST"
+        RemoteWorkspace(name: "code-server", isHere: { isSet("VSCODE_PROXY_URI", $0) }) { port, machine, _ in
+            "; on your own machine, run:\n\n  ssh -L \(port):127.0.0.1:\(port) \(machine)"
         },
-        RemoteWorkspace(name: "a dev container", isHere: { isTrue("REMOTE_CONTAINERS", $0) }) { _, _ in
-            "add it to the view Ports of VS Code."
+        RemoteWorkspace(name: "a dev container", isHere: { isTrue("REMOTE_CONTAINERS", $0) }) { _, _, _ in
+            ": add it to the view Ports of VS Code."
         },
         RemoteWorkspace(
             name: "a JetBrains remote backend", isHere: { isSet("REMOTE_DEV_LAUNCHER_NAME_FOR_USAGE", $0) }
-        ) { _, _ in "add it to the forwarded ports in JetBrains Client." },
+        ) { _, _, _ in ": add it to the forwarded ports in JetBrains Client." },
     ]
 
     /// Returns the workspace that this program runs in; nil if it is none of these.
@@ -42,10 +42,10 @@ package struct RemoteWorkspace: Sendable {
         ASCII.lowercased(variables[name, default: ""]) == "true"
     }
 
-    /// Returns how the redirect reaches the listener at a port.
-    package func advice(port: UInt16, _ environment: Variables) -> String {
-        "This is \(name). To let your browser reach port \(port), forward it to the same port of your machine: "
-            + way(port, environment)
+    /// Returns how the redirect reaches the listener at a port. `machine` is this one as an argument of `ssh`.
+    package func advice(port: UInt16, machine: String, _ environment: Variables) -> String {
+        "This is \(name), and your browser is redirected to port \(port) of its own machine. Forward the port"
+            + way(port, machine, environment)
     }
 
     /// Returns the redirect URL at the proxy of code-server, which removes what is before the path (`/proxy/PORT`).

@@ -94,7 +94,7 @@ package struct BrowserSignIn {
             warn: { notice(.warning($0)) },
             onStray: { notice(.strayRequest($0)) })
         receiver.lingers = lingers
-        receiver.outerPath = redirect.outerPath
+        receiver.result = redirect.resultPlace
         receiver.files = redirect.files
         while true {
             let arrival: RedirectReceiver.Arrival

@@ -2,8 +2,7 @@ package import LoopbackHTTP
 package import OIDCCore
 import Posix
 
-/// Where the redirect arrives if something in front of the listener passes it on: a published port, a proxy, an
-/// ingress. The redirect URL is then the one that the browser sees.
+/// Where the redirect arrives if a published port, a reverse proxy or an ingress passes it on. The redirect URL is then the one that the browser sees.
 package struct CallbackRoute: Hashable, Sendable {
     /// The address to listen on.
     package let host: LoopbackAddress.Host
@@ -11,26 +10,35 @@ package struct CallbackRoute: Hashable, Sendable {
     package let port: UInt16?
     /// The path as it arrives; nil for that of the redirect URL.
     package let path: String?
+    /// Whether `callback_listen` is set.
+    let isListening: Bool
+
+    /// The setting that the route is from.
+    var setting: String { isListening ? "callback_listen" : "callback_path" }
 
     /// Parses the settings `callback_listen` and `callback_path`; nil if neither is set.
     package init?(listen: String?, path: String?) throws(OIDCError) {
         guard listen != nil || path != nil else { return nil }
+        isListening = listen != nil
         (host, port) = try listen.map(CallbackRoute.address) ?? (.ipv4, nil)
         self.path = try path.map(CallbackRoute.checked)
     }
 
     /// Checks the other settings that name ports. `isLoopback` if the redirect URL is a loopback one, whose port may
     /// then be another than that of the listener.
+    ///
+    /// A list of ports is for a loopback redirect: then the listener takes the first free one, and has no other.
     func check(port: UInt16?, ports: [UInt16], isLoopback: Bool) throws(OIDCError) {
         if let own = self.port, let port, own != port, !isLoopback {
             throw .usage(
                 "callback_listen: has port \(own), and port is \(port)", hint: "leave one of them out")
         }
         guard !ports.isEmpty, port == nil, self.port != nil || !isLoopback else { return }
+        if let own = self.port, ports.contains(own) { return }
         throw .usage(
             isLoopback
-                ? "callback_listen: has one port, and the redirect URL may have several"
-                : "callback_listen: several ports are for a redirect on loopback",
+                ? "callback_listen: has another port than those of the redirect URL"
+                : "\(setting): several ports are for a redirect on loopback",
             hint: "leave the list of ports out")
     }
 
@@ -53,7 +61,8 @@ package struct CallbackRoute: Hashable, Sendable {
             name = String(name.dropFirst().dropLast())
             guard name.utf8.contains(0x3A) else { throw mistake(text) }
         }
-        guard let address = NumericAddress(name) else { throw mistake(text) }
+        // An IPv4 address in the form of IPv6 could be loopback, too, without being recognized as such.
+        guard let address = NumericAddress(name), !address.isMapped else { throw mistake(text) }
         return (LoopbackAddress.Host(address), port)
     }
 
@@ -80,10 +89,10 @@ extension RedirectAddress {
     /// Who else can connect to the listener; nil if only this machine can.
     package func exposure(port: UInt16) -> Warning? {
         guard let host = loopback?.host, !host.isLoopback else { return nil }
-        let reach =
-            host.isAny ? "port \(port) of any address of this machine or container" : "\(host.text):\(port)"
+        let place = host.isAny ? "port \(port) of every address" : "\(host.text):\(port)"
         return Warning(
-            "callback_listen: every machine that can connect to \(reach) reaches this sign-in, and only the state in "
-                + "its URL tells its answer from others")
+            "callback_listen: \(place) accepts connections from other machines, and from every user of a container's "
+                + "host; only its state protects this sign-in",
+            hint: "listen on an address that only the reverse proxy can reach")
     }
 }

@@ -7,12 +7,11 @@ import Posix
 /// detached process serves it at the listener's port for a few seconds.
 package struct LateResult {
     let page: HTTPResponse
-    /// The path of the redirect URL.
-    let callback: String
+    let place: ResultPlace
     let program: String?
     let host: LoopbackAddress.Host
     let port: UInt16
-    /// The values of Host of a URL in front.
+    /// The values of Host with which a reverse proxy passes requests on.
     let names: [String]
     /// The files of the server's certificate, if it has one.
     let files: TLSFiles?
@@ -48,15 +47,16 @@ package struct LateResult {
             server.secure(with: identity)
         }
         server.finish(
-            showing: late.page, below: late.callback, program: late.program, milliseconds: lifetime)
+            showing: late.page, at: late.place, program: late.program, milliseconds: lifetime)
         return 0
     }
 }
 
 extension LateResult {
-    private var json: JSONValue {
+    var json: JSONValue {
         var members = JSONObject()
-        members["callback"] = .string(callback)
+        members["callback"] = .string(place.callback)
+        members["name"] = .string(place.name)
         members["program"] = program.map { .string($0) }
         members["host"] = .string(host.text)
         members["port"] = JSONValue(Int64(port))
@@ -70,8 +70,9 @@ extension LateResult {
         return .object(members)
     }
 
-    private init?(_ json: JSONValue) {
-        guard let callback = json["callback"]?.string, let body = json["body"]?.string,
+    init?(_ json: JSONValue) {
+        guard let callback = json["callback"]?.string, let name = json["name"]?.string,
+            let body = json["body"]?.string,
             let host = json["host"]?.string.flatMap({ LoopbackAddress.Host(urlText: $0) }),
             let port = json["port"]?.integer.flatMap({ UInt16(exactly: $0) }),
             let status = json["status"]?.integer, (200..<600).contains(status)
@@ -85,7 +86,8 @@ extension LateResult {
         self.init(
             page: HTTPResponse(
                 status: Int(status), headers: HTTPHeaders(fields), body: Array(body.utf8)),
-            callback: callback, program: json["program"]?.string, host: host, port: port,
+            place: ResultPlace(callback: callback, name: name, location: nil),
+            program: json["program"]?.string, host: host, port: port,
             names: (json["names"]?.array ?? []).compactMap(\.string),
             files: json["certificate"]?.string.flatMap { certificate in
                 json["key"]?.string.map { TLSFiles(certificate: certificate, key: $0) }

@@ -11,7 +11,7 @@ package struct RedirectAddress: Hashable, Sendable {
     /// The address to listen on, which is loopback unless `callback_listen` says otherwise; nil for a custom
     /// scheme or another host, for which the URL is pasted.
     package let loopback: LoopbackAddress?
-    /// The way of the redirect to the listener; nil if the redirect URI is where it listens.
+    /// Where a reverse proxy or a published port passes the redirect on to; nil if `oidc` listens at the redirect URI.
     package let route: CallbackRoute?
     /// The certificate of the listener; nil for plain http.
     package let files: TLSFiles?
@@ -40,10 +40,11 @@ package struct RedirectAddress: Hashable, Sendable {
         }
         let written = url?.port.flatMap { UInt16(exactly: $0) }
         guard url != nil, host != nil || route != nil else {
-            guard route == nil else {
+            if let route {
                 throw .usage(
-                    "callback_listen: only an https or loopback redirect can be passed on to it, found "
-                        + DisplayText.quoted(self.text, limit: 100))
+                    "\(route.setting): only an https or loopback redirect can be passed on, found "
+                        + DisplayText.quoted(self.text, limit: 100),
+                    hint: .text("use an https redirect URL, or remove \(route.setting)"))
             }
             (loopback, writtenPort) = (nil, nil)
             return
@@ -62,10 +63,13 @@ package struct RedirectAddress: Hashable, Sendable {
             } else {
                 .firstFree(of: ports)
             }
-        if let route, choice == .any, host == nil || route.path != nil || !route.host.isLoopback {
+        // A browser would find a port of the system's choice only at the host that the URL names.
+        if let route, choice == .any, route.path != nil || route.host != host {
             throw .usage(
-                "callback_listen: has no port, so nothing can pass the redirect on to it",
-                hint: .text("name one, as in \(route.host.text):8484"))
+                route.isListening
+                    ? "callback_listen: has no port, so nothing can pass the redirect on to it"
+                    : "callback_path: there is no port that the redirect can be passed on to",
+                hint: .text("name the address and port to listen on, as in \(route.host.text):8484"))
         }
         loopback = LoopbackAddress(host: route?.host ?? host ?? .ipv4, ports: choice)
     }
@@ -90,6 +94,11 @@ package struct RedirectAddress: Hashable, Sendable {
         return path.isEmpty ? "/" : path
     }
 
+    /// Where the page with the result is. A redirect that is passed on has a way that others may use.
+    var resultPlace: ResultPlace {
+        route == nil ? ResultPlace(below: path) : ResultPlace(below: path, seenAs: outerPath)
+    }
+
     /// Whether another path may be added to the URI, as every redirect to its host and port arrives here.
     package var leadsHereWithAnyPath: Bool {
         loopback != nil && isOwn && route?.path == nil
@@ -101,7 +110,7 @@ package struct RedirectAddress: Hashable, Sendable {
         return try files.identity(for: host, at: now)
     }
 
-    /// Returns the values of Host that the URI brings; none if it is where the listener is.
+    /// Returns the values of Host with which requests for the URI are passed on; none if the listener is there.
     func names(port: UInt16) -> [String] {
         guard route != nil, let url = WebURL(text(port: port)) else { return [] }
         let host = url.host.utf8.contains(0x3A) ? "[\(url.host)]" : url.host

@@ -7,8 +7,8 @@ import Posix
 struct RedirectReceiver {
     private(set) var pending: PendingAuthorization
     let path: String
-    /// The path that the browser knows, if something in front of the server changes it.
-    var outerPath: String?
+    /// Where the page with the result is.
+    var result: ResultPlace
     /// The certificate of the server, for the process that shows the result.
     var files: TLSFiles?
     let server: LoopbackServer?
@@ -32,6 +32,7 @@ struct RedirectReceiver {
     ) {
         self.pending = pending
         self.path = path
+        result = ResultPlace(below: path)
         self.server = server
         self.warn = warn
         self.words = words
@@ -99,16 +100,16 @@ struct RedirectReceiver {
 
     /// Redirects the browser of an accepted callback to the page for the result.
     func sendToResult(_ connection: Int) {
-        server?.sendToResult(connection, below: outerPath ?? path)
+        server?.sendToResult(connection, at: result)
     }
 
     /// Shows the result to the browser that was sent to it, and closes the listener.
     func finish(showing page: HTTPResponse) {
         guard lingers else {
-            server?.finish(showing: page, below: path, program: program)
+            server?.finish(showing: page, at: result, program: program)
             return
         }
-        server?.finishLingering(showing: page, below: path, program: program, files: files)
+        server?.finishLingering(showing: page, at: result, program: program, files: files)
     }
 
     /// Shows the result to a browser whose callback arrived after the sign-in was finished in another way,
@@ -186,7 +187,10 @@ struct RedirectReceiver {
     /// ignored. GET is also accepted with `response_mode=form_post`, as a provider may ignore that and
     /// redirect.
     private func judge(_ request: HTTPServerRequest, at server: LoopbackServer) -> Judgement {
-        guard request.path == path else { return .stray(.otherPath, status: 404) }
+        guard request.path == path else {
+            let isRedirect = !request.peer.isStranger && isPassedOnWrongly(request, to: server)
+            return .stray(isRedirect ? .path(expected: path, found: request.path) : .otherPath, status: 404)
+        }
         // `state` is in the browser's arguments, which every user of the machine can read.
         guard !request.peer.isStranger else {
             return .stray(request.peer == .gone ? .goneSender : .anotherUser, status: 404)
@@ -202,21 +206,32 @@ struct RedirectReceiver {
                 .host(expected: expected, found: request.host, isPassedOn: !server.names.isEmpty), status: 400
             )
         }
-        let text: String?
-        if isPost {
-            guard request.mediaType == "application/x-www-form-urlencoded" else {
-                return .stray(.bodyType(found: request.mediaType), status: 400)
-            }
-            text = String(validating: request.body, as: UTF8.self)
-        } else {
-            text = request.query ?? ""
+        if isPost, request.mediaType != RedirectReceiver.formType {
+            return .stray(.bodyType(found: request.mediaType), status: 400)
         }
-        guard let text else { return .stray(.mismatch(.unreadable), status: 400) }
+        guard let text = form(of: request) else { return .stray(.mismatch(.unreadable), status: 400) }
         switch pending.judge(form: text) {
         case .code(let code): return .answer(.success(code))
         case .end(let error): return .answer(.failure(error))
         case .stray(let mismatch): return .stray(.mismatch(mismatch), status: 400)
         }
+    }
+
+    private static let formType = "application/x-www-form-urlencoded"
+
+    /// Returns the parameters of a request; nil if they are not UTF-8.
+    private func form(of request: HTTPServerRequest) -> String? {
+        request.method == .post ? String(validating: request.body, as: UTF8.self) : request.query ?? ""
+    }
+
+    /// Returns whether a request is the answer to this sign-in, which a reverse proxy passed on with another path than
+    /// `callback_path` says: nobody else knows the state.
+    private func isPassedOnWrongly(_ request: HTTPServerRequest, to server: LoopbackServer) -> Bool {
+        guard !server.names.isEmpty, server.isOurHost(request), let text = form(of: request) else {
+            return false
+        }
+        if case .stray = pending.judge(form: text) { return false }
+        return true
     }
 
     /// Reads pasted lines. On a terminal, a line that cannot be used is reported, and the wait continues.

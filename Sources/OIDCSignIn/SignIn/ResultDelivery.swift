@@ -1,18 +1,53 @@
-package import OIDCCore
 import LoopbackHTTP
+package import OIDCCore
+import OIDCCrypto
 import Posix
+
+/// Where the page with the result is, below the path of the callback.
+package struct ResultPlace: Hashable, Sendable {
+    /// The path of the callback, as it arrives.
+    let callback: String
+    /// The last segments of the page's path.
+    let name: String
+    /// What the browser of the callback is redirected to.
+    let location: String
+
+    /// The place below a callback of this machine's loopback.
+    package init(below callback: String) {
+        self.init(callback: callback, name: "done", location: nil)
+    }
+
+    /// The place below a callback that is passed on from a path that the browser knows. Its name is random, as whoever
+    /// can use the way there could ask for the page.
+    ///
+    /// The redirect is relative (RFC 9110 §10.2.2) and does not start with a slash: code-server adds its own prefix to
+    /// one that does, and other proxies do not (code-server 4.104, 2026-11).
+    init(below callback: String, seenAs outer: String) {
+        let name = "done-\(Base64URL.encode(Random.bytes(16)))"
+        let last = outer.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
+        self.init(callback: callback, name: name, location: last.isEmpty ? "./\(name)" : "./\(last)/\(name)")
+    }
+
+    init(callback: String, name: String, location: String?) {
+        self.callback = callback
+        self.name = name
+        self.location = location ?? ResultPlace.path(name, below: callback)
+    }
+
+    /// The path of the page, as it arrives.
+    var path: String { ResultPlace.path(name, below: callback) }
+
+    private static func path(_ name: String, below callback: String) -> String {
+        callback.hasSuffix("/") ? "\(callback)\(name)" : "\(callback)/\(name)"
+    }
+}
 
 /// The page with the result of a sign-in or sign-out. It has a URL of its own, so neither the browser's
 /// address bar nor its history keeps the code and the state of the callback, and the page can be reloaded.
 extension LoopbackServer {
-    private static func resultPath(below callback: String) -> String {
-        callback.hasSuffix("/") ? "\(callback)done" : "\(callback)/done"
-    }
-
-    /// Answers the held callback of a connection with a redirect to the result page. `callback` is the path that the
-    /// browser knows.
-    package func sendToResult(_ connection: Int, below callback: String) {
-        answer(connection, ResultPage.redirect(to: LoopbackServer.resultPath(below: callback)))
+    /// Answers the held callback of a connection with a redirect to the result page.
+    package func sendToResult(_ connection: Int, at place: ResultPlace) {
+        answer(connection, ResultPage.redirect(to: place.location))
     }
 
     /// Answers a held callback with a redirect to another page, and no longer holds it.
@@ -30,28 +65,28 @@ extension LoopbackServer {
     /// Shows the result page to each browser that was redirected to it, and finishes. Waits at most
     /// `milliseconds` for these browsers.
     package func finish(
-        showing page: HTTPResponse, below callback: String, program: String? = nil,
+        showing page: HTTPResponse, at place: ResultPlace, program: String? = nil,
         milliseconds: Int64? = nil
     ) {
-        _ = show(page, below: callback, program: program, milliseconds: milliseconds)
+        _ = show(page, at: place, program: program, milliseconds: milliseconds)
         finish()
     }
 
     /// Shows the result page to a browser that requests it at once, and finishes. For one that comes later, a
     /// detached process serves the page, so the caller need not wait.
     func finishLingering(
-        showing page: HTTPResponse, below callback: String, program: String?, files: TLSFiles? = nil
+        showing page: HTTPResponse, at place: ResultPlace, program: String?, files: TLSFiles? = nil
     ) {
-        let isShown = show(page, below: callback, program: program, milliseconds: 300)
+        let isShown = show(page, at: place, program: program, milliseconds: 300)
         let late = LateResult(
-            page: page, callback: callback, program: program, host: host, port: port,
+            page: page, place: place, program: program, host: host, port: port,
             names: names, files: files?.absolute)
         if !isShown, Interruption.pending == nil {
             do throws(Errno) {
                 try late.serve(at: listeners)
                 return finish(admitting: false)
             } catch {
-                return finish(showing: page, below: callback, program: program)
+                return finish(showing: page, at: place, program: program)
             }
         }
         finish()
@@ -59,9 +94,9 @@ extension LoopbackServer {
 
     /// Shows the result page to each browser that was redirected to it, and returns whether all have it.
     func show(
-        _ page: HTTPResponse, below callback: String, program: String?, milliseconds: Int64?
+        _ page: HTTPResponse, at place: ResultPlace, program: String?, milliseconds: Int64?
     ) -> Bool {
-        let path = LoopbackServer.resultPath(below: callback)
+        let (callback, path) = (place.callback, place.path)
         let callbacks = heldRequests.map(\.request).filter { $0.path == callback }
         let limit = milliseconds ?? LoopbackServer.patience(for: callbacks)
         let end = MonotonicTime.now().adding(milliseconds: limit)

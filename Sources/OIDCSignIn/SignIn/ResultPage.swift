@@ -27,11 +27,11 @@ package enum ResultPage {
             resource: session.key.resources.first, program: program)
     }
 
-    /// Returns the answer that redirects the browser to a path of the listener, with a GET after any method
-    /// (RFC 9110 §15.4.4).
-    static func redirect(to path: String) -> HTTPResponse {
+    /// Returns the answer that redirects the browser to a URL reference, with a GET after any method (RFC 9110
+    /// §15.4.4).
+    static func redirect(to reference: String) -> HTTPResponse {
         var headers = HTTPHeaders.ofPage(styleNonce: nil)
-        headers["Location"] = path
+        headers["Location"] = reference
         headers["Connection"] = "close"
         return HTTPResponse(status: 303, headers: headers)
     }

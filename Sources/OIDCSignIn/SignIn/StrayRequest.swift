@@ -5,6 +5,8 @@ import OIDCCore
 package struct StrayRequest: Hashable, Sendable {
     enum Reason: Hashable, Sendable {
         case otherPath
+        /// The answer to this sign-in, passed on with another path.
+        case path(expected: String, found: String)
         case anotherUser
         /// The sender is unknown, as the connection was already closed.
         case goneSender
@@ -37,6 +39,7 @@ package struct StrayRequest: Hashable, Sendable {
     package var summary: String {
         switch reason {
         case .otherPath: "not the callback's path"
+        case .path: "wrong path"
         case .anotherUser: "from another user of this machine"
         case .goneSender: "its sender has closed the connection"
         case .method: "wrong method"
@@ -82,6 +85,9 @@ package struct StrayRequest: Hashable, Sendable {
                 + "open the URL again"
         case .notServed(let reason): "a callback was not read: \(reason)"
         case .otherPath: "a request for another path arrived"
+        case .path(let expected, let found):
+            "callback_path: the redirect arrived at \(clean(found)), expected \(clean(expected)); "
+                + "set it to \(clean(found))"
         }
     }
 
@@ -146,6 +152,11 @@ package struct StrayRequest: Hashable, Sendable {
                 .advice(.pasteOrAcceptForm)
             )
         case .otherPath: return ("This is not the callback's path.", restart)
+        case .path(let expected, _):
+            return (
+                "The redirect was passed on with another path than \(expected).",
+                "Stop this sign-in, and start another one with the path that the terminal shows."
+            )
         }
     }
 }

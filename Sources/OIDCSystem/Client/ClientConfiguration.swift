@@ -30,8 +30,8 @@ public struct ClientConfiguration: Sendable {
     public var promptsForOfflineAccess = true
     /// The redirect URI; nil means a free port on 127.0.0.1.
     public var redirectURI: String?
-    /// The address to listen on, such as `0.0.0.0:8484`, if something in front passes the redirect on; nil means
-    /// loopback.
+    /// The address to listen on, such as `0.0.0.0:8484`, if a reverse proxy or a published port passes the redirect
+    /// on; nil means loopback.
     public var callbackListen: String?
     /// The path with which the redirect then arrives; nil means that of the redirect URI.
     public var callbackPath: String?

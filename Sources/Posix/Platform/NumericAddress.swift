@@ -21,6 +21,8 @@ package struct NumericAddress: Hashable, Sendable {
     package var isLoopback: Bool { self == .ipv6Loopback || text.hasPrefix("127.") }
     /// Whether it stands for all addresses of the machine.
     package var isAny: Bool { text == "0.0.0.0" || text == "::" }
+    /// Whether it is an IPv4 address in the form of IPv6.
+    package var isMapped: Bool { text.hasPrefix("::ffff:") && text.utf8.contains(0x2E) }
     /// The address as it is written in a URL.
     package var urlText: String { isIPv6 ? "[\(text)]" : text }
 }

@@ -30,9 +30,7 @@ struct MachineChecks {
         defer { server.close() }
         let url = redirect.text(port: server.port)
         if let warning = redirect.exposure(port: server.port) {
-            return .warning(
-                warning.message,
-                hint: "let callback_listen name an address that only what passes it on can reach")
+            return .warning(warning.message, hint: warning.hint)
         }
         if redirect.route != nil {
             let place = "\(server.host.text):\(server.port)\(redirect.path)"

@@ -224,7 +224,8 @@ final class SignInReporter {
     /// Returns how the redirect reaches a workspace on another machine than the user's; nil if this is none.
     static func advice(_ port: UInt16, _ redirectURI: String, _ environment: Variables) -> String? {
         guard let workspace = RemoteWorkspace.current(environment) else { return nil }
-        let forward = workspace.advice(port: port, environment)
+        let forward = workspace.advice(
+            port: port, machine: SignInReporter.remote(environment), environment)
         let path = WebURL(redirectURI)?.path ?? ""
         guard let url = RemoteWorkspace.proxyURL(port: port, path: path, environment) else { return forward }
         return forward

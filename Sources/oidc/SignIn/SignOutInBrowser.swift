@@ -112,8 +112,9 @@ struct SignOutInBrowser {
                     return false
                 }
                 guard let path else { return true }
-                server.sendToResult(connection, below: path)
-                server.finish(showing: ResultPage.signedOut(program: "oidc"), below: path, program: "oidc")
+                let place = ResultPlace(below: path)
+                server.sendToResult(connection, at: place)
+                server.finish(showing: ResultPage.signedOut(program: "oidc"), at: place, program: "oidc")
                 return true
             case .interrupted(let signal): throw Interruption.error(signal: signal)
             case .readable, .deadline: continue

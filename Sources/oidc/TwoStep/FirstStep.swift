@@ -93,6 +93,11 @@ struct FirstStep {
         do throws(OIDCError) {
             let listener = try LoopbackListener(address)
             if let warning = redirect.exposure(port: listener.port) { context.console.warn(warning) }
+            if redirect.route == nil, !context.console.isJSON,
+                let advice = SignInReporter.advice(listener.port, redirect.text, context.environment)
+            {
+                context.console.note(advice + "\n")
+            }
             return listener
         } catch {
             context.console.warn(

@@ -55,6 +55,33 @@ struct OIDCClientTests {
         #expect(error?.kind == .loginRequired)
     }
 
+    @Test("a redirect URL elsewhere is received where callbackListen and callbackPath say")
+    func passedOn() async throws {
+        let text = "https://code.example/x/cb"
+        let provider = try provider { $0.clients = [DemoClient(id: "demo", redirectURIs: [text])] }
+        let (descriptor, port) = try LoopbackSocket.listen(.ipv4Loopback, port: 0, backlog: 1)
+        descriptor.close()
+        var client = client(provider) {
+            $0.redirectURI = text
+            $0.callbackListen = "127.0.0.1:\(port)"
+            $0.timeout = .seconds(60)
+            $0.callbackPath = "/cb"
+        }
+        client.notice = { notice in
+            guard let url = notice.url else { return }
+            try? BackgroundThread {
+                guard let text = try? provider.callback(of: url), let query = WebURL(text)?.query,
+                    let callback = WebURL("http://127.0.0.1:\(port)/cb?\(query)")
+                else { return }
+                _ = try? Visit.send(HTTPRequest(.get, callback))
+            }.detach()
+        }
+        #expect(try await client.signIn(scope: Self.scope).subject != nil)
+        let wrong = self.client(provider) { $0.callbackListen = "code.example:80" }
+        let error = await #expect(throws: OIDCError.self) { try await wrong.signIn(scope: Self.scope) }
+        #expect(error?.kind == .usage)
+    }
+
     @Test("a session bound to a key is refreshed, used and read with its proofs (RFC 9449)")
     func bound() async throws {
         let provider = try provider { $0.requiresDPoP = true }

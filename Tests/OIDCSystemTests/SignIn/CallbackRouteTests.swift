@@ -24,7 +24,7 @@ struct CallbackRouteTests {
         arguments: [
             "", ":8484", "0.0.0.0:", "0.0.0.0:0", "0.0.0.0:65536", "0.0.0.0:+1", "0.0.0.0:８", "example.com",
             "example.com:80", "[::", "::]", "[127.0.0.1]:80", "[]:80", "fe80::1%eth0", "http://127.0.0.1",
-            "8484",
+            "8484", "::ffff:127.0.0.1", "[::ffff:127.0.0.1]:8484", "[::FFFF:7f00:1]:8484",
         ])
     func mistakes(text: String) {
         #expect(throws: OIDCError.self) { try CallbackRoute(listen: text, path: nil) }
@@ -93,22 +93,53 @@ struct CallbackRouteTests {
     @Test("a listener beyond loopback names who reaches it")
     func exposure() throws {
         let all = try #require(try address(nil, listen: "0.0.0.0:8484").exposure(port: 8484))
-        let start = "callback_listen: every machine that can connect to port 8484 of any address"
-        #expect(all.message.hasPrefix(start))
+        let start = "callback_listen: port 8484 of every address accepts connections from other machines"
+        #expect(all.message.hasPrefix(start) && all.message.contains("every user of a container's host"))
         let one = try #require(try address(nil, listen: "192.0.2.1:8484").exposure(port: 8484))
-        #expect(one.message.contains("every machine that can connect to 192.0.2.1:8484"))
+        #expect(one.message.contains("192.0.2.1:8484 accepts connections from other machines"))
         for listen in ["127.0.0.2:1", "[::1]:1", "localhost:1"] {
             #expect(try address(nil, listen: listen).exposure(port: 1) == nil)
         }
     }
 
-    @Test("settings that leave the way open, or contradict each other, are refused")
+    @Test("a listener with a port of its own is one of a list, and only the URL's own host needs none")
+    func ports() throws {
+        let one = try address(nil, listen: "0.0.0.0:2", ports: [1, 2])
+        #expect(one.loopback?.ports == .fixed(2) && one.text(port: 2) == "http://127.0.0.1:2/callback")
+        let elsewhere = try address("https://x.example/cb", listen: "0.0.0.0:2", ports: [1, 2])
+        #expect(elsewhere.loopback?.ports == .fixed(2))
+        for (url, listen) in [
+            (nil, "127.0.0.1"), ("http://[::1]/cb", "::1"), ("http://localhost/cb", "localhost"),
+        ] {
+            #expect(try address(url, listen: listen).loopback?.ports == .any)
+        }
+    }
+
+    @Test(
+        "an error names the setting that is set",
+        arguments: [
+            (nil, "/cb", "callback_path: "), ("127.0.0.1:1", nil, "callback_listen: "),
+            ("127.0.0.1:1", "/cb", "callback_listen: "),
+        ] as [(String?, String?, String)])
+    func named(listen: String?, path: String?, start: String) {
+        #expect {
+            try address("com.example.app:/cb", listen: listen, path: path)
+        } throws: {
+            ($0 as? OIDCError)?.message.hasPrefix(start) == true
+        }
+    }
+
+    @Test("settings that contradict each other, or lead the redirect nowhere, are refused")
     func contradictions() {
         let refused: [() throws -> RedirectAddress] = [
             // Nothing can pass the redirect on to a port that nobody knows.
             { try address("https://x.example/cb", listen: "127.0.0.1") },
             { try address(nil, listen: "0.0.0.0") },
             { try address(nil, path: "/cb") },
+            // The URL names 127.0.0.1, and nothing listens at a port of the system's choice there.
+            { try address(nil, listen: "::1") },
+            { try address(nil, listen: "127.0.0.2") },
+            { try address("http://localhost/cb", listen: "127.0.0.1") },
             { try address("https://x.example/cb", listen: "0.0.0.0:1", port: 2) },
             { try address(nil, listen: "0.0.0.0:1", ports: [2]) },
             { try address("https://x.example/cb", listen: "0.0.0.0:1", ports: [2]) },

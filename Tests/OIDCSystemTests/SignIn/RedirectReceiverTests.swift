@@ -262,6 +262,33 @@ struct RedirectReceiverTests {
         }
     }
 
+    @Test(
+        "the redirect to the result of a passed-on callback is relative, and leads there below any path",
+        arguments: [
+            ("/cb", "/proxy/8484/cb", "./cb/"), ("/cb", "/a:b", "./a:b/"), ("/cb", "/x/", "./"),
+            ("/", "/", "./"),
+            ("/cb/", "/cb", "./cb/"),
+        ])
+    func relative(path: String, outer: String, start: String) {
+        let place = ResultPlace(below: path, seenAs: outer)
+        #expect(place.location == start + place.name && place.name.utf8.count == 27)
+        #expect(place.path == (path.hasSuffix("/") ? path : path + "/") + place.name)
+        #expect(place.name != ResultPlace(below: path, seenAs: outer).name)
+    }
+
+    @Test("the process that serves a late page gets its place and the values of Host")
+    func late() throws {
+        let place = ResultPlace(below: "/callback", seenAs: "/x/callback")
+        let page = ResultPage.signedOut()
+        let late = LateResult(
+            page: page, place: place, program: "oidc", host: .localhost, port: 8484,
+            names: ["code.example", "code.example:443"], files: nil)
+        let read = try #require(LateResult(late.json))
+        #expect(
+            read.names == late.names && read.place.path == place.path && read.place.callback == "/callback")
+        #expect(read.host == .localhost && read.port == 8484 && read.page.body == page.body)
+    }
+
     @Test("a browser that does not come for the result, or another user's, delays the end by the limit only")
     func noVisitor() throws {
         for peer in [PeerOwner.unknown, .anotherUser] {
@@ -269,7 +296,7 @@ struct RedirectReceiverTests {
             let visitor =
                 peer == .anotherUser ? try world.visit(world.request("", path: "/callback/done")) : nil
             world.server.finish(
-                showing: ResultPage.signedOut(), below: "/callback", milliseconds: 20)
+                showing: ResultPage.signedOut(), at: ResultPlace(below: "/callback"), milliseconds: 20)
             #expect(visitor?.status() ?? 404 == 404)
             #expect(RawConnection.isRefused(port: world.server.port))
         }
