@@ -1,5 +1,5 @@
 package import OIDCCore
-package import Posix
+import Posix
 
 /// Records in files: `<name>.json` or `<name>.sealed`, its lock and temporary file beside it, and `<name>.failure`, so
 /// the session's file stays unchanged.

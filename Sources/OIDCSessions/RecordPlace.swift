@@ -1,5 +1,5 @@
 package import OIDCCore
-package import Posix
+import Posix
 
 /// Records, and what this program's own stores know beyond `RecordStore`.
 package protocol RecordPlace: RecordStore {

@@ -1,5 +1,5 @@
 package import OIDCCore
-package import Posix
+import Posix
 
 /// A client that registered itself at a server (RFC 7591), as it is stored for sign-ins.
 package struct RegisteredRecord: StoredRecord {

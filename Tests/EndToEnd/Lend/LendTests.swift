@@ -119,7 +119,8 @@ struct LendTests {
         let lender = try program.start(
             ["-c", script, folder + "/s"], executable: "/usr/bin/python3")
         defer { lender.signal(SIGKILL) }
-        _ = try #require(lender.output { $0.contains("ready") ? true : nil })
+        let isReady: Bool? = lender.output { $0.contains("ready") ? true : nil }
+        try #require(isReady == true)
         func token(_ socket: String, _ user: String) throws -> ToolResult {
             try world.world.run(
                 ["--reuid=\(user)", "--regid=\(user)", "--clear-groups", folder + "/oidc", "token"],
