@@ -75,7 +75,8 @@ struct ExecCommand: RunnableCommand {
     private static let standardVariable = "OIDC_ACCESS_TOKEN"
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let context = context.keepingProfile(!isWithoutProfile)
+        var context = context.keepingProfile(!isWithoutProfile)
+        if isIsolated { context.environment = Isolation.settled(context.environment) }
         if let failure = Executable.problem(command.first ?? "", in: context.environment) {
             return report(failure, context)
         }
@@ -122,7 +123,7 @@ struct ExecCommand: RunnableCommand {
             ProcessEnvironment.secretVariables(in: context.environment) + ProcessEnvironment.jobVariables
             + provider.settings.secretVariables + [Self.standardVariable]
             + context.environment.names(startingWith: "OIDC_PROXY_URL")
-        if isolation != nil { removed += Isolation.variables }
+        if isolation != nil { removed += try Isolation.variables + Isolation.secretVariables(provider) }
         try Interruption.throwIfPending()
         let child: ForegroundChild
         do throws(Errno) {

@@ -34,6 +34,8 @@ struct Isolation {
         // A configuration elsewhere is hidden without its directory.
         let folder = configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:))
         let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        // These are found without a variable, too.
+        let known = ["/run/user/\(FileStatus.currentUser)", SubjectToken.kubernetesDirectory]
         // Without these variables, the command would use the usual places.
         let variables = context.environment
         let usual = [["OIDC_"], ["OIDC_", "XDG_"]].flatMap { prefixes -> [String?] in
@@ -44,13 +46,17 @@ struct Isolation {
                 place.configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:)),
             ]
         }
-        directories = ([own.state, own.cache, folder, runtime] + usual)
+        let hidden = ([own.state, own.cache, folder, runtime] + usual + known)
             .compactMap { $0.flatMap(UserFile.resolved) }
         let named =
             try Isolation.secretFiles(provider)
             + (folder == nil ? [configuration].compactMap { $0 } : [])
             + (try Isolation.lentSockets(provider))
-        files = named.compactMap(UserFile.resolved)
+            + [environment["DBUS_SESSION_BUS_ADDRESS"].flatMap(Isolation.socket(ofBus:))].compactMap { $0 }
+        let mounts = MountTable.current
+        directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
+        let found = named.compactMap(UserFile.resolved)
+        files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
         try check()
     }
 
@@ -86,11 +92,60 @@ struct Isolation {
         return all.flatMap { one in settings.compactMap { one.layers.file($0)?.path } }
     }
 
+    /// Returns the path of a D-Bus socket.
+    private static func socket(ofBus address: String) -> String? {
+        guard let start = address.pieces(between: "path=").dropFirst().first else { return nil }
+        return String(start.prefix { $0 != "," && $0 != ";" })
+    }
+
+    /// Returns the variables with the real paths of this program's directories. The command could put another directory
+    /// in place of a link on the way to them, and this process opens them again for each token.
+    static func settled(_ environment: Variables) -> Variables {
+        let own = StateDirectories(environment: environment)
+        own.createAll()
+        var settled = environment
+        for (name, path) in [("OIDC_STATE_DIR", own.state), ("OIDC_CACHE_DIR", own.cache)] {
+            if let real = path.flatMap(UserFile.resolved) { settled[name] = real }
+        }
+        return settled
+    }
+
+    /// The variables with secrets that the settings of any profile name.
+    static func secretVariables(_ provider: ProviderContext) throws(OIDCError) -> [String] {
+        try allSettings(provider).flatMap(\.secretVariables)
+    }
+
+    /// The directories above what is hidden, outermost first. Each is mounted onto itself: a directory that holds a mount
+    /// could be moved away with it, one that is a mount cannot.
+    private var pinned: [String] {
+        var pinned: Set<String> = []
+        for path in directories + files {
+            var parent = FilePath.split(path).directory
+            while parent != "/", parent != "." {
+                pinned.insert(parent)
+                parent = FilePath.split(parent).directory
+            }
+        }
+        return pinned.filter { path in !directories.contains { path == $0 || path.hasPrefix($0 + "/") } }
+            .sorted { $0.utf8.count < $1.utf8.count }
+    }
+
+    /// Whether a program could type into the terminal that it shares with the shell (CVE-2017-5226): Linux 6.2 and
+    /// later can forbid it.
+    private static var isTypingPossible: Bool {
+        let streams: [FileDescriptor] = [.standardInput, .standardOutput, .standardError]
+        let isOnTerminal = streams.contains(where: \.isTerminal)
+        let setting = try? UserFile.read(
+            "/proc/sys/dev/tty/legacy_tiocsti", limit: 16, named: "legacy_tiocsti")
+        return isOnTerminal && setting?.bytes.first != 0x30
+    }
+
     /// The arguments of bubblewrap before the command. The command is not the first process of its namespace, so
     /// signals end it as usual; `env` undoes what the shell does in `command`.
     private var arguments: [String] {
         let hidden =
-            directories.flatMap { ["--tmpfs", $0] } + files.flatMap { ["--ro-bind", "/dev/null", $0] }
+            pinned.flatMap { [Isolation.isRoot ? "--bind" : "--dev-bind", $0, $0] }
+            + directories.flatMap { ["--tmpfs", $0] } + files.flatMap { ["--ro-bind", "/dev/null", $0] }
         let reset = [(SIGINT, "INT"), (SIGQUIT, "QUIT")].filter { !Interruption.isIgnored($0.0) }.map(\.1)
         let (start, end) =
             Isolation.isRoot
@@ -98,7 +153,8 @@ struct Isolation {
                 ["--cap-drop", "ALL", "--bind", "/", "/"],
                 ["--remount-ro", "/proc", "--dev", "/dev", "--ro-bind-try", "/sys", "/sys"]
             ) : (["--dev-bind", "/", "/"], [])
-        return start + hidden + ["--proc", "/proc"] + end + ["--unshare-pid", "--die-with-parent", "--"]
+        return start + hidden + ["--proc", "/proc"] + end + ["--unshare-pid", "--die-with-parent"]
+            + (Isolation.isTypingPossible ? ["--new-session"] : []) + ["--"]
             + (reset.isEmpty ? [] : ["env", "--default-signal=\(reset.joined(separator: ","))"])
     }
 

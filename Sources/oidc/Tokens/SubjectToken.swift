@@ -15,7 +15,9 @@ struct SubjectToken {
     private var secrets: SecretReader { provider.secrets }
 
     /// The path of a pod's service account token.
-    private static let kubernetesFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+    /// The directory with the token of a pod.
+    static let kubernetesDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
+    private static let kubernetesFile = kubernetesDirectory + "/token"
 
     private var source: SubjectTokenSource? {
         settings.source ?? (settings.file != nil ? .file : settings.variable != nil ? .env : nil)

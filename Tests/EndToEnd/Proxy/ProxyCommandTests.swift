@@ -328,6 +328,41 @@ struct ProxyExecTests {
     }
 
     @Test(
+        "an isolated command moves no directory above what is hidden, and what it puts in place of a link is not used",
+        .enabled(if: Isolation.isPossible))
+    func isolatedParents() throws {
+        let world = try ToolWorld()
+        let api = try world.serve { request in
+            HTTPResponse(status: request.headers["X-Refuse"] == nil ? 200 : 401)
+        }
+        let files = FileManager.default
+        try files.createDirectory(atPath: world.home + "/data", withIntermediateDirectories: true)
+        try files.createDirectory(atPath: world.home + "/.config/oidc", withIntermediateDirectories: true)
+        try files.createSymbolicLink(
+            atPath: world.home + "/.local", withDestinationPath: world.home + "/data")
+        let script = """
+            import os, urllib.error, urllib.request
+            home = os.environ["HOME"]
+            os.unlink(home + "/.local")
+            os.makedirs(home + "/.local/state")
+            for path in ["/data/state", "/data", "/.config", "/.cache"]:
+                try: os.rename(home + path, home + path + ".old"); print("moved", path)
+                except OSError: pass
+            request = urllib.request.Request(os.environ["OIDC_PROXY_URL"] + "x", headers={"X-Refuse": "1"})
+            for _ in range(2):
+                try: urllib.request.urlopen(request)
+                except urllib.error.HTTPError as error: print(error.code)
+            for folder, _, names in os.walk(home):
+                for name in names:
+                    if name.endswith(".json") and "oidc" in folder: print("found", folder, name)
+            """
+        let result = try world.run(
+            ["exec", "--isolate", "--proxy", "\(api.origin)/v1", "--", "python3", "-c", script],
+            world.machine.filter { !["OIDC_STATE_DIR", "OIDC_CACHE_DIR", "XDG_STATE_HOME"].contains($0.key) })
+        #expect(result.output == "401\n401\n", "\(result)")
+    }
+
+    @Test(
         "--isolate hides the sockets of the lenders that a profile or a variable names",
         .enabled(if: Isolation.isPossible))
     func isolatedLenders() throws {
