@@ -329,6 +329,6 @@ extension OIDCError {
             kind == .interrupted ? .unreachable : kind,
             DisplayText.clean(members["message"]?.string ?? "the lender gave no reason", limit: 900),
             stage: .token, oauthError: members["oauth_error"]?.string.map { DisplayText.clean($0) },
-            retryAfter: members["retry_after"]?.integer.flatMap { Int(exactly: $0) })
+            retryAfter: members["retry_after"]?.integer.map { Int(clamping: min(max(0, $0), 86_400)) })
     }
 }

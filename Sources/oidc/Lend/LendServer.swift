@@ -103,13 +103,19 @@ final class LendServer {
     private var answers: [(caller: Caller, isAllowed: Bool, until: MonotonicTime)] = []
     /// The users whose programs were refused within the last minute, or got no answer.
     private var refusals: [(user: UInt32, until: MonotonicTime)] = []
+    /// The users about whose programs nobody is asked for a time, and how often that came in a row.
+    private var silenced: [UInt32: (times: Int, until: MonotonicTime)] = [:]
     /// The time of the last look at connections that wait.
     private var lookedAt = MonotonicTime.now()
 
-    /// The number of requests that wait, for a token and for this user's answer, and the latter of one caller.
-    private static let limits = (waiting: 256, unconfirmed: 16, each: 2, answers: 256, refusals: 3)
+    /// The number of requests that wait, for a token and for this user's answer, and the latter of one program and of all
+    /// programs of a user.
+    private static let limits = (
+        waiting: 256, unconfirmed: 16, each: 2, user: 8, answers: 256, refusals: 3
+    )
     /// Milliseconds after a refusal in which the same caller is not asked about again. If a user's programs were refused
-    /// several times, none that is new is asked about: one that is refused could start another.
+    /// several times, none that is new is asked about, as one that is refused could start another: for as long, and for
+    /// twice as long each time that this comes again, up to an hour.
     private static let silence: Int64 = 60_000
 
     init(_ path: String, _ loans: [Loan], _ configuration: Configuration) throws(OIDCError) {
@@ -250,12 +256,10 @@ final class LendServer {
             let known = answers.last { $0.caller == pending.caller && now < $0.until }
             guard let known else {
                 let program = pending.caller.program
-                refusals.removeAll { now >= $0.until }
-                guard refusals.count(where: { $0.user == program.user }) < Self.limits.refusals else {
-                    return refuse(Self.denied)
-                }
+                if let silenced = silenced[program.user], now < silenced.until { return refuse(Self.denied) }
                 guard unconfirmed.count < Self.limits.unconfirmed,
-                    unconfirmed.count(where: { $0.caller.program == program }) < Self.limits.each
+                    unconfirmed.count(where: { $0.caller.program == program }) < Self.limits.each,
+                    unconfirmed.count(where: { $0.caller.program.user == program.user }) < Self.limits.user
                 else { return refuse(Self.busy) }
                 unconfirmed.append(pending)
                 askNext()
@@ -401,17 +405,35 @@ final class LendServer {
         answers.removeAll { $0.caller == caller || now >= $0.until || $0.caller.program.hasEnded }
         if !isAllowed || caller.program.process != nil {
             let silence = now.adding(milliseconds: Self.silence)
-            if !isAllowed { refusals.append((caller.program.user, silence)) }
             answers.append((caller, isAllowed, isAllowed ? configuration.end.moment : silence))
             if answers.count > Self.limits.answers {
                 answers.remove(at: answers.firstIndex { !$0.isAllowed } ?? 0)
             }
         }
-        let settled = unconfirmed.filter { $0.caller == caller }
-        unconfirmed.removeAll { $0.caller == caller }
+        let isSilenced = note(isAllowed, of: caller.program.user, now)
+        func isMeant(_ pending: Pending) -> Bool {
+            pending.caller == caller || isSilenced && pending.caller.program.user == caller.program.user
+        }
+        let settled = unconfirmed.filter(isMeant)
+        unconfirmed.removeAll(where: isMeant)
         for pending in settled {
             if isAllowed { enqueue(pending) } else { finish(pending, .failure(Self.denied)) }
         }
+    }
+
+    /// Notes an answer about a program of a user. Returns whether nobody is asked about that user's programs now.
+    private func note(_ isAllowed: Bool, of user: UInt32, _ now: MonotonicTime) -> Bool {
+        guard !isAllowed else {
+            silenced[user] = nil
+            return false
+        }
+        refusals.removeAll { now >= $0.until }
+        refusals.append((user, now.adding(milliseconds: Self.silence)))
+        guard refusals.count(where: { $0.user == user }) >= Self.limits.refusals else { return false }
+        refusals.removeAll { $0.user == user }
+        let times = silenced[user]?.times ?? 0
+        silenced[user] = (times + 1, now.adding(milliseconds: Self.silence << min(times, 6)))
+        return true
     }
 }
 

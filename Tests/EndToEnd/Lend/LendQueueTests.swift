@@ -164,6 +164,22 @@ struct LendQuestionTests {
         #expect(asker.asked.count == 3, "\(asker.asked)")
     }
 
+    @Test(
+        "requests that wait are refused, too, once three programs of their user were; each user has eight places"
+    )
+    func silence() throws {
+        let asker = try Asker("for i in $(seq 600); do [ -e yes ] && exit 1; sleep 0.05; done; exit 1")
+        let world = try LendWorld(["-p", "work", "--ask"], variables: asker.variables)
+        let callers = try (0..<9).map { _ in try world.start(["token"]) }
+        _ = try #require(asker.process)
+        // The ninth finds no place; which one that is, nobody knows.
+        usleep(500_000)
+        asker.allow()
+        let outcomes = callers.map { $0.finish() }
+        #expect(outcomes.map(\.status).sorted() == [4, 4, 4, 4, 4, 4, 4, 4, 5], "\(outcomes)")
+        #expect(asker.asked.count == 3, "\(asker.asked)")
+    }
+
     @Test("the question about a program that has ended is withdrawn, and others are asked about")
     func withdrawn() throws {
         let asker = try Asker(Self.patient)
