@@ -35,6 +35,19 @@ struct CallbackCertificateTests {
         return try JSONDecoder().decode(Made.self, from: Data(outcome.output.utf8))
     }
 
+    @Test("no certificate is made where another user could put his own in its place")
+    func openDirectory() throws {
+        defer { program.remove() }
+        let directory = program.home.appendingPathComponent("open")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: directory.path)
+        let outcome = try program.start(
+            ["login", "--make-certificate"], ["OIDC_CONFIG": directory.path + "/config.json"]
+        ).finish()
+        #expect(outcome.status == 2 && outcome.errorOutput.contains("chmod go-w"), "\(outcome)")
+        #expect(program.files(in: "open").isEmpty)
+    }
+
     private func options(_ certificate: String, _ key: String) -> [String] {
         [
             "--set", "redirect_uri=https://localhost:\(port)/callback", "--set",

@@ -25,6 +25,12 @@ struct CallbackCertificate {
         if let end, end.seconds(since: context.now) > CallbackCertificate.renewal {
             context.console.note("There is a certificate already; it was kept.")
         } else {
+            // Browsers trust what stands here when the user tells them to.
+            if let open = UserFile.openDirectory(of: FilePath.split(files.key).directory + "/.") {
+                throw .usage(
+                    "another user can replace files in \(DisplayText.clean(open))",
+                    hint: "let only yourself write there: chmod go-w \(ShellWord.quoted(open))")
+            }
             let (certificate, key) = try TLSIdentity.made()
             try write(key.revealed, to: files.key, .callbackKey)
             try write(certificate, to: files.certificate, .callbackCertificate)

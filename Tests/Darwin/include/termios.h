@@ -9,6 +9,7 @@ typedef unsigned long speed_t;
 #define ECHO 0x00000008
 #define ICANON 0x00000100
 #define TCSANOW 0
+#define TCIFLUSH 1
 struct termios {
     tcflag_t c_iflag;
     tcflag_t c_oflag;
@@ -18,5 +19,6 @@ struct termios {
     speed_t c_ispeed;
     speed_t c_ospeed;
 };
+int tcflush(int, int);
 int tcgetattr(int, struct termios *);
 int tcsetattr(int, int, const struct termios *);
