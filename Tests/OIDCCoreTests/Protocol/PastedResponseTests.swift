@@ -55,6 +55,25 @@ struct PastedResponseTests {
     }
 
     @Test(
+        "where only the issuer's own redirect URL says whose answer it is, a query alone is not enough (RFC 9700 §4.4.2.2)"
+    )
+    func pastedQueryWithoutIssuer() throws {
+        var request = Fixture.request()
+        let own = try MixUpDefense.redirectURI(request.redirectURI, for: "https://op.example")
+        request.redirectURI = own
+        let pending = try request.begin(
+            Fixture.metadata(["authorization_response_iss_parameter_supported": nil]),
+            random: Fixture.random())
+        let query = "code=abc&state=\(pending.state.revealed)"
+        for text in [query, "?\(query)"] {
+            let error = Fixture.error { try pending.acceptPasted(text) }
+            #expect(error?.kind == .usage && error?.message.contains("whole URL") == true)
+        }
+        #expect(try pending.acceptPasted("\(own)?\(query)").code.revealed == "abc")
+        #expect(try pending.acceptPasted("\(query)&\(Self.iss)").code.revealed == "abc")
+    }
+
+    @Test(
         "a pasted URL with another state, or without one, is untrusted",
         arguments: [
             ("code=abc&state=other", "another one"), ("code=abc&x=y", "none"),
