@@ -252,3 +252,7 @@ int oidc_is_listener(int descriptor) {
     socklen_t size = sizeof listens;
     return getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0;
 }
+
+void oidc_stop_listening(int descriptor) {
+    if (oidc_is_listener(descriptor)) shutdown(descriptor, SHUT_RDWR);
+}

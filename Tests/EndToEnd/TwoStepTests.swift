@@ -159,6 +159,7 @@ struct TwoStepTests {
         defer { remove() }
         let started = try start("--flow", "browser")
         for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
+        for _ in 0..<500 where started.isListening { usleep(10_000) }
         let run = try program.start(["login", "--finish", started.id, "--timeout", "2"])
         for _ in 0..<500 where !started.isListening { usleep(10_000) }
         provider.delayTokens(milliseconds: 3_000)
@@ -172,6 +173,7 @@ struct TwoStepTests {
         defer { remove() }
         let started = try start("--flow", "browser")
         for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
+        for _ in 0..<500 where started.isListening { usleep(10_000) }
         let stop = try #require(file).deletingPathExtension().appendingPathExtension("stop")
         try Data().write(to: stop)
         let run = try program.start(["login", "--finish", started.id, "--timeout", "20"])
@@ -233,6 +235,22 @@ struct TwoStepTests {
         #expect(outcome.status == 0, "\(outcome)")
         #expect(outcome.errorOutput.contains("Canceled the sign-in \(started.id)"), "\(outcome)")
         #expect(try finish(started.id).status == 2 && !started.isListening)
+    }
+
+    @Test(
+        "logout waits for a sign-in whose answer is being redeemed, and ends its session",
+        arguments: [[], ["--all"]])
+    func loggedOutLate(options: [String]) throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        provider.delayTokens(milliseconds: 1_500)
+        let request = try started.redirect(provider)
+        let visit = Thread { _ = try? Visit.send(request) }
+        visit.start()
+        for _ in 0..<1_000 where try !stored().contains("\"redeeming\"") { usleep(10_000) }
+        #expect(try program.start(["logout"] + options).finish().status == 0)
+        #expect(codes == 1 && program.sessionFiles.isEmpty)
+        #expect(try program.run("token").status == 3)
     }
 
     @Test("a secret that belongs to another provider or client now is not sent")
@@ -348,6 +366,23 @@ struct TwoStepTests {
         #expect(try finish(started.id).status == 2)
         #expect(try finish().status == 2)
         #expect(try program.run("login", "--cancel", started.id).status == 2)
+    }
+
+    @Test(
+        "canceled while a poll for the device code has no answer: the listener is gone within a second all the same"
+    )
+    func cancelBesidePoll() throws {
+        defer { remove() }
+        provider.delayTokens(milliseconds: 6_000)
+        let started = try start()
+        try #require(started.user_code != nil && started.isListening)
+        // The first poll is due after a second.
+        for _ in 0..<500 where provider.requestCount(.token) == 0 { usleep(10_000) }
+        let run = try program.start(["login", "--cancel", started.id])
+        usleep(1_000_000)
+        #expect(!started.isListening)
+        provider.delayTokens(milliseconds: 0)
+        #expect(run.finish().status == 0)
     }
 
     @Test("started again, it has another URL, the same id, and one listener")

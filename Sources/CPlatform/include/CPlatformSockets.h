@@ -52,6 +52,9 @@ void oidc_end_socket(int descriptor);
 /// number.
 int oidc_listen_unix(const char *path, int backlog);
 
+/// Refuses connections from now on, if the descriptor is a listener.
+void oidc_stop_listening(int descriptor);
+
 /// Ends the sending side of a connection.
 void oidc_shutdown_sending(int descriptor);
 

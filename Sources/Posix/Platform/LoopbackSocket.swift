@@ -70,6 +70,11 @@ package enum LoopbackSocket {
         oidc_shutdown_sending(descriptor.rawValue)
     }
 
+    /// Refuses connections from now on. A descriptor that is no listener any more is left alone.
+    package static func stopListening(_ descriptor: FileDescriptor) {
+        oidc_stop_listening(descriptor.rawValue)
+    }
+
     /// Returns the two ends of a connection, in the form in which `SocketTable` lists the peer's socket.
     package static func peerRoute(_ descriptor: FileDescriptor) -> String? {
         var text = [CChar](repeating: 0, count: 96)

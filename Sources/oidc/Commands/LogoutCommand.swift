@@ -87,6 +87,7 @@ struct LogoutCommand: RunnableCommand {
     /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
     private func end(_ operand: ResourceOperand, _ results: Results) throws(OIDCError) {
         let context = operand.context
+        try WaitingSignIns.cancel(context) { $0.askedURL == operand.url }
         var linked: ProviderContext?
         var isPartOfAnother: OIDCError?
         do { linked = try operand.linkedExactly() } catch {

@@ -1,6 +1,7 @@
 import LoopbackHTTP
 import OIDCCore
 import Posix
+import Synchronization
 
 /// The process that stays after the first step of a sign-in, and waits for the answer.
 ///
@@ -58,6 +59,31 @@ enum WaitingProcess {
             waiting.fingerprint == fingerprint
         else { return }
         let step = try SecondStep(waiting, context, secrets: secrets)
+        let door = Door(descriptors) { signIns.isStopped(id) }
+        defer { door.leave() }
         _ = try step.wait(descriptors, signIns)
+    }
+
+    /// Closes the listener as soon as the sign-in is canceled: the waiting thread may be in a request to the provider,
+    /// which only its answer or its time limit ends.
+    private final class Door: Sendable {
+        private let isLeft = Mutex(false)
+        private let thread = Mutex<BackgroundThread?>(nil)
+
+        init(_ listeners: [FileDescriptor], isStopped: @escaping @Sendable () -> Bool) {
+            guard !listeners.isEmpty else { return }
+            let watch = try? BackgroundThread { [self] in
+                while !isLeft.withLock({ $0 }) {
+                    if isStopped() { return listeners.forEach(LoopbackSocket.stopListening) }
+                    Poll.pause(until: MonotonicTime.now().adding(milliseconds: 250))
+                }
+            }
+            thread.withLock { $0 = watch }
+        }
+
+        func leave() {
+            isLeft.withLock { $0 = true }
+            thread.withLock { $0 }?.join()
+        }
     }
 }

@@ -112,8 +112,10 @@ struct WaitingSignIns {
     func takeOver(_ id: String, within limit: Duration = .seconds(60)) throws(OIDCError) -> FileLock {
         if let lock = holdIfFree(id) { return lock }
         try stops.replace(id, survivesPowerFailure: false) { _ in [] }
-        defer { _ = try? stops.remove(id) }
-        return try hold(id, within: limit)
+        // If it does not stop in time, it is still asked to.
+        let lock = try hold(id, within: limit)
+        _ = try? stops.remove(id)
+        return lock
     }
 
     /// Whether the holder of a sign-in is to stop.
@@ -137,7 +139,7 @@ struct WaitingSignIns {
                 current.hasEnded(at: context.now)
             else { continue }
             forgetSecrets(of: current, context)
-            if abs(current.end.seconds(since: context.now)) > WaitingSignIns.memory {
+            if current.end.seconds(since: context.now).magnitude > WaitingSignIns.memory.magnitude {
                 try? remove(current.id)
             } else if current.phase != .expired {
                 try? save(current.without(secretsIn: .expired))
@@ -158,9 +160,11 @@ struct WaitingSignIns {
 /// What other commands do with sign-ins that wait, and say about them.
 extension WaitingSignIns {
     /// Ends a sign-in and forgets it. Returns whether it was still open; nil if there was none.
-    func cancel(_ id: String, _ context: CommandContext) throws(OIDCError) -> Bool? {
+    func cancel(
+        _ id: String, _ context: CommandContext, within limit: Duration = .seconds(60)
+    ) throws(OIDCError) -> Bool? {
         guard let waiting = try load(id) else { return nil }
-        let lock = try takeOver(id)
+        let lock = try takeOver(id, within: limit)
         defer { lock.release() }
         let last = try load(id) ?? waiting
         forgetSecrets(of: last, context)
@@ -168,14 +172,23 @@ extension WaitingSignIns {
         return last.phase == .waiting
     }
 
-    /// Cancels the open sign-ins that `isMeant` picks, as their sessions are about to be ended.
+    /// Cancels the sign-ins that `isMeant` picks, as their sessions are about to be ended. One whose answer is being
+    /// redeemed is awaited: its session is there then.
     static func cancel(
         _ context: CommandContext, where isMeant: (WaitingSignIn) -> Bool
     ) throws(OIDCError) {
         guard let signIns = WaitingSignIns(context.environment) else { return }
-        for signIn in open(context) where isMeant(signIn) {
-            guard try signIns.cancel(signIn.id, context) == true else { continue }
-            context.console.note("Canceled the sign-in \(signIn.id), which was waiting.")
+        signIns.sweep(context)
+        for signIn in signIns.all() where isMeant(signIn) {
+            guard signIn.isOpen(at: context.now) || signIn.phase == .redeeming else { continue }
+            do throws(OIDCError) {
+                // Longer than a request to the provider; a process that hangs does not keep the session.
+                guard try signIns.cancel(signIn.id, context, within: .seconds(35)) == true else { continue }
+                context.console.note("Canceled the sign-in \(signIn.id), which was waiting.")
+            } catch {
+                guard error.kind != .interrupted else { throw error }
+                context.console.warn(error, "the sign-in \(signIn.id) could not be canceled")
+            }
         }
     }
 
