@@ -53,7 +53,9 @@ package struct RedirectAddress: Hashable, Sendable {
             throw .usage(
                 "\(setting) has port \(written), and port is \(port)", hint: "leave one of them out")
         }
-        try route?.check(port: port, ports: ports, isLoopback: host != nil)
+        // A port in the URL takes the place of a list.
+        let isWritten = host != nil && written != nil
+        try route?.check(port: port, ports: isWritten ? [] : ports, isLoopback: host != nil)
         // The port of an https URL is that of whatever is in front.
         let own = host == nil ? port : written ?? port
         writtenPort = route?.port == nil ? nil : port

@@ -71,7 +71,9 @@ struct SignInSettings: Sendable {
 
     /// Refuses a list of ports that is not for the listener of a route.
     private func checkPorts(_ route: CallbackRoute?) throws(OIDCError) {
-        guard let route, port == nil, let first = redirectPorts.first else { return }
+        // A port in a loopback URL takes the place of the list.
+        let isWritten = !isElsewhere && redirectURI.flatMap(WebURL.init)?.port != nil
+        guard let route, port == nil, !isWritten, let first = redirectPorts.first else { return }
         let list = redirectPorts.map(String.init).joined(separator: ", ")
         let fit = "callback_listen=\(route.host.text):\(first)"
         if let own = route.port {

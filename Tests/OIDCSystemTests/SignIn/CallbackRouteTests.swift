@@ -106,6 +106,8 @@ struct CallbackRouteTests {
     func ports() throws {
         let one = try address(nil, listen: "0.0.0.0:2", ports: [1, 2])
         #expect(one.loopback?.ports == .fixed(2) && one.text(port: 2) == "http://127.0.0.1:2/callback")
+        let written = try address("http://127.0.0.1:9/cb", listen: "0.0.0.0:2", ports: [1])
+        #expect(written.loopback?.ports == .fixed(2) && written.text(port: 2) == "http://127.0.0.1:9/cb")
         let elsewhere = try address("https://x.example/cb", listen: "0.0.0.0:2", ports: [1, 2])
         #expect(elsewhere.loopback?.ports == .fixed(2))
         for (url, listen) in [
