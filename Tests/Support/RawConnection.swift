@@ -25,10 +25,8 @@ package final class RawConnection: Sendable {
         }
         var flag: Int32 = 1
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &flag, socklen_t(MemoryLayout<Int32>.size))
-        guard isConnected else {
-            Glibc.close(descriptor)
-            return nil
-        }
+        // `deinit` closes it.
+        guard isConnected else { return nil }
     }
 
     /// At a Unix socket; nil if nothing listens there.
@@ -43,10 +41,8 @@ package final class RawConnection: Sendable {
                 Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
             }
         }
-        guard isConnected else {
-            Glibc.close(descriptor)
-            return nil
-        }
+        // `deinit` closes it.
+        guard isConnected else { return nil }
     }
 
     deinit { Glibc.close(descriptor) }
