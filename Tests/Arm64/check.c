@@ -72,7 +72,7 @@ static void check_connection(int listener, int client) {
 
 static void check_sockets(const char *socket_path) {
     uint16_t port = 0;
-    int listener = oidc_listen_loopback(0, &port, 16);
+    int listener = oidc_listen("127.0.0.1", &port, 16);
     EXPECT(listener >= 0 && port != 0);
     int client = oidc_connect_address("127.0.0.1", port);
     EXPECT(client >= 0 && wait_for(client, POLLOUT));
