@@ -5,7 +5,7 @@ import Posix
 /// The console, environment and settings of a command, besides its own options.
 struct CommandContext: Sendable {
     let console: Console
-    var environment: Variables
+    let environment: Variables
     let common: CommonOptions
     /// Whether stdin and the screen belong to this program, not to a command that runs beside it.
     var ownsTerminal = true

@@ -30,7 +30,7 @@ struct ProgramTableTests {
         known.formUnion([
             "--tmpfs", "--ro-bind", "--dev-bind", "--proc", "--unshare-pid", "--die-with-parent",
             "--cap-drop", "--bind", "--dev", "--remount-ro", "--ro-bind-try",
-            "--default-signal", "--networking-mode", "--new-session",
+            "--default-signal", "--networking-mode", "--new-session", "--unshare-user", "--disable-userns",
         ])
         let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().appendingPathComponent("Sources/oidc")

@@ -33,6 +33,9 @@ package enum FilePath {
         return true
     }
 
+    /// Returns whether this user may add and remove files in a directory.
+    package static func isWritable(_ directory: String) -> Bool { access(directory, W_OK) == 0 }
+
     package static func status(_ path: String) throws(Errno) -> FileStatus {
         var raw = stat()
         _ = try Errno.check { lstat(path, &raw) }

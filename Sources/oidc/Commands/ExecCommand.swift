@@ -75,8 +75,7 @@ struct ExecCommand: RunnableCommand {
     private static let standardVariable = "OIDC_ACCESS_TOKEN"
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        var context = context.keepingProfile(!isWithoutProfile)
-        if isIsolated { context.environment = Isolation.settled(context.environment) }
+        let context = context.keepingProfile(!isWithoutProfile)
         if let failure = Executable.problem(command.first ?? "", in: context.environment) {
             return report(failure, context)
         }

@@ -41,21 +41,28 @@ struct Isolation {
         let usual = [["OIDC_"], ["OIDC_", "XDG_"]].flatMap { prefixes -> [String?] in
             let place = StateDirectories(
                 environment: variables.filter { name in !prefixes.contains { name.hasPrefix($0) } })
+            // A later sign-in without these variables stores its session there.
+            place.createAll()
             return [
                 place.state, place.cache,
                 place.configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:)),
             ]
         }
-        let hidden = ([own.state, own.cache, folder, runtime] + usual + known)
-            .compactMap { $0.flatMap(UserFile.resolved) }
+        let places = ([own.state, own.cache, folder] + usual).compactMap { $0 }
+        try Isolation.refuseLinks(places)
+        let hidden = (places + [runtime].compactMap { $0 } + known).compactMap(UserFile.resolved)
         let named =
             try Isolation.secretFiles(provider)
-            + (folder == nil ? [configuration].compactMap { $0 } : [])
+            + [configuration].compactMap { $0 }
             + (try Isolation.lentSockets(provider))
             + [environment["DBUS_SESSION_BUS_ADDRESS"].flatMap(Isolation.socket(ofBus:))].compactMap { $0 }
         let mounts = MountTable.current
-        directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
-        let found = named.compactMap(UserFile.resolved)
+        let directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
+        self.directories = directories
+        // A configuration may be a link to a file elsewhere.
+        let found = named.compactMap(UserFile.resolved).filter { file in
+            !directories.contains { file.hasPrefix($0 + "/") }
+        }
         files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
         try check()
     }
@@ -98,16 +105,22 @@ struct Isolation {
         return String(start.prefix { $0 != "," && $0 != ";" })
     }
 
-    /// Returns the variables with the real paths of this program's directories. The command could put another directory
-    /// in place of a link on the way to them, and this process opens them again for each token.
-    static func settled(_ environment: Variables) -> Variables {
-        let own = StateDirectories(environment: environment)
-        own.createAll()
-        var settled = environment
-        for (name, path) in [("OIDC_STATE_DIR", own.state), ("OIDC_CACHE_DIR", own.cache)] {
-            if let real = path.flatMap(UserFile.resolved) { settled[name] = real }
+    /// Refuses a link on the way to a directory that the command could replace with a directory of its own: what is
+    /// stored there later would be in its sight.
+    private static func refuseLinks(_ paths: [String]) throws(OIDCError) {
+        for path in paths {
+            var place = path
+            while place != "/", place != "." {
+                let parent = FilePath.split(place).directory
+                if (try? FilePath.status(place))?.kind == .symbolicLink, FilePath.isWritable(parent) {
+                    throw OIDCError(
+                        .failed,
+                        "--isolate: \(DisplayText.clean(place)) is a link, which the command could replace",
+                        hint: "put the directory itself there")
+                }
+                place = parent
+            }
         }
-        return settled
     }
 
     /// The variables with secrets that the settings of any profile name.
@@ -153,7 +166,9 @@ struct Isolation {
                 ["--cap-drop", "ALL", "--bind", "/", "/"],
                 ["--remount-ro", "/proc", "--dev", "/dev", "--ro-bind-try", "/sys", "/sys"]
             ) : (["--dev-bind", "/", "/"], [])
-        return start + hidden + ["--proc", "/proc"] + end + ["--unshare-pid", "--die-with-parent"]
+        // In a namespace of its own, the command could move even what is mounted.
+        return start + hidden + ["--proc", "/proc"] + end
+            + ["--unshare-pid", "--die-with-parent", "--unshare-user", "--disable-userns"]
             + (Isolation.isTypingPossible ? ["--new-session"] : []) + ["--"]
             + (reset.isEmpty ? [] : ["env", "--default-signal=\(reset.joined(separator: ","))"])
     }
@@ -185,6 +200,8 @@ struct Isolation {
         let words = DisplayText.clean(String(decoding: outcome.errorOutput, as: UTF8.self), limit: 300)
         throw OIDCError(
             .failed, "--isolate: bubblewrap cannot hide the sessions on this machine: \(words)",
-            hint: "allow unprivileged user namespaces, as in: sysctl kernel.unprivileged_userns_clone=1")
+            hint:
+                "install bubblewrap 0.8 or later, and allow user namespaces: sysctl kernel.unprivileged_userns_clone=1"
+        )
     }
 }

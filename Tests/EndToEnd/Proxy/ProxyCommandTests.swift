@@ -328,38 +328,40 @@ struct ProxyExecTests {
     }
 
     @Test(
-        "an isolated command moves no directory above what is hidden, and what it puts in place of a link is not used",
+        "an isolated command moves nothing that hides the sessions, not even in a namespace of its own",
         .enabled(if: Isolation.isPossible))
     func isolatedParents() throws {
         let world = try ToolWorld()
-        let api = try world.serve { request in
-            HTTPResponse(status: request.headers["X-Refuse"] == nil ? 200 : 401)
-        }
+        let variables = world.machine.filter { !["OIDC_STATE_DIR", "OIDC_CACHE_DIR"].contains($0.key) }
+            .merging(["OIDC_CONFIG": world.home + "/.config/oidc/config.json"]) { $1 }
         let files = FileManager.default
-        try files.createDirectory(atPath: world.home + "/data", withIntermediateDirectories: true)
         try files.createDirectory(atPath: world.home + "/.config/oidc", withIntermediateDirectories: true)
+        try files.createDirectory(atPath: world.home + "/dotfiles", withIntermediateDirectories: true)
+        let target = world.home + "/dotfiles/config.json"
+        try Data("{}".utf8).write(to: URL(fileURLWithPath: target))
         try files.createSymbolicLink(
-            atPath: world.home + "/.local", withDestinationPath: world.home + "/data")
+            atPath: world.home + "/.config/oidc/config.json", withDestinationPath: target)
         let script = """
-            import os, urllib.error, urllib.request
+            import os, subprocess
             home = os.environ["HOME"]
-            os.unlink(home + "/.local")
-            os.makedirs(home + "/.local/state")
-            for path in ["/data/state", "/data", "/.config", "/.cache"]:
+            for path in ["/.local/state/oidc", "/.local/state", "/.local", "/.config", "/.cache"]:
                 try: os.rename(home + path, home + path + ".old"); print("moved", path)
                 except OSError: pass
-            request = urllib.request.Request(os.environ["OIDC_PROXY_URL"] + "x", headers={"X-Refuse": "1"})
-            for _ in range(2):
-                try: urllib.request.urlopen(request)
-                except urllib.error.HTTPError as error: print(error.code)
-            for folder, _, names in os.walk(home):
-                for name in names:
-                    if name.endswith(".json") and "oidc" in folder: print("found", folder, name)
+            try: print(open(home + "/dotfiles/config.json").read())
+            except OSError: print("no configuration")
+            print(subprocess.run(["unshare", "-Um", "true"], capture_output=True).returncode != 0)
             """
-        let result = try world.run(
-            ["exec", "--isolate", "--proxy", "\(api.origin)/v1", "--", "python3", "-c", script],
-            world.machine.filter { !["OIDC_STATE_DIR", "OIDC_CACHE_DIR", "XDG_STATE_HOME"].contains($0.key) })
-        #expect(result.output == "401\n401\n", "\(result)")
+        let command = [
+            "exec", "--isolate", "--proxy", "https://a.example", "--", "python3", "-c", script,
+        ]
+        let result = try world.run(command, variables)
+        #expect(result.output == "no configuration\nTrue\n", "\(result)")
+        // A link on the way can be replaced, and no mount protects it.
+        try files.moveItem(atPath: world.home + "/.local", toPath: world.home + "/elsewhere")
+        try files.createSymbolicLink(
+            atPath: world.home + "/.local", withDestinationPath: world.home + "/elsewhere")
+        let refused = try world.run(command, variables)
+        #expect(refused.code == 1 && refused.errors.contains("/.local is a link"), "\(refused)")
     }
 
     @Test(
