@@ -206,7 +206,7 @@ struct SessionCatalog {
         }
         if let found = own ?? ofClient.first { return found }
         if let registered = registered(key) { return registered }
-        let origin = SettingLayers.Origin.option("the session")
+        let origin = SettingLayers.Origin.session
         let entries = [
             SettingLayers.Entry(setting: .issuer, value: .string(key.provider), origin: origin),
             SettingLayers.Entry(setting: .clientID, value: .string(key.clientID), origin: origin),

@@ -176,7 +176,7 @@ extension CommandContext {
         if let resource = key.resources.first {
             return WebURL(resource).map { .url(ResourceOperand($0, provider.settings, self)) }
         }
-        let origin = SettingLayers.Origin.option("the session")
+        let origin = SettingLayers.Origin.session
         let isEndpoint = session.endpoints.token.text == key.provider
         let values: [(Setting, String?)] = [
             (isEndpoint ? .tokenEndpoint : .issuer, key.provider), (.clientID, key.clientID),

@@ -24,11 +24,13 @@ struct ClientConsent {
     /// the settings, which name the server if the client has a secret, or if the client was registered for it. Asks
     /// only a user at a terminal.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
-        guard client.isOfUser(operand.settings), !isOwnOrigin || hasUnnamedIssuer else { return nil }
+        guard client.isOfUser(operand.settings) else { return nil }
         let known = links.compactMap { $0 }.first { link in
             link.resource == resource.resource && ExactText.isSame(link.issuer, issuer)
                 && link.clientID == client.clientID && link.agreedScope != nil
         }?.agreedScope
+        // The profile of an earlier sign-in names the resource, so what was agreed to then comes first.
+        guard known != nil || !isOwnOrigin || hasUnnamedIssuer else { return nil }
         if let known, scope.isSubset(of: known) { return known }
         let agreed = scope.union(known ?? Scope(""))
         if isNamedByOptions { return agreed }
@@ -42,9 +44,13 @@ struct ClientConsent {
 
     /// Whether options name both the server and the client, which is the answer to the question.
     private var isNamedByOptions: Bool {
-        let ownership = operand.ownership
-        return ownership.optionIssuer.map { ExactText.isSame($0, issuer) } == true
-            && ownership.text(.clientID, in: [.options]) == client.clientID
+        func given(_ setting: Setting) -> String? {
+            operand.ownership.entries.first {
+                $0.setting == setting && $0.origin.layer == .options && $0.origin != .session
+            }?.value.string
+        }
+        return given(.issuer).map { ExactText.isSame($0, issuer) } == true
+            && given(.clientID) == client.clientID
     }
 
     /// Whether a secret, or a token of the machine's identity, would go to a server that only the resource names.

@@ -11,6 +11,9 @@ final class SettingLayers: Sendable {
 
         /// The option that adds parameters to those of weaker layers, instead of replacing them.
         static let parameter = Origin.option("--param")
+        /// What a stored session names, if the settings name no provider. It is used like an option, but it is not the
+        /// user's word.
+        static let session = Origin.option("the session")
 
         var text: String {
             switch self {

@@ -121,6 +121,37 @@ struct ClientConsentTests {
         #expect(wider.status == 2 && wider.errorOutput.contains("with: more"), "\(wider)")
     }
 
+    @Test("a session that no profile describes is not the user's word for its server and client")
+    func onlySession() throws {
+        let world = try ResourceWorld(isOwnResource: false) {
+            $0.registers = false
+        } resource: {
+            $0.metadata = Self.scopes
+        }
+        expectSuccess(
+            try world.run([
+                "login", "--issuer", world.server.issuer, "--client-id", "mine", "--scope", "repo",
+                "--no-profile",
+            ]))
+        let tabs = world.tabs.count
+        let refused = try world.call()
+        #expect(refused.status == 3 && refused.errorOutput.contains("as your client mine"), "\(refused)")
+        #expect(world.tabs.count == tabs)
+    }
+
+    @Test("more scopes are asked about, also once the sign-in's profile names the resource")
+    func savedProfile() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        for words in [[], ["-p", WebURL(world.server.issuer)?.host ?? ""]] {
+            expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + words))
+            let wider = try world.run(
+                ["token", "--login", "--refresh", world.url, "--scope", "admin"] + words)
+            #expect(wider.status == 3 && wider.errorOutput.contains("with: admin"), "\(wider)")
+        }
+    }
+
     @Test(
         "that a server which only the URL names gets the client's secret is said before the answer",
         .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
