@@ -79,7 +79,10 @@ struct SignIn {
         var login = try login(metadata, environment)
         login.pin(to: try? store.load(key))
         let reporter = reporter(login, metadata)
-        if case .browser = flow { try checkMixUp(metadata) }
+        switch flow {
+        case .browser: try checkMixUp(metadata)
+        case .device: if let error = deviceMixUp(metadata) { throw error }
+        }
         announce(metadata, login.request.scope, isDevice: settings.flow == .device)
         defer { reporter.end() }
         let outcome: SignInFlow.Outcome
@@ -88,7 +91,11 @@ struct SignIn {
             outcome = try engine.signIn(
                 by: DeviceSignIn(flow: login, deadline: deadline, notice: reporter.report),
                 onStoreFailure: onStoreFailure)
-        case .browser(let browser, let readsInput, let offersDeviceCode):
+        case .browser(let browser, let readsInput, var offersDeviceCode):
+            if offersDeviceCode, let error = deviceMixUp(metadata) {
+                console.warn(error, "no device code is offered")
+                offersDeviceCode = false
+            }
             let redirect = try settings.redirect()
             if !offersDeviceCode { try refuseUnreadable(redirect) }
             var browserSignIn = BrowserSignIn(
@@ -234,12 +241,30 @@ struct SignIn {
         try checkOthers(metadata, issuer)
     }
 
+    /// Returns why no device code may be used; nil if one may. The code is redeemed where it is polled: a server that only
+    /// a resource names could show the page of another provider, and poll for its tokens (RFC 9700 §4.4).
+    func deviceMixUp(_ metadata: ProviderMetadata) -> OIDCError? {
+        guard provider.target != nil, provider.settings.provider.endpoint(.deviceAuthorization) == nil,
+            let device = metadata.deviceAuthorizationEndpoint, let token = metadata.tokenEndpoint,
+            device.origin != token.origin
+        else { return nil }
+        var error = OIDCError.untrusted(
+            .discovery, "device_authorization_endpoint",
+            expected: "a URL of \(DisplayText.clean(token.origin)), where the code is redeemed",
+            found: DisplayText.clean(device.withoutQuery))
+        error.hint = .words(
+            "if \(DisplayText.clean(device.hostAndPort)) is where you sign in for it: ",
+            provider.settings.loginLine.adding(
+                "--set", "device_authorization_endpoint=\(device.text)"))
+        return error
+    }
+
     /// Checks a server that does not promise `iss` and shares its redirect URL with the server of another resource:
     /// its own authorization endpoint can forward the browser to that one's, and so get the code and the verifier of
     /// an answer there (RFC 9700 §4.4.1). Only the user's word for the issuer allows it.
     private func checkOthers(_ metadata: ProviderMetadata, _ issuer: String) throws(OIDCError) {
         guard !metadata.authorizationResponseIssParameterSupported, let target = provider.target,
-            target.operand.settings.provider.issuer == nil,
+            target.operand.settings.layers.entry(.issuer).map({ $0.origin == .session }) ?? true,
             let links = try? ResourceRecords(provider.context)?.links.all(),
             let other = links.first(where: {
                 $0.registration == nil && !IssuerSpelling.isSameServer($0.issuer, issuer)

@@ -148,10 +148,14 @@ struct FirstStep {
         _ flow: SignInFlow, _ metadata: ProviderMetadata
     ) throws(OIDCError) -> DeviceAuthorization? {
         switch settings.flow {
-        case .device: return try flow.requestDeviceCode()
+        case .device:
+            if let error = signIn.deviceMixUp(metadata) { throw error }
+            return try flow.requestDeviceCode()
         case .browser, .paste: return nil
         case .auto:
-            guard metadata.deviceAuthorizationEndpoint != nil else { return nil }
+            guard metadata.deviceAuthorizationEndpoint != nil, signIn.deviceMixUp(metadata) == nil else {
+                return nil
+            }
             do throws(OIDCError) { return try flow.requestDeviceCode() } catch {
                 guard error.kind != .interrupted else { throw error }
                 context.console.note(SignInReporter.withoutDeviceCode(error))

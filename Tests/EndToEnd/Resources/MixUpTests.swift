@@ -87,6 +87,20 @@ struct MixUpTests {
         #expect(world.other.authorizations.count == 1 && allowed.status == 4, "\(allowed)")
     }
 
+    @Test("a device code of another server than the one that redeems it is not requested")
+    func device() throws {
+        let world = try ResourceWorld()
+        let endpoint = "\(world.other.origin)/device"
+        world.server.change { $0.metadata["device_authorization_endpoint"] = .string(endpoint) }
+        let refused = try world.run(["login", world.url, "--flow", "device"])
+        #expect(refused.status == 7, "\(refused)")
+        #expect(refused.errorOutput.contains("--set device_authorization_endpoint=\(endpoint)"), "\(refused)")
+        #expect(!world.other.paths.contains("/device") && world.server.tokenRequests.isEmpty)
+        // With a browser, no code is needed.
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(!world.other.paths.contains("/device"))
+    }
+
     @Test("a client metadata document is refused there too, and accepted where the answers name the issuer")
     func document() throws {
         let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
