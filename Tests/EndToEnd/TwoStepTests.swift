@@ -51,6 +51,14 @@ struct TwoStepTests {
         ).finish()
     }
 
+    /// Answers a sign-in, and returns while its process redeems the code.
+    private func answer(_ started: Started) throws {
+        provider.delayTokens(milliseconds: 1_500)
+        let request = try started.redirect(provider)
+        Thread { _ = try? Visit.send(request) }.start()
+        for _ in 0..<1_000 where try !stored().contains("\"redeeming\"") { usleep(10_000) }
+    }
+
     /// Ends the processes that wait in this home.
     private func remove() {
         for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
@@ -125,11 +133,7 @@ struct TwoStepTests {
     func signaled() throws {
         defer { remove() }
         let started = try start("--flow", "browser")
-        provider.delayTokens(milliseconds: 1_500)
-        let request = try started.redirect(provider)
-        let visit = Thread { _ = try? Visit.send(request) }
-        visit.start()
-        for _ in 0..<1_000 where try !stored().contains("\"redeeming\"") { usleep(10_000) }
+        try answer(started)
         for process in WaitingProcesses.all(in: program.home) { kill(process, SIGTERM) }
         let outcome = try finish(started.id)
         #expect(outcome.status == 0 && outcome.errorOutput.contains("Signed in"), "\(outcome)")
@@ -186,11 +190,7 @@ struct TwoStepTests {
     func killedLate() throws {
         defer { remove() }
         let started = try start("--flow", "browser")
-        provider.delayTokens(milliseconds: 1_000)
-        let request = try started.redirect(provider)
-        let visit = Thread { _ = try? Visit.send(request) }
-        visit.start()
-        for _ in 0..<1_000 where try !stored().contains("\"redeeming\"") { usleep(10_000) }
+        try answer(started)
         let redeeming = try stored()
         #expect(try finish(started.id).status == 0)
         try redeeming.write(to: try #require(file), atomically: false, encoding: .utf8)
@@ -243,11 +243,7 @@ struct TwoStepTests {
     func loggedOutLate(options: [String]) throws {
         defer { remove() }
         let started = try start("--flow", "browser")
-        provider.delayTokens(milliseconds: 1_500)
-        let request = try started.redirect(provider)
-        let visit = Thread { _ = try? Visit.send(request) }
-        visit.start()
-        for _ in 0..<1_000 where try !stored().contains("\"redeeming\"") { usleep(10_000) }
+        try answer(started)
         #expect(try program.start(["logout"] + options).finish().status == 0)
         #expect(codes == 1 && program.sessionFiles.isEmpty)
         #expect(try program.run("token").status == 3)

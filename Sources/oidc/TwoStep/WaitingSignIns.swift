@@ -86,7 +86,7 @@ struct WaitingSignIns {
 
     /// Whether a process waits for the answer to a sign-in.
     func isHeld(_ id: String) -> Bool {
-        guard let lock = holdIfFree(id) else { return true }
+        guard let lock = try? hold(id, within: .zero) else { return true }
         withExtendedLifetime(lock) {}
         return false
     }
