@@ -2,7 +2,8 @@ package import LoopbackHTTP
 package import OIDCCore
 import Posix
 
-/// Where the redirect arrives if a published port, a reverse proxy or an ingress passes it on. The redirect URL is then the one that the browser sees.
+/// Where the redirect arrives if a published port, a reverse proxy or an ingress passes it on. The redirect URL is
+/// then the one that the browser sees.
 package struct CallbackRoute: Hashable, Sendable {
     /// The address to listen on.
     package let host: LoopbackAddress.Host
