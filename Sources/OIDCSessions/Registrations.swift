@@ -70,7 +70,7 @@ package struct RegisteredRecord: StoredRecord {
     package func allows(_ scope: Scope) -> Bool { self.scope.map { scope.isSubset(of: $0) } ?? true }
 }
 
-/// The clients that registered themselves, in one file for each issuer and list of redirect URLs.
+/// The clients that registered themselves, in one file for each issuer, resource's origin and list of redirect URLs.
 package struct Registrations: Sendable {
     private let list: RecordList<RegisteredRecord>
 
@@ -83,11 +83,14 @@ package struct Registrations: Sendable {
             ownerMember: "issuer", recordsMember: "clients", limit: 16)
     }
 
-    /// Returns the name of the file for an issuer and the redirect URLs to register there.
-    package static func name(issuer: String, redirects: [String]) -> String {
-        FileName.of(
-            WebURL.ofIssuer(issuer)?.host ?? "server",
-            hashing: JSONValue.array(([issuer] + redirects).map { .string($0) }).compact)
+    /// Returns the name of the file for an issuer and the redirect URLs to register there. A resource on another origin
+    /// has clients of its own: what the user allowed one resource's client says nothing about another resource.
+    package static func name(issuer: String, resource: String? = nil, redirects: [String]) -> String {
+        let server = WebURL.ofIssuer(issuer)
+        let origin = resource.flatMap { WebURL($0)?.origin }.flatMap { $0 == server?.origin ? nil : $0 }
+        let words = [issuer] + (origin.map { [$0] } ?? []) + redirects
+        return FileName.of(
+            server?.host ?? "server", hashing: JSONValue.array(words.map { .string($0) }).compact)
     }
 
     /// Returns the clients of a file, newest first.

@@ -163,7 +163,8 @@ struct ResourceClient {
         let own =
             redirect.leadsHereWithAnyPath
             ? try MixUpDefense.redirectURI(redirect.text, for: issuer) : redirect.text
-        let name = Registrations.name(issuer: issuer, redirects: [own] + ports)
+        let name = Registrations.name(
+            issuer: issuer, resource: resource?.resource, redirects: [own] + ports)
         guard let records = ResourceRecords(context) else {
             return choice(try register(replacing: nil), name: nil, isNew: true)
         }

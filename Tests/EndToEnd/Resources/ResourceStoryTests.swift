@@ -83,14 +83,15 @@ struct ResourceStoryTests {
         #expect(world.server.tokenRequests.count == 1)
     }
 
-    @Test("the same server protects two resources: one registration, two sessions, no shared token")
+    @Test("the same server protects two resources: a client and a session of its own for each")
     func twoResources() throws {
         let (world, second) = (try ResourceWorld(), try ResourceWorld())
         second.resource.change { $0.servers = [world.server.origin] }
         expectSuccess(try world.run(["login", world.url]))
         expectSuccess(try world.run(["login", second.url]))
         #expect(world.server.authorizations.map { $0["resource"] } == [world.url, second.url])
-        #expect(world.server.registrations.count == 1)
+        #expect(world.server.registrations.count == 2)
+        #expect(Set(world.server.authorizations.map { $0["client_id"] }).count == 2)
         let tokens = try [world.url, second.url].map { try world.run(["token", $0]).output }
         #expect(Set(tokens).count == 2 && !tokens.contains(""))
         expectSuccess(try world.run(["logout", world.url]))

@@ -212,15 +212,23 @@ struct RegistrationsTests {
         }
     }
 
-    @Test("each issuer and set of redirect URLs has a file of its own")
+    @Test("each issuer, origin of resources and set of redirect URLs has a file of its own")
     func names() {
         let redirect = "http://127.0.0.1/callback"
         let names = [
             Registrations.name(issuer: issuer, redirects: [redirect]),
             Registrations.name(issuer: issuer, redirects: [redirect, "8080"]),
             Registrations.name(issuer: "\(issuer)/", redirects: [redirect]),
+            Registrations.name(issuer: issuer, resource: "https://api.example/a", redirects: [redirect]),
+            Registrations.name(issuer: issuer, resource: "https://other.example/a", redirects: [redirect]),
         ]
-        #expect(Set(names).count == 3 && names.allSatisfy { $0.hasPrefix("op.example-") })
+        #expect(Set(names).count == 5 && names.allSatisfy { $0.hasPrefix("op.example-") })
+        let same = [
+            ("\(issuer)/api", names[0]), ("https://api.example/b", names[3]),
+        ]
+        for (resource, name) in same {
+            #expect(Registrations.name(issuer: issuer, resource: resource, redirects: [redirect]) == name)
+        }
     }
 
     @Test("a client with an ID that is too long is not read back, so another one is registered")
