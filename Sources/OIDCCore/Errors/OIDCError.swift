@@ -21,8 +21,11 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
 
     /// The class of the error.
     public var kind: Kind
-    /// One line that says what is wrong, with the wire field, the expected and the found value.
-    public var message: String
+    /// One line that says what is wrong, with the wire field, the expected and the found value. It has no invisible
+    /// characters, whatever it quotes.
+    public var message: String {
+        didSet { message = DisplayText.clean(message, limit: .max) }
+    }
     /// The next step for the user; `nextStep` says it in plain English.
     package var hint: Hint?
     /// The step in which the error happened; nil outside the protocol.
@@ -44,7 +47,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
         code: Code? = nil
     ) {
         self.kind = kind
-        self.message = message
+        self.message = DisplayText.clean(message, limit: .max)
         self.stage = stage
         self.oauthError = oauthError
         self.code = code
@@ -165,13 +168,15 @@ extension OIDCError {
 
 /// A warning; the operation continues.
 public struct OIDCWarning: Hashable, Sendable, ExpressibleByStringInterpolation, CustomStringConvertible {
-    /// The message, in one line.
-    public var message: String
+    /// The message, in one line without invisible characters, whatever it quotes.
+    public var message: String {
+        didSet { message = DisplayText.clean(message, limit: .max) }
+    }
     package var hint: Hint?
 
     /// Creates a warning from one line.
     package init(_ message: String, hint: Hint? = nil) {
-        self.message = message
+        self.message = DisplayText.clean(message, limit: .max)
         self.hint = hint
     }
 

@@ -46,6 +46,22 @@ struct DisplayTextTests {
         #expect(DisplayText.lines("a\u{1B}[31m\n\n  \(long)\u{202E}\r\n") == "a[31m\n\n  \(long) \n")
     }
 
+    @Test("the message of an error or a warning is one clean line, however it was made")
+    func messages() {
+        let hostile = "a\u{1B}[31m\nerror: b\u{202E}c"
+        let clean = "a[31m error: bc"
+        var error = OIDCError(.refused, hostile)
+        #expect(error.message == clean)
+        error.message += "\n" + hostile
+        #expect(error.message == "\(clean) \(clean)")
+        var warning = OIDCWarning(hostile)
+        #expect(warning.message == clean)
+        warning.message = hostile
+        #expect(warning.message == clean)
+        let literal: OIDCWarning = "a \(hostile)"
+        #expect(literal.message == "a \(clean)")
+    }
+
     @Test("300 characters stay, more are cut within 300")
     func limit() {
         let full = String(repeating: "x", count: 300)
