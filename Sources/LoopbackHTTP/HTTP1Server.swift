@@ -101,6 +101,8 @@ package final class HTTP1Server {
     /// Encrypts the connections to come.
     func secure(with identity: TLSIdentity) { policy.identity = identity }
 
+    /// The largest number of connections at a time.
+    package var connectionLimit: Int { policy.connections }
     private var isFull: Bool { connections.count >= policy.connections }
 
     // MARK: Rounds

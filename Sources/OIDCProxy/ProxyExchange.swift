@@ -31,6 +31,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
 
     private unowned let connection: HTTP1Connection
     private unowned let server: ProxyServer
+    private let state: ProxyServer.RouteState
     private let request: HTTPServerRequest
     private let admission: ProxyGate.Admission
     private let framing: HTTP1.BodyFraming
@@ -56,7 +57,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     /// Whether libcurl does not notice where the answer ends. Of an HTTP/2 stream, it sees the end only once it
     /// has sent the whole body, and after an error it sends no more.
     private var endsUnseen = false
-    /// The time at which libcurl is to look for the end of the answer; nil if it notices that by itself.
+    /// The time at which libcurl is to look for the end of the answer; nil if it notices that automatically.
     private var nextLook: MonotonicTime?
     private var closes: Bool
     private var began = MonotonicTime.now()
@@ -72,6 +73,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         self.server = server
         self.request = request
         self.admission = admission
+        state = server.states[admission.route]
         framing = try HTTP1.BodyFraming(of: request)
         if request.method == HTTPMethod("HEAD"), framing != .length(0) {
             throw HTTP1.Rejection(400, "a HEAD request has no body")
@@ -85,7 +87,10 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         entry = ProxyLogEntry(
             time: server.now(), route: server.routes[admission.route].url, method: request.method.name,
             path: admission.shownPath, status: nil, bytes: 0, milliseconds: 0, refreshes: 0)
+        state.inProgress += 1
     }
+
+    deinit { state.inProgress -= 1 }
 
     /// The configuration of the request, with the certificate of the route's own client.
     private var curl: CurlConfiguration {
@@ -199,7 +204,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
                 send()
             case .failure(let error):
                 if answer != nil, error.kind != .unreachable {
-                    server.states[admission.route].withoutStepUp = refused
+                    state.withoutStepUp = refused
                 }
                 fail(server.problem(error))
             }
@@ -213,7 +218,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         body.repeatFromStart()
         phase = .waitingForToken
         lastActivity = .now()
-        sentNonce = nonce ?? server.states[admission.route].nonce
+        sentNonce = nonce ?? state.nonce
         server.tokens(of: admission.route).authorize(
             grant, request.method, admission.target, nonce: sentNonce
         ) { [weak self] result in
@@ -416,7 +421,6 @@ extension ProxyExchange {
     }
 
     private func receiveHead() -> Bool {
-        let state = server.states[admission.route]
         let wasOvertaken = sentNonce != state.nonce
         if grant?.isBoundToKey == true, let nonce = DPoP.nonce(in: head.response) {
             self.nonce = nonce

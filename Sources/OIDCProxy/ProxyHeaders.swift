@@ -117,7 +117,7 @@ enum ProxyHeaders {
     /// for the proxy's path of it, else the server's, made absolute, as a relative one would lead to the proxy.
     ///
     /// Returns nil for one that may lead to the proxy all the same: a URL of the proxy itself, for whose host `isOurs`
-    /// returns true, or a text that is no URL, which clients read each in their own way.
+    /// returns true, or a string that is not a URL, which every client reads in its own way.
     static func location(
         _ value: String, from target: WebURL, prefix: String, route: ProxyRoute, origin: String,
         isOurs: (String) -> Bool = { _ in false }, leadsHere: (String) -> Bool = { _ in true }
@@ -139,7 +139,7 @@ enum ProxyHeaders {
         text.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
     }
 
-    /// Returns whether a text has a scheme by which no client comes back to the proxy.
+    /// Returns whether a string has a scheme with which no client comes back to the proxy.
     private static func isOfOtherScheme(_ text: String) -> Bool {
         let scheme = scheme(of: text)
         return text.dropFirst(scheme.count).hasPrefix(":") && !scheme.isEmpty

@@ -64,6 +64,8 @@ package final class ProxyServer {
 
     /// The state of a route that lasts from one request to the next.
     final class RouteState {
+        /// The number of requests that are being answered.
+        var inProgress = 0
         /// The server's latest nonce for proofs (RFC 9449 §8.2).
         var nonce: String?
         /// The paths that have accepted a token, the last one that any has accepted.
@@ -271,6 +273,11 @@ extension ProxyServer {
                 refusal = ProxyProblem.Refusal(problem: .stranger, route: nil, path: nil)
                 break
             }
+            guard hasPlace(on: admission.route) else {
+                refusal = ProxyProblem.Refusal(
+                    problem: .busy, route: admission.route, path: admission.shownPath)
+                break
+            }
             do {
                 return .stream(try ProxyExchange(request, admission, connection, self))
             } catch {
@@ -281,6 +288,12 @@ extension ProxyServer {
         logRefusal(
             refusal.problem.status, request.method.name, refusal.route.map { routes[$0].url }, refusal.path)
         return .respond(refusal.problem.response, reason: refusal.problem.reason, closes: true)
+    }
+
+    /// Returns whether a route may have another request in progress. It gets at most half of the places, so the callers
+    /// of one route cannot keep those of the others out.
+    private func hasPlace(on route: Int) -> Bool {
+        routes.count == 1 || states[route].inProgress < server.connectionLimit / 2
     }
 
     /// Returns whether the caller is another user, or one that is gone. Each connection is checked once.

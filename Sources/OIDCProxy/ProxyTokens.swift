@@ -24,7 +24,7 @@ package final class ProxyTokens {
     /// What a request waits for.
     private enum Need {
         case token
-        /// A sign-in, which the answer requires; nil if only no other token is to be had without one.
+        /// A sign-in, which the answer requires; nil if only no other token is available without one.
         case signIn(after: HTTPResponse?)
     }
 
@@ -129,7 +129,7 @@ package final class ProxyTokens {
         waiters.contains { !$0.needsSignIn && $0.refused != nil && $0.refused == current?.token }
     }
 
-    /// Returns whether another token than a refused one is in memory, so that no refresh is needed.
+    /// Returns whether another token than a refused one is in memory, so no refresh is needed.
     func hasOther(than refused: Redacted<String>?) -> Bool { current.map { $0.token != refused } ?? false }
 
     /// Whether a request waits for a token, a sign-in or a proof.

@@ -145,6 +145,35 @@ struct ProxyCallerTests {
         withExtendedLifetime(partial) {}
     }
 
+    @Test("callers of one route whose server does not answer do not keep those of another route out")
+    func fullRoute() throws {
+        let arrived = DispatchSemaphore(value: 0)
+        let silent = try ScriptedServer { peer in
+            _ = peer.readRequest()
+            arrived.signal()
+            _ = peer.readRequest()
+        }
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld([silent.url("/"), server.url("/")], paths: ["/silent", "/"]) {
+            $0.connections = 8
+        }
+        var callers = try (0..<6).map { number in
+            let caller = try world.connect()
+            caller.send(world.head("GET", "x"))
+            if number < 4 { try #require(arrived.wait(timeout: .now() + 60) == .success) }
+            return caller
+        }
+        let refused = callers.suffix(2).map { $0.received() }
+        #expect(refused.allSatisfy { $0.hasPrefix("HTTP/1.1 503 ") }, "\(refused)")
+        #expect(try world.exchange("GET", "x", route: 1).contains("hello"))
+        // A place is free again when a caller has gone.
+        callers.removeFirst()
+        let again = try world.connect()
+        again.send(world.head("GET", "x"))
+        #expect(arrived.wait(timeout: .now() + 60) == .success)
+        withExtendedLifetime((callers, again)) {}
+    }
+
     @Test("hundreds of idle callers do not keep others out, and slow heads end")
     func flood() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
