@@ -35,8 +35,8 @@ struct PendingSession {
     /// The session that it replaces.
     var current: Session?
 
-    /// Returns whether it may replace the stored session. Another process may have presented the same refresh token,
-    /// and dropped it when it was refused. The server removes the session of a grant without a user when it expires.
+    /// Returns whether it may replace the stored session; nil is one that was signed out of. Another process may have
+    /// presented the same refresh token, and dropped it when it was refused.
     func mayReplace(_ stored: Session?) -> Bool {
         guard let stored else { return current == nil || !session.key.grant.needsUser }
         return stored == current || current.map(stored.isRest) ?? false

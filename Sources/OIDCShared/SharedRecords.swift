@@ -281,7 +281,7 @@ extension SharedRecords {
     private static let probe = ".probe"
 
     func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject? {
-        // That the server takes writes was checked when it gave the lease.
+        // The lease has shown that the server takes writes.
         try lease(name.stem)?.present(now: runtime.now)
         return nil
     }
@@ -384,7 +384,8 @@ extension SharedRecords {
             } catch {
                 throw self.error(error, in: stem)
             }
-            guard stored != next, waiting.mayReplace(stored) else { return }
+            // A sign-out leaves a record, so a server without one has lost it.
+            guard stored != next, record == nil || waiting.mayReplace(stored) else { return }
             let isWritten = try perform(
                 Write(
                     bytes: try seal.seal(next, over: record), stem: stem, current: record,

@@ -202,6 +202,19 @@ struct PendingSessionTests {
         }
     }
 
+    @Test("a server that comes back without the record gets it again: there is no other copy")
+    func lostRecord() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        try engine.remove(RecordName(.session, SessionKey.example.fileStem).description)
+        #expect(try machine().load(.example) == .example("at-2"))
+        #expect(try files() == [])
+        let keys = try SealingKeys.example()
+        let other = SessionStore(engine) { () throws(OIDCError) in keys }
+        #expect(try other.load(.example) == .example("at-2"))
+    }
+
     @Test("after a sign-out nothing is stored", arguments: [true, false])
     func signedOut(isHere: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)
