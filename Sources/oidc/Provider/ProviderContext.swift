@@ -557,9 +557,8 @@ extension ProviderContext {
     }
 
     /// Returns the provider with a wider scope for the sign-in.
-    func requesting(_ scope: Scope) -> ProviderContext {
-        let origin: SettingLayers.Origin =
-            target.map { .resource($0.operand.url.text) } ?? .option("the resource's challenge")
+    func requesting(_ scope: Scope, from origin: SettingLayers.Origin) -> ProviderContext {
+        let origin = target.map { .resource($0.operand.url.text) } ?? origin
         let entry = SettingLayers.Entry(setting: .scope, value: .string(scope.text), origin: origin)
         var target = target
         target?.link.scope = scope

@@ -78,7 +78,7 @@ struct ResourceDemand {
     /// The settings of a stronger or more recent sign-in (RFC 9470 §3).
     var entries: [SettingLayers.Entry] {
         guard let stepUp else { return [] }
-        let origin = SettingLayers.Origin.option("the resource's challenge")
+        let origin = SettingLayers.Origin.challenge
         var entries: [SettingLayers.Entry] = []
         if let values = stepUp.acrValues {
             entries.append(SettingLayers.Entry(setting: .acrValues, value: .string(values), origin: origin))
@@ -119,8 +119,7 @@ struct ResourceDemand {
         var entries = self.entries
         if let scope {
             entries.append(
-                SettingLayers.Entry(
-                    setting: .scope, value: .string(scope.text), origin: .option("the resource's challenge")))
+                SettingLayers.Entry(setting: .scope, value: .string(scope.text), origin: .challenge))
         }
         let provider = account.provider.adding(entries)
         var signIn = SignInOnDemand(

@@ -46,7 +46,7 @@ struct SignIn {
                 guard error.code == .resourceRefused, provider.settings.token.sendsResources else {
                     throw error
                 }
-                // A refused code is never presented again: the sign-in starts anew.
+                // A refused code is never presented again: the sign-in starts again.
                 console.note("\(error.message); asking again without resource")
                 return try body(withoutResource)
             }
@@ -208,16 +208,16 @@ struct SignIn {
     }
 
     /// Names the server that the browser will show, if it is on another host than the URL that was asked for, and
-    /// the scopes of a resource.
+    /// the scopes that a resource asks for.
     func announce(_ metadata: ProviderMetadata, _ scope: Scope, isDevice: Bool) {
-        guard let askedURL else { return }
         let page = isDevice ? metadata.issuer.flatMap { WebURL.ofIssuer($0) } : metadata.authorizationEndpoint
-        if let page, page.hostAndPort != askedURL.hostAndPort {
+        if let askedURL, let page, page.hostAndPort != askedURL.hostAndPort {
             console.note(
                 "Sign in at \(DisplayText.clean(page.hostAndPort)), which "
                     + "\(DisplayText.clean(askedURL.withoutQuery)) names")
         }
-        guard provider.target != nil, !scope.isEmpty else { return }
+        let isOfChallenge = provider.settings.layers.entry(.scope)?.origin == .challenge
+        guard provider.target != nil || isOfChallenge, !scope.isEmpty else { return }
         console.note("Scopes: \(DisplayText.clean(scope.text, limit: 300))")
     }
 

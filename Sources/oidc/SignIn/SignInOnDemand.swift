@@ -50,7 +50,7 @@ struct SignInOnDemand {
             return try withLock(wait) {
                 () throws(OIDCError) -> Account in
                 hasLock = true
-                // One that has ended is of no use, whoever learned it.
+                // One that has ended is useless, whichever process learned it.
                 let found = (try? account.load()).flatMap { $0?.ended == nil ? $0 : nil }
                 if let found, found != earlier, isEnough(found) { return account }
                 let moved = try provider.target?.movedAccount(provider, than: earlier)
@@ -67,7 +67,7 @@ struct SignInOnDemand {
                 }
                 if let newer, let needed {
                     let scope = needed.union(newer.knownScope)
-                    signIn = SignIn(account, with: signIn.provider.requesting(scope))
+                    signIn = SignIn(account, with: signIn.provider.requesting(scope, from: .challenge))
                 }
                 return try signedIn(&signIn)
             }

@@ -64,7 +64,7 @@ struct Account {
         return error
     }
 
-    /// Throws if the settings or the session do not meet the security profile. A machine's token is requested anew
+    /// Throws if the settings or the session do not meet the security profile. A machine's token is requested again
     /// instead.
     private func refuseForbidden(_ session: Session?) throws(OIDCError) {
         guard key.grant.needsUser else { return }
@@ -298,7 +298,8 @@ extension Account {
             var provider = provider
             // A sign-in for more scope also requests what the session has.
             if let earlier, case .wider(let wanted) = earlier.source(for: demand()) {
-                provider = provider.requesting((earlier.requestedScope ?? Scope("")).union(wanted))
+                provider = provider.requesting(
+                    (earlier.requestedScope ?? Scope("")).union(wanted), from: .option("--scope"))
             }
             let account = try SignInOnDemand(provider: provider, account: self, earlier: earlier).run()
             SignInProfile.remember(account)

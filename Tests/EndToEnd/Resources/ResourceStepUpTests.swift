@@ -264,7 +264,10 @@ struct ResourceStepUpTests {
         let refused = try world.run(["request", "POST", url, "-d", "{}"])
         #expect(refused.status == 3, "\(refused)")
         #expect(refused.errorOutput.contains("try: oidc login --scope 'mcp:read mcp:write'"), "\(refused)")
-        expectSuccess(try world.run(["request", "--login", "POST", url, "-d", "{}"]))
+        let stepped = try world.run(["request", "--login", "POST", url, "-d", "{}"])
+        expectSuccess(stepped)
+        let parts = stepped.errorOutput.components(separatedBy: "Sign in at:")
+        #expect(parts.count == 2 && parts[0].contains("Scopes: mcp:read mcp:write\n"), "\(stepped)")
         expectSuccess(try world.run(["request", "POST", url, "-d", "{}"]))
         #expect(world.tabs.count == 2)
     }
