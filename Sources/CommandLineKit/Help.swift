@@ -6,7 +6,7 @@ extension Program {
     package func help() -> String { list(isOverview: false) }
 
     /// Returns what the program prints without arguments: the same, with the names only of the commands in brief
-    /// sections, so that it fits on a screen of 24 rows of 80 columns.
+    /// sections, so it fits on a screen of 24 rows of 80 columns.
     package func overview() -> String { list(isOverview: true) }
 
     private func list(isOverview: Bool) -> String {

@@ -40,7 +40,7 @@ package enum ContentEncryption: String, Sendable, CaseIterable {
         }
     }
 
-    /// Encrypts and authenticates a text, and authenticates `context`. A nonce must never be used twice with one
+    /// Encrypts and authenticates bytes, and authenticates `context`. A nonce must never be used twice with one
     /// key.
     package func seal(
         _ plain: [UInt8], key: [UInt8], nonce: [UInt8], authenticating context: [UInt8]

@@ -2,7 +2,7 @@ import OIDCCore
 
 /// What a list can hold.
 protocol StoredRecord: Hashable, Sendable {
-    /// Returns nil for JSON that is no such record.
+    /// Returns nil for JSON that is not such a record.
     init?(_ json: JSONValue)
     var json: JSONValue { get }
 }

@@ -162,7 +162,7 @@ final class EtcdCalls: Sendable {
         throw .sharedStore(url.server, words)
     }
 
-    /// Returns a text of the server without the store's secrets, its own token included.
+    /// Returns a message of the server without the store's secrets, its own token included.
     func words(_ text: String) -> String {
         let token = state.withLock { $0.token }
         return url.words(WithheldSecrets([token?.revealed].compactMap { $0 }).removed(from: text))

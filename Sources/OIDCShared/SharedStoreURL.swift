@@ -208,7 +208,7 @@ extension SharedStoreURL {
         return bare.redacted
     }
 
-    /// Returns a text of the server that can be shown. A server may repeat what it was sent: a Redis without
+    /// Returns a message of the server that can be shown. A server may repeat what it was sent: a Redis without
     /// AUTH quotes the words of the command that it does not know.
     package func words(_ text: String) -> String {
         // A short user name is likely to be a word of the text.
@@ -220,7 +220,7 @@ extension SharedStoreURL {
         return "(the server's words contain the password)"
     }
 
-    /// Whether the password is so short that removing it from a text would garble the text.
+    /// Whether the password is so short that removing it from a message would garble it.
     private var isSecretShort: Bool {
         guard let password else { return false }
         return (1..<8).contains(password.revealed.utf8.count)

@@ -129,7 +129,7 @@ struct Console: Sendable {
     }
 }
 
-/// The output of a command that runs where nobody reads it, for the one that is asked for it.
+/// The output of a command in the background, kept for the command that asks for it.
 final class Transcript: Sendable {
     private let content = Mutex<(messages: String, document: JSONValue?)>(("", nil))
 

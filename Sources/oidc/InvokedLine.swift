@@ -192,7 +192,7 @@ extension InvokedLine {
         for assignment in options.assignments {
             let name = String(assignment.prefix { $0 != "=" })
             if case .secret? = Setting.named(name)?.kind { continue }
-            // What a helper does with a token is no matter for another command.
+            // What a helper does with a token is not for another command.
             guard hint.call == call || !Setting.tools.contains(where: { $0.name == name }) else { continue }
             add("--set", name, [assignment])
         }

@@ -153,7 +153,7 @@ int oidc_curl_can_limit_reads(oidc_curl_easy *easy);
 /// Limits what the servers of TLS connections that the handle makes can cost, if that is possible. OpenSSL and libcurl
 /// read on, within one call, as long as messages come that are part of neither a handshake nor an answer.
 void oidc_curl_limit_reads(oidc_curl_easy *easy);
-/// Starts the limits anew on this thread. To be called before each call of libcurl that reads.
+/// Restarts the limits on this thread. Must be called before each call of libcurl that reads.
 void oidc_curl_begin_reads(void);
 /// The CPU time of this thread in nanoseconds; 0 if it cannot be read.
 int64_t oidc_curl_cpu_time(void);

@@ -3,7 +3,7 @@ import OIDCCore
 extension DemoProvider {
     static let cookieName = "oidc_demo_session"
 
-    /// The levels of a sign-in. The user grants the stronger one to whoever requests it.
+    /// The levels of a sign-in. The user grants the stronger one to every client that requests it.
     static let basicACR = "urn:demo:acr:basic"
     static let strongACR = "urn:demo:acr:strong"
 

@@ -32,7 +32,7 @@ extension DemoProvider {
         claims["_claim_sources"] = .object(sources)
     }
 
-    /// Returns the distributed claim to whoever presents the token that came with it.
+    /// Returns the distributed claim to every caller with the token that came with it.
     func claimSource(_ call: Call) throws(Refusal) -> HTTPResponse {
         guard let text = call.credentials("Bearer"), let token = try? JWS(compact: text),
             token.header["typ"]?.string == DemoProvider.tokenType, let access = ownIDToken(text),

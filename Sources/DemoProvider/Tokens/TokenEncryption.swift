@@ -26,7 +26,7 @@ extension DemoClient {
         return nil
     }
 
-    /// Returns a text as it is, or encrypted to the client (RFC 7516 §5.1). `header` says what the text is.
+    /// Returns a string as it is, or encrypted to the client (RFC 7516 §5.1). `header` says what it is.
     func encrypted(
         _ text: String, _ encryption: TokenEncryption?, header: JSONObject = JWE.nested
     ) throws(Refusal) -> String {

@@ -29,12 +29,12 @@ package enum DisplayText {
         return String(String.UnicodeScalarView(start)) + "…" + String(String.UnicodeScalarView(end))
     }
 
-    /// Returns whether `clean` leaves a text of any length as it is.
+    /// Returns whether `clean` leaves a string of any length as it is.
     package static func isClean(_ text: some StringProtocol) -> Bool {
         text.unicodeScalars.allSatisfy { kept($0) == $0 }
     }
 
-    /// Returns a text of any length with each of its lines cleaned.
+    /// Returns a string of any length with each of its lines cleaned.
     package static func lines(_ text: String) -> String {
         // Split by scalars, as CR LF is a single character.
         text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)

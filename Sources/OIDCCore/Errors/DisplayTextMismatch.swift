@@ -31,7 +31,7 @@ extension DisplayText {
         }
     }
 
-    /// Returns a text with `\u{…}` for every scalar that is not a visible ASCII character, and for spaces
+    /// Returns a string with `\u{…}` for every scalar that is not a visible ASCII character, and for spaces
     /// that are easily overlooked.
     package static func escaped(_ text: String) -> String {
         let scalars = Array(text.unicodeScalars.prefix(comparedLength))
@@ -49,7 +49,7 @@ extension DisplayText {
         return result
     }
 
-    /// The number of characters of a text that are compared or escaped.
+    /// The number of characters of a string that are compared or escaped.
     private static let comparedLength = 4_096
 
     private static func skeleton(_ text: String) -> String {

@@ -9,7 +9,7 @@ extension OIDCError {
             self.rawValue = rawValue
         }
 
-        /// The provider ended the session: its refresh token is of no use any more.
+        /// The provider ended the session: its refresh token is useless now.
         public static let sessionEnded = Code(rawValue: "session_ended")
         /// The user must sign in again. The session is kept, as the answer does not say that it has ended.
         public static let signInAgain = Code(rawValue: "sign_in_again")

@@ -2,7 +2,7 @@
 /// before these become part of a message.
 package struct WithheldSecrets: Sendable {
     private var secrets: [[UInt8]]
-    /// The bytes of a text that are searched and shown; the rest is cut off. Providers choose the length of
+    /// The bytes of a string that are searched and shown; the rest is cut off. Providers choose the length of
     /// texts and secrets, and long ones take time to search.
     private static let shownByteCount = 8_192
     private static let comparedByteCount = 65_536
@@ -22,11 +22,11 @@ package struct WithheldSecrets: Sendable {
         return all
     }
 
-    /// The words in place of a text that contains a short secret.
+    /// The words in place of a string that contains a short secret.
     package static let leftOut = "text left out: it contains a secret"
 
     /// Returns the server's words without the secrets. A gap in place of a short secret would show what it is, as
-    /// in "the client secret is (secret)", so a text that contains one is left out whole.
+    /// in "the client secret is (secret)", so a string that contains one is left out whole.
     package func removed(from text: String) -> String {
         let plain = PlainText(text, limit: WithheldSecrets.shownByteCount)
         let short = secrets.filter { (1..<WithheldSecrets.longByteCount).contains($0.count) }

@@ -259,7 +259,7 @@ extension ResourceSearch {
             var error = error
             error.hint =
                 error.member == "issuer"
-                ? "the server's metadata names another issuer than the resource does: report it to whoever runs them"
+                ? "the server's metadata names another issuer than the resource does: report it to their operators"
                 : ResourceSearch.faultHint
             throw error
         }
@@ -267,7 +267,7 @@ extension ResourceSearch {
 
     /// The hint about a fault that only the resource or its server can fix.
     package static let faultHint: Hint =
-        "this is a fault of the resource or of its authorization server: report it to whoever runs them"
+        "this is a fault of the resource or of its authorization server: report it to their operators"
 }
 
 extension ProtectedResourceMetadata {

@@ -19,7 +19,7 @@ public struct JWKSet: Hashable, Sendable {
 
     package let keys: [JSONWebKey]
     let skipped: [Skipped]
-    /// The names of keys whose private half is in the document too, so that whoever reads it can sign.
+    /// The names of keys whose private half is in the document too: everyone who reads it can sign.
     package let publishedPrivateKeyIDs: [String]
 
     /// Creates a set without keys.

@@ -105,7 +105,7 @@ struct SignatureRules {
                 check = try token.verify(algorithm, keys: keys, allowsSymmetric: false)
             }
             // After a rotation, Hydra 26.2 signs a refreshed ID token with the new key and names the old one
-            // (2026-11). The keys are the issuer's own, so which one of them verifies is no matter of trust.
+            // (2026-11). The keys are the issuer's own, so it does not matter which one of them verifies.
             if check != .valid, let keyID = token.keyID, keys.contains(keyID: keyID),
                 try token.verify(algorithm, keys: keys, allowsSymmetric: false, ignoresKeyID: true) == .valid
             {

@@ -59,7 +59,7 @@ package enum RedirectURI {
 
 /// The identifier of the resource that a token is for (RFC 8707 §2).
 package enum ResourceIndicator {
-    /// Returns whether a text is an absolute URI without a fragment.
+    /// Returns whether a string is an absolute URI without a fragment.
     package static func accepts(_ text: String) -> Bool {
         let scheme = text.prefix { $0 != ":" }
         return scheme.utf8.count + 1 < text.utf8.count

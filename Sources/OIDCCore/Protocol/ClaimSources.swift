@@ -15,7 +15,7 @@ package struct ClaimSources {
 
     /// The limits: the claims and sources that are read, the bytes of a fetched token, and the seconds for all sources.
     ///
-    /// No request starts after those seconds. The transport ends one that is under way.
+    /// No request starts after those seconds. The transport ends one that is running.
     package static let limits = (claims: 100, sources: 10, bytes: 65_536, seconds: Int64(30))
 
     private static let names = "_claim_names"

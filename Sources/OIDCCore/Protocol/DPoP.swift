@@ -53,7 +53,7 @@ public enum DPoP {
         Base64URL.encode(try Cryptography.hash(Array(accessToken.utf8), .sha256))
     }
 
-    /// Returns whether a text has the form of a nonce: 1*NQCHAR, RFC 6749 appendix A.
+    /// Returns whether a string has the form of a nonce: 1*NQCHAR, RFC 6749 appendix A.
     private static func isNonce(_ text: String) -> Bool {
         (1...4_096).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 == 0x21 || (0x23...0x5B).contains($0) || (0x5D...0x7E).contains($0) }

@@ -124,7 +124,7 @@ package struct MetadataSearch {
     /// The error to report if no URL has usable metadata: the first document that could not be trusted, else
     /// the first 408, 425, 429 or 5xx, else the first refusal.
     package private(set) var failure: OIDCError?
-    /// What the first JSON answer that is no document says: Keycloak names an unknown realm (26.7, 2026-11).
+    /// The text of the first JSON answer that is not a document: Keycloak names an unknown realm (26.7, 2026-11).
     private var words: String?
     /// The hint for refusals that have none.
     private let hint: Hint

@@ -128,7 +128,7 @@ private enum SecretForm {
         return text.hasPrefix("eyJ") || texts.contains { lowercased.includes($0) } || containsJWT(text)
     }
 
-    /// Returns whether a text contains a JWT: base64url characters with `eyJ`, the start of each JSON object,
+    /// Returns whether a string contains a JWT: base64url characters with `eyJ`, the start of each JSON object,
     /// up to a dot.
     private static func containsJWT(_ text: String) -> Bool {
         text.utf8.split(separator: 0x2E, omittingEmptySubsequences: false).dropLast().contains { part in

@@ -66,7 +66,7 @@ package struct IssuerTemplate: Hashable, Sendable {
         return differing.count == 1 ? differing.first.map { String($0.0) } : nil
     }
 
-    /// Returns whether a text has the form of a tenant: letters, digits and hyphens, at most 64.
+    /// Returns whether a string has the form of a tenant: letters, digits and hyphens, at most 64.
     private static func isTenant(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { ASCII.isAlphanumeric($0) || $0 == UInt8(ascii: "-") }

@@ -144,7 +144,7 @@ extension OAuthErrorResponse {
         let isTemporary =
             response.isTemporaryFailure
             || !(300..<400).contains(response.status) && answer?.isTemporary == true
-        // With zero, processes that wait for each other would all ask, one after the other.
+        // If it were zero, processes that wait for each other would all ask, one after the other.
         let retryAfter = isTemporary ? response.retryAfter.flatMap { $0 > 0 ? $0 : nil } : nil
         let what: String
         if let answer {

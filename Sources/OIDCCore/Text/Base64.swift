@@ -12,7 +12,7 @@ package enum Base64 {
         return String(decoding: unpadded, as: UTF8.self) + padding
     }
 
-    /// Decodes a text; returns nil unless it is padded to a multiple of four and uses only this alphabet.
+    /// Decodes a string; returns nil unless it is padded to a multiple of four and uses only this alphabet.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         guard text.utf8.count % 4 == 0, !text.utf8.contains(.hyphen), !text.utf8.contains(.underscore) else {
             return nil
@@ -52,7 +52,7 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Decodes a text; returns nil for padding, white space, another alphabet, an impossible length or stray
+    /// Decodes a string; returns nil for padding, white space, another alphabet, an impossible length or stray
     /// bits at the end.
     package static func decode(_ text: some StringProtocol) -> [UInt8]? {
         decode(bytes: text.utf8)

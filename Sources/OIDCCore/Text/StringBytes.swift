@@ -18,7 +18,7 @@ extension Substring {
         parts(around: text) != nil
     }
 
-    /// Returns the parts before, between and after the occurrences of a text.
+    /// Returns the parts before, between and after the occurrences of a string.
     package func pieces(between text: String) -> [Substring] {
         var pieces: [Substring] = []
         var rest = self

@@ -264,7 +264,7 @@ extension Session {
 
     /// Returns whether the session is what is left of another after its refresh token was refused.
     package func isRest(of other: Session) -> Bool {
-        // What the user revoked is no rest.
+        // What the user revoked does not count as a remainder.
         guard ended != nil, tokens.refreshToken == nil || tokens.refreshToken == other.tokens.refreshToken
         else {
             return false

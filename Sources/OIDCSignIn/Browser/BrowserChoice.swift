@@ -53,7 +53,7 @@ package enum BrowserChoice: Hashable, Sendable {
     }
 
     /// Returns the command that opens a URL in the browser of Windows. WSL passes an argument without spaces and
-    /// quotes on as it is (microsoft/WSL, `FormatCommandLine`, 2026-08), and rundll32.exe is no shell: `&`, `%` and
+    /// quotes on as it is (microsoft/WSL, `FormatCommandLine`, 2026-08), and rundll32.exe is not a shell: `&`, `%` and
     /// `^`, which cmd.exe interprets, and `$`, which PowerShell does, are parts of the URL. xdg-open 1.2 does the same.
     private static func windowsOpener(_ surroundings: BrowserSurroundings) -> [String]? {
         let names = ["rundll32.exe", "\(surroundings.windowsSystem)/rundll32.exe"]

@@ -179,7 +179,7 @@ package struct UserFile: Sendable {
         }
     }
 
-    /// Removes a file; a missing one is no error.
+    /// Removes a file; a missing one is not an error.
     package static func remove(_ path: String) { try? FilePath.remove(path) }
 
     /// Returns whether the path exists, even as a dangling link.

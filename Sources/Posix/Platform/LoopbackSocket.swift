@@ -70,7 +70,7 @@ package enum LoopbackSocket {
         oidc_shutdown_sending(descriptor.rawValue)
     }
 
-    /// Refuses connections from now on. A descriptor that is no listener any more is left alone.
+    /// Refuses connections from now on. A descriptor that is no longer a listener is left alone.
     package static func stopListening(_ descriptor: FileDescriptor) {
         oidc_stop_listening(descriptor.rawValue)
     }

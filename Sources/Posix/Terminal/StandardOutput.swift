@@ -10,7 +10,7 @@ package enum StandardOutput {
         try write(Array(text.utf8))
     }
 
-    /// Writes text for a person, who may have seen enough: `oidc help | head` is no failure.
+    /// Writes text for the user. A reader that ends early, as in `oidc help | head`, is not a failure.
     package static func writePage(_ text: String) throws(OIDCError) {
         let error = try sent(Array(text.utf8), to: .standardOutput)
         guard let error, error != .brokenPipe else { return }

@@ -51,7 +51,7 @@ struct CredentialGitCommand: RunnableCommand {
         do throws(OIDCError) {
             try context.console.output(question.answer(host, try CredentialToken(.access, account)))
         } catch {
-            // Otherwise, git asks for a password, and whoever types one sends it to a server that takes tokens.
+            // Otherwise, git asks for a password, which would go to a server that takes tokens.
             if error.kind == .loginRequired { try context.console.output("quit=1") }
             throw error
         }

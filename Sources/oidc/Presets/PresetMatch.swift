@@ -114,7 +114,7 @@ extension Preset {
     }
 
     /// Returns the words with a copied URL taken apart: the issuer in place of the server's URL gives the other
-    /// parameters too, as `https://sso.example.com/realms/main` does, and a final slash is no difference.
+    /// parameters too, as `https://sso.example.com/realms/main` does, and a final slash makes no difference.
     func takingApart(_ words: [String]) -> [String] {
         guard let server = parameters.first(where: { if case .server = $0.check { true } else { false } }),
             let template = settings.first(where: { $0.key == .issuer })?.value

@@ -34,7 +34,7 @@ struct QRLayout: Hashable {
     /// The number of bytes of text that fit, in addition to the mode and the length.
     private var byteCapacity: Int { dataLength - (lengthBits == 8 ? 2 : 3) }
 
-    /// Returns the codewords of a text: data and check bytes, interleaved by block.
+    /// Returns the codewords of a string: data and check bytes, interleaved by block.
     func codewords(_ text: [UInt8]) -> [UInt8] {
         var rest = dataCodewords(text)[...]
         let blocks = (0..<blockCount).map { index -> [UInt8] in

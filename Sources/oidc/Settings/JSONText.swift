@@ -4,7 +4,7 @@ import OIDCCore
 struct JSONText {
     private(set) var bytes: [UInt8]
 
-    /// Creates an editor of a text, which must be a valid JSON object.
+    /// Creates an editor of a string, which must be a valid JSON object.
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     private struct Member {

@@ -61,7 +61,7 @@ struct ProfileSecret {
         return "(umask 077 && \(making)cat > \(ShellWord.quoted(file)))"
     }
 
-    /// Removes the file; a missing one is no error.
+    /// Removes the file; a missing one is not an error.
     func remove() { UserFile.remove(file) }
 
     /// Writes the secret with mode 0600.

@@ -12,15 +12,15 @@ struct Setting: Hashable, Sendable {
 
     /// Where the value of a setting may be used.
     enum Reach: Sendable {
-        /// With every server, even one that is none of the settings'.
+        /// The value is for every server, also one that the settings do not name.
         case machine
-        /// With every server of the settings.
+        /// The value is for every server of the settings.
         case anyone
-        /// With one server only.
+        /// The value is for one server only.
         case server
-        /// With one server and its endpoints only, which it is sent to, for any client.
+        /// The value is sent to one server and its endpoints only, for any client.
         case request
-        /// With one server, its endpoints and one client only.
+        /// The value is for one server, its endpoints and one client only.
         case client
     }
 

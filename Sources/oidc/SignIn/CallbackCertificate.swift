@@ -25,7 +25,7 @@ struct CallbackCertificate {
         if let end, end.seconds(since: context.now) > CallbackCertificate.renewal {
             context.console.note("There is a certificate already; it was kept.")
         } else {
-            // Browsers trust what stands here when the user tells them to.
+            // Browsers trust the file at this path once the user configures them to.
             if let open = UserFile.openDirectory(of: FilePath.split(files.key).directory + "/.") {
                 throw .usage(
                     "another user can replace files in \(DisplayText.clean(open))",

@@ -12,7 +12,7 @@ struct WaitingSignIn {
         /// One process is redeeming the answer. The secrets are gone from the file, so no other one does.
         case redeeming
         case finished
-        /// Nobody answered in time. The file stays for a day, to tell an expired sign-in from an unknown one.
+        /// Nobody answered in time. The file stays for a day, to distinguish an expired sign-in from an unknown one.
         case expired
     }
 

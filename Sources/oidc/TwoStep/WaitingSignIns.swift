@@ -122,7 +122,7 @@ struct WaitingSignIns {
     func isStopped(_ id: String) -> Bool { (try? stops.read(id)).flatMap { $0 } != nil }
 
     /// Removes the secrets of sign-ins that nobody answered in time, what killed processes left, and results
-    /// that are no longer asked for. Does nothing but look for the directory if there was no such sign-in.
+    /// that are no longer asked for. Only looks for the directory if there was no such sign-in.
     func sweep(_ context: CommandContext) {
         guard let directory = try? PrivateDirectory.open(path), let names = try? directory.file.names() else {
             return
