@@ -21,17 +21,52 @@ package struct PathReadings {
     }
 
     /// Whether a server could read `.` or `..` as a segment: also with a parameter (`..;x`), behind a backslash, or
-    /// with the dot, the separator or the escape itself escaped (`%2e`, `%252e`, `%25%32%65`).
+    /// with the dot, the separator or the escape itself escaped (`%2e`, `%252e`, `%25%32%65`), in forms that only old
+    /// decoders accept too (`%u002e`, `%c0%ae`, `%ef%bc%8e`).
     package var haveDotSegments: Bool {
         !isComplete || all.contains(where: Self.hasDotSegments)
     }
 
     private static func hasDotSegments(_ path: [UInt8]) -> Bool {
-        path.split(omittingEmptySubsequences: false) { $0 == .slash || $0 == .backslash }.contains {
+        narrowed(path).split(omittingEmptySubsequences: false) { $0 == .slash || $0 == .backslash }.contains {
             segment in
             let name = segment.prefix { $0 != UInt8(ascii: ";") }
             return name.elementsEqual([.period]) || name.elementsEqual([.period, .period])
         }
+    }
+
+    /// Returns the bytes with overlong UTF-8 (RFC 3629 §3) and the full-width forms of `.`, `/` and `\` as ASCII.
+    private static func narrowed(_ bytes: [UInt8]) -> [UInt8] {
+        guard bytes.contains(where: { $0 >= 0xC0 }) else { return bytes }
+        var result: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            let (value, count) = scalar(bytes[index...].prefix(4))
+            switch value {
+            case 0xFF0E: result.append(.period)
+            case 0xFF0F: result.append(.slash)
+            case 0xFF3C: result.append(.backslash)
+            case ..<0x80: result.append(UInt8(value))
+            default: result += bytes[index..<index + count]
+            }
+            index += count
+        }
+        return result
+    }
+
+    /// Returns the value and the length of the first character; that of a byte that starts none is the byte itself.
+    private static func scalar(_ bytes: ArraySlice<UInt8>) -> (value: Int, count: Int) {
+        guard let first = bytes.first else { return (0, 0) }
+        let (count, bits) =
+            switch first {
+            case 0xC0...0xDF: (2, first & 0x1F)
+            case 0xE0...0xEF: (3, first & 0x0F)
+            case 0xF0...0xF7: (4, first & 0x07)
+            default: (1, first)
+            }
+        let rest = bytes.dropFirst().prefix(count - 1)
+        guard rest.count == count - 1, rest.allSatisfy({ $0 & 0xC0 == 0x80 }) else { return (Int(first), 1) }
+        return (rest.reduce(Int(bits)) { $0 << 6 | Int($1 & 0x3F) }, count)
     }
 
     private static func decoded(_ bytes: [UInt8]) -> [UInt8] {
@@ -44,12 +79,28 @@ package struct PathReadings {
             {
                 result.append(high << 4 | low)
                 index += 3
+            } else if let value = wideEscape(bytes[index...].prefix(6)) {
+                result += String(value).utf8
+                index += 6
             } else {
                 result.append(bytes[index])
                 index += 1
             }
         }
         return result
+    }
+
+    /// Returns the character that `%u` and four digits stand for, which IIS decodes; nil for anything else.
+    private static func wideEscape(_ bytes: ArraySlice<UInt8>) -> Unicode.Scalar? {
+        guard bytes.count == 6, bytes.first == .percent,
+            bytes.dropFirst().first.map({ $0 | 0x20 }) == UInt8(ascii: "u")
+        else { return nil }
+        var value: UInt32 = 0
+        for byte in bytes.dropFirst(2) {
+            guard let digit = ASCII.hexValue(byte) else { return nil }
+            value = value << 4 | UInt32(digit)
+        }
+        return Unicode.Scalar(value)
     }
 }
 

@@ -50,9 +50,19 @@ struct ProxyTargetTests {
             "x%0d%0aHost:y",
             "%2e%2e%2f", "%25%32%65%25%32%65/x", "%%32%65%%32%65/x", "..%25%32%66x", "..%%32%66x",
             "%252525252e/x",
+            // What only old decoders read so: IIS's escapes, overlong UTF-8, full-width forms.
+            "%u002e%u002e/x", "..%u002Fx", "%uff0e%UFF0E/x", "%c0%ae%c0%ae/x", "..%c0%afx", "%c1%9c../x",
+            "%e0%80%ae%e0%80%ae/x", "%f0%80%80%ae./x", "%ef%bc%8e%ef%bc%8e/x", "..%25c0%25afx",
         ])
     func traversal(rest: String) throws {
         #expect(try route("https://a.example/v1").target(rest[...]) == nil)
+    }
+
+    @Test(
+        "letters of every script, and bytes that are not UTF-8, are left as they are",
+        arguments: ["caf%C3%A9", "%u0430.", "%ef%bc%a1/x", "%f0%9f%98%80", "%c0", "%e0%80", "%fe%ff."])
+    func letters(rest: String) throws {
+        #expect(try route("https://a.example/v1").target(rest[...])?.text == "https://a.example/v1/\(rest)")
     }
 
     @Test(
