@@ -319,11 +319,16 @@ extension SharedRecords {
     /// How long a failed write is retried, in milliseconds. A failover takes a few seconds.
     private static let retries: Int64 = 5_000
 
-    /// Returns whether the server has what was written: the answer to our own write may have been lost.
+    /// Returns whether the server has what was written after all: the answer to our own write may have been lost, or the
+    /// record before it, which is then written again. A sign-out leaves a record.
     private func isStored(_ write: Write) throws(OIDCError) -> Bool {
-        guard let value = try engine.read(RecordName(.session, write.stem).description),
-            value.bytes == write.bytes
-        else { return false }
+        guard let value = try engine.read(RecordName(.session, write.stem).description) else {
+            guard write.current != nil else { return false }
+            var first = write
+            first.current = nil
+            return try perform(first)
+        }
+        guard value.bytes == write.bytes else { return false }
         noteWritten(value, write.stem)
         return true
     }

@@ -215,6 +215,28 @@ struct PendingSessionTests {
         #expect(try other.load(.example) == .example("at-2"))
     }
 
+    @Test("a record that the server loses during a refresh is written again, unless the session was ended")
+    func lostDuringRefresh() throws {
+        let keys = try SealingKeys.example()
+        for isSignedOut in [false, true] {
+            try machine().save(.example(), replacingDamaged: false)
+            let store = try machine()
+            try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+                let current = try store.load(.example)
+                #expect(current == .example())
+                _ = try store.reserveSpace(for: .example)
+                if isSignedOut {
+                    try SessionStore(engine) { () throws(OIDCError) in keys }.remove(.example)
+                } else {
+                    try engine.remove(RecordName(.session, SessionKey.example.fileStem).description)
+                }
+                #expect(try store.replace(.example(), with: .example("at-2")) != isSignedOut)
+            }
+            #expect(try machine().load(.example) == (isSignedOut ? nil : .example("at-2")))
+            #expect(try files() == [])
+        }
+    }
+
     @Test("after a sign-out nothing is stored", arguments: [true, false])
     func signedOut(isHere: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)
