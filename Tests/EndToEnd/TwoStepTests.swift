@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -364,22 +365,55 @@ struct TwoStepTests {
         #expect(try program.run("login", "--cancel", started.id).status == 2)
     }
 
-    @Test(
-        "canceled while a poll for the device code has no answer: the listener is gone within a second all the same"
-    )
-    func cancelBesidePoll() throws {
-        defer { remove() }
-        provider.delayTokens(milliseconds: 6_000)
-        let started = try start()
-        try #require(started.user_code != nil && started.isListening)
+    /// Starts a sign-in whose poll for the device code has no answer, and returns once that poll was sent.
+    private func startBesidePoll(_ flow: String) throws -> Started {
+        provider.delayTokens(milliseconds: 20_000)
+        let isPolled = Mutex(false)
+        provider.intercept { request in
+            if request.url.path == "/token" { isPolled.withLock { $0 = true } }
+            return nil
+        }
+        let started = try start("--flow", flow)
+        try #require(started.user_code != nil)
         // The first poll is due after a second.
-        for _ in 0..<500 where provider.requestCount(.token) == 0 { usleep(10_000) }
-        let run = try program.start(["login", "--cancel", started.id])
-        usleep(1_000_000)
-        #expect(!started.isListening)
-        provider.delayTokens(milliseconds: 0)
-        #expect(run.finish().status == 0)
+        for _ in 0..<1_000 where !isPolled.withLock({ $0 }) { usleep(10_000) }
+        return started
     }
+
+    @Test(
+        "canceled while a poll for the device code has no answer: within a second, and its tokens are revoked",
+        arguments: ["auto", "device"])
+    func cancelBesidePoll(flow: String) throws {
+        defer { remove() }
+        provider.with { $0.configuration.user = .approves("alice") }
+        let started = try startBesidePoll(flow)
+        let start = Date()
+        let outcome = try program.run("login", "--cancel", started.id, "-o", "json")
+        #expect(Date().timeIntervalSince(start) < 2, "\(Date().timeIntervalSince(start))")
+        #expect(outcome.status == 0 && outcome.output.contains("\"canceled\":true"), "\(outcome)")
+        #expect(!started.isListening && file == nil)
+        // The process ends with the answer, and nobody has the tokens.
+        #expect(!WaitingProcesses.all(in: program.home).isEmpty)
+        provider.delayTokens(milliseconds: 0)
+        for _ in 0..<1_000 where !WaitingProcesses.all(in: program.home).isEmpty { usleep(10_000) }
+        #expect(WaitingProcesses.all(in: program.home).isEmpty)
+        #expect(provider.requestCount(grant: deviceGrant) == 1 && provider.requestCount(.revocation) >= 1)
+        #expect(program.sessionFiles.isEmpty)
+    }
+
+    @Test("a pasted answer does not wait for a poll that has none")
+    func pasteBesidePoll() throws {
+        defer { remove() }
+        let started = try startBesidePoll("auto")
+        let url = try started.redirect(provider, .deny).url.text
+        let start = Date()
+        let outcome = try finish(started.id, url)
+        #expect(Date().timeIntervalSince(start) < 2, "\(Date().timeIntervalSince(start))")
+        #expect(outcome.status == 4 && outcome.error?.contains("access_denied") == true, "\(outcome)")
+        provider.delayTokens(milliseconds: 0)
+    }
+
+    private var deviceGrant: String { "urn:ietf:params:oauth:grant-type:device_code" }
 
     @Test("started again, it has another URL, the same id, and one listener")
     func again() throws {

@@ -137,11 +137,16 @@ public struct SignInFlow: Sendable {
         _ issued: TokenEndpoint.Issued, _ check: (TokenSet) throws(OIDCError) -> Outcome
     ) throws(OIDCError) -> Outcome {
         do throws(OIDCError) { return try check(issued.tokens.get()) } catch {
-            guard !keepsRefusedTokens() else { throw error }
-            let client = tokenEndpoint.client
-            issued.revoke(at: metadata.revocationURL(for: client), client: client, context)
+            discard(issued)
             throw error
         }
+    }
+
+    /// Revokes tokens that nobody will use, unless a stored session would end with them.
+    package func discard(_ issued: TokenEndpoint.Issued) {
+        guard !keepsRefusedTokens() else { return }
+        let client = tokenEndpoint.client
+        issued.revoke(at: metadata.revocationURL(for: client), client: client, context)
     }
 
     /// Stores the session of a sign-in with `keep`. If it cannot be stored, nobody has its tokens: they are revoked,

@@ -5,8 +5,8 @@ package import Posix
 /// A sign-in with a browser. It binds the listener, opens the URL, waits for the redirect, a pasted URL or
 /// the approval of a device code, redeems the first that arrives, and shows the result in the browser.
 ///
-/// One thread does all of it, so only one answer is ever redeemed: callbacks wait in the kernel while the
-/// device code is polled, and the device code is not polled after another answer.
+/// One thread takes all answers, so only the first is ever used. The device code is polled on another, as a provider may
+/// keep that request waiting; tokens that it brings after another answer are revoked.
 package struct BrowserSignIn {
     package let flow: SignInFlow
     package let redirect: RedirectAddress
@@ -37,6 +37,10 @@ package struct BrowserSignIn {
     /// Called every `pause` milliseconds; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
     package var pause: Int64 = 1_000
+    /// Takes what is left to do if the sign-in was canceled or answered in another way while the provider did not answer
+    /// a poll for the device code. If it is nil, `run` does it before it returns; and if the sign-in was canceled,
+    /// tokens in that answer are not lost.
+    package var leave: ((_ rest: @escaping () -> Void) -> Void)?
     /// The name of the program that signs in, for the browser's page.
     package var program: String?
     /// A function that renders a hint for the browser's page.
@@ -65,6 +69,8 @@ package struct BrowserSignIn {
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome {
         let identity = try redirect.identity(at: flow.context.now())
+        var device = DeviceRace()
+        defer { if let rest = device.code?.rest() { leave.map { $0(rest) } ?? rest() } }
         let server = try listener()
         defer { server?.close() }
         if let server {
@@ -82,7 +88,6 @@ package struct BrowserSignIn {
             if let pending = begun?.pending { (pending, PushedAuthorization?.none) } else {
                 try flow.start(redirectURI: redirectURL)
             }
-        var device = DeviceRace()
         if let code = begun?.device {
             device.code = DeviceCodeWait(code, flow, deadline: deadline, notice: notice)
         } else if offersDeviceCode {
@@ -158,7 +163,7 @@ package struct BrowserSignIn {
         notice(.portsInUse(ports))
         while true {
             try Interruption.throwIfPending()
-            guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .authorization) }
+            guard !isCancelled() else { throw .canceled(.authorization) }
             let now = MonotonicTime.now()
             guard now < deadline else {
                 let list = ports.map(String.init).joined(separator: ", ")
@@ -227,37 +232,46 @@ package struct BrowserSignIn {
         receiver.onKey = { pressed = $0 }
         var outcome: SignInFlow.Outcome?
         var silence = Silence(first: firstSilence, second: self.silence)
-        let arrival = try receiver.wait(until: deadline, reading: &input, isTerminal: isTerminal) {
-            (pastedCount) throws(OIDCError) in
-            guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .authorization) }
-            if let failure = browser?.check() {
-                browser = nil
-                notice(.notOpened(reason: failure.message))
-                show(page.url, page.pushed, isOpened: false)
+        let arrival: RedirectReceiver.Arrival?
+        do throws(OIDCError) {
+            arrival = try receiver.wait(until: deadline, reading: &input, isTerminal: isTerminal) {
+                (pastedCount) throws(OIDCError) in
+                guard !isCancelled() else { throw .canceled(.authorization) }
+                if let failure = browser?.check() {
+                    browser = nil
+                    notice(.notOpened(reason: failure.message))
+                    show(page.url, page.pushed, isOpened: false)
+                }
+                let canRedirect = server != nil || pastedCount != nil
+                try takeDeviceCode(&device, isOnlyWay: !canRedirect)
+                outcome = try request(&device.code, isOnlyWay: !canRedirect, keep: keep)
+                guard outcome == nil else { return nil }
+                guard canRedirect || device.isActive else { throw RedirectReceiver.nothingPasted }
+                let now = MonotonicTime.now()
+                switch pressed {
+                case .showURL: notice(.urlRequested(page.url))
+                case .enter where page.pushed?.expiresAt != nil: renew(&page, pending)
+                case .enter, nil: break
+                }
+                pressed = nil
+                // At a terminal, the user says when a URL to copy is needed again.
+                if browser == nil, !(isTerminal && pastedCount != nil), page.isExpired(flow.context.now()) {
+                    renew(&page, pending)
+                }
+                try silence.check(
+                    now, self, pending, canPaste: pastedCount != nil, isDeviceActive: device.isActive)
+                notice(
+                    .waiting(
+                        secondsLeft: (deadline.milliseconds(from: now) + 999) / 1_000,
+                        pastedCount: pastedCount))
+                let next = device.requested == nil ? device.code?.nextMoment : now.adding(milliseconds: 50)
+                return min(next ?? deadline, now.adding(milliseconds: pause))
             }
-            let canRedirect = server != nil || pastedCount != nil
-            try takeDeviceCode(&device, isOnlyWay: !canRedirect)
-            outcome = try request(&device.code, isOnlyWay: !canRedirect, keep: keep)
-            guard outcome == nil else { return nil }
-            guard canRedirect || device.isActive else { throw RedirectReceiver.nothingPasted }
-            let now = MonotonicTime.now()
-            switch pressed {
-            case .showURL: notice(.urlRequested(page.url))
-            case .enter where page.pushed?.expiresAt != nil: renew(&page, pending)
-            case .enter, nil: break
-            }
-            pressed = nil
-            // At a terminal, the user says when a URL to copy is needed again.
-            if browser == nil, !(isTerminal && pastedCount != nil), page.isExpired(flow.context.now()) {
-                renew(&page, pending)
-            }
-            try silence.check(
-                now, self, pending, canPaste: pastedCount != nil, isDeviceActive: device.isActive)
-            notice(
-                .waiting(
-                    secondsLeft: (deadline.milliseconds(from: now) + 999) / 1_000, pastedCount: pastedCount))
-            let next = device.requested == nil ? device.code?.nextRequest : now.adding(milliseconds: 50)
-            return min(next ?? deadline, now.adding(milliseconds: pause))
+        } catch {
+            guard leave == nil || !error.isCancellation else { throw error }
+            outcome = try device.code?.lastAnswer(keep: keep)
+            guard outcome != nil else { throw error }
+            arrival = nil
         }
         if let outcome {
             receiver.finishUnawaited(showing: self.page(.success(outcome)))
@@ -412,7 +426,6 @@ package struct BrowserSignIn {
     private func request(
         _ device: inout DeviceCodeWait?, isOnlyWay: Bool, keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome? {
-        guard let next = device?.nextRequest, next <= .now() else { return nil }
         switch try device?.request(keep: keep) {
         case .signedIn(let outcome): return outcome
         case .ended(let error):

@@ -15,7 +15,10 @@ struct DeviceCodeWait {
     /// The time at which the code expires.
     let end: MonotonicTime
     /// The time of the next request for the tokens; never after `end`.
-    private(set) var nextRequest: MonotonicTime
+    private var nextRequest: MonotonicTime
+    /// The request that has no answer yet, on a thread of its own: while a provider does not answer, the sign-in can be
+    /// finished in another way or canceled.
+    private var poll: DevicePoll?
 
     private let flow: SignInFlow
     private let deadline: MonotonicTime
@@ -38,14 +41,23 @@ struct DeviceCodeWait {
         nextRequest = min(end, now.adding(seconds: polling.firstWait(now: date).components.seconds))
     }
 
-    /// Requests the tokens once, and stores the session if they were issued. Throws if the sign-in has ended:
-    /// it was interrupted, or the tokens were refused or could not be stored.
+    /// The time at which to call `request`.
+    var nextMoment: MonotonicTime { poll == nil ? nextRequest : .now().adding(milliseconds: 50) }
+
+    /// Requests the tokens when that is due, and stores the session once they are issued. Throws if the sign-in has
+    /// ended: it was interrupted, or the tokens were refused or could not be stored.
     mutating func request(
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> Answer {
+        if poll == nil {
+            guard nextRequest <= .now() else { return .pending }
+            poll = try startPoll()
+        }
+        guard let result = poll?.value else { return .pending }
+        poll = nil
         let error: OIDCError
-        switch try redeem(keep: keep) {
-        case .success(let outcome): return .signedIn(outcome)
+        switch result {
+        case .success(let issued): return .signedIn(try signedIn(issued, keep: keep))
         case .failure(let failure): error = failure
         }
         guard error.kind != .interrupted else { throw error }
@@ -66,19 +78,50 @@ struct DeviceCodeWait {
         }
     }
 
-    /// Polls for the tokens and stores the session; returns the provider's error if no tokens were issued.
-    private func redeem(
-        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
-    ) throws(OIDCError) -> Result<SignInFlow.Outcome, OIDCError> {
-        try Interruption.postponedOnceRedeeming { () throws(OIDCError) in
-            switch Result(catching: { () throws(OIDCError) in try flow.poll(authorization) }) {
-            case .failure(let error): return .failure(error)
-            case .success(let issued):
-                notice(.answered)
-                let outcome = try flow.outcome(of: issued)
-                try flow.store(outcome, with: keep)
-                return .success(outcome)
+    private typealias DevicePoll = BackgroundResult<Result<TokenEndpoint.Issued, OIDCError>>
+
+    private func startPoll() throws(OIDCError) -> DevicePoll {
+        do throws(Errno) {
+            return try DevicePoll { [flow, authorization] in
+                Interruption.postponedOnceRedeeming {
+                    Result { () throws(OIDCError) in try flow.poll(authorization) }
+                }
             }
+        } catch {
+            throw OIDCError(
+                .failed, "no thread for the request: \(error)", hint: error.startHint, stage: .token)
+        }
+    }
+
+    private func signedIn(
+        _ issued: TokenEndpoint.Issued, keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> SignInFlow.Outcome {
+        try Interruption.postponed { () throws(OIDCError) in
+            notice(.answered)
+            let outcome = try flow.outcome(of: issued)
+            try flow.store(outcome, with: keep)
+            return outcome
+        }
+    }
+
+    /// Waits for the answer to a request that was sent, as it may bring tokens, and stores the session; nil if there
+    /// are none. Called when the sign-in ends for another reason than an answer.
+    mutating func lastAnswer(
+        keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
+    ) throws(OIDCError) -> SignInFlow.Outcome? {
+        guard let poll else { return nil }
+        self.poll = nil
+        guard case .success(let issued) = poll.wait() else { return nil }
+        return try signedIn(issued, keep: keep)
+    }
+
+    /// Returns what is left to do if the sign-in was finished in another way or canceled: it waits for the answer to a
+    /// request that was sent, and revokes its tokens. Nil if there is nothing to do.
+    func rest() -> (() -> Void)? {
+        guard let poll else { return nil }
+        return { [flow] in
+            guard case .success(let issued) = poll.wait() else { return }
+            Interruption.postponed { flow.discard(issued) }
         }
     }
 }

@@ -11,6 +11,9 @@ package struct DeviceSignIn {
     /// Called every `pause` milliseconds; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
     package var pause: Int64 = 1_000
+    /// Takes what is left to do if the sign-in was canceled while the provider did not answer, so the caller ends first.
+    /// If it is nil, `run` waits for that answer, and tokens in it are not lost.
+    package var leave: ((_ rest: @escaping () -> Void) -> Void)?
 
     package init(flow: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
         self.flow = flow
@@ -25,26 +28,34 @@ package struct DeviceSignIn {
         let authorization = if let begun { begun } else { try flow.requestDeviceCode() }
         var code = DeviceCodeWait(authorization, flow, deadline: deadline, notice: notice)
         notice(.device(code.authorization))
-        while true {
-            try sleep(until: code.nextRequest, codeEnd: code.end)
-            switch try code.request(keep: keep) {
-            case .signedIn(let outcome): return outcome
-            case .ended(let error): throw error
-            case .pending: continue
+        do throws(OIDCError) {
+            while true {
+                try sleep(until: code.nextMoment, codeEnd: code.end)
+                switch try code.request(keep: keep) {
+                case .signedIn(let outcome): return outcome
+                case .ended(let error): throw error
+                case .pending: continue
+                }
             }
+        } catch {
+            if let leave, error.isCancellation {
+                code.rest().map(leave)
+                throw error
+            }
+            guard let outcome = try code.lastAnswer(keep: keep) else { throw error }
+            return outcome
         }
     }
 
     /// Waits, and shows the remaining time until the code expires or the sign-in times out.
     private func sleep(until moment: MonotonicTime, codeEnd: MonotonicTime) throws(OIDCError) {
-        let last = min(codeEnd, deadline)
-        let end = min(moment, last)
+        let end = min(moment, deadline)
         while MonotonicTime.now() < end {
-            let left = last.milliseconds(from: .now())
+            let left = max(0, min(codeEnd, deadline).milliseconds(from: .now()))
             notice(.waiting(secondsLeft: (left + 999) / 1_000, pastedCount: nil))
             Poll.sleep(until: min(end, MonotonicTime.now().adding(milliseconds: pause)))
             try Interruption.throwIfPending()
-            guard !isCancelled() else { throw OIDCError(.interrupted, "canceled", stage: .token) }
+            guard !isCancelled() else { throw .canceled(.token) }
         }
         guard MonotonicTime.now() < deadline else { throw DeviceSignIn.late }
     }
@@ -52,4 +63,12 @@ package struct DeviceSignIn {
     private static let late = OIDCError(
         .timedOut, "timed out waiting for the sign-in",
         hint: .advice(.allowMoreTime), stage: .deviceAuthorization)
+}
+
+extension OIDCError {
+    /// The error of a sign-in that its caller canceled.
+    static func canceled(_ stage: Stage) -> OIDCError { OIDCError(.interrupted, "canceled", stage: stage) }
+
+    /// Whether the caller canceled the sign-in, and no signal ended it.
+    var isCancellation: Bool { kind == .interrupted && Interruption.recorded == nil }
 }

@@ -79,4 +79,12 @@ package final class BackgroundResult<Value: Sendable>: Sendable {
 
     /// The result; nil until the work has ended.
     package var value: Value? { result.withLock { $0 } }
+
+    /// Waits for the work to end, whatever signals arrive, and returns its result.
+    package func wait() -> Value {
+        while true {
+            if let value { return value }
+            Poll.pause(until: MonotonicTime.now().adding(milliseconds: 10))
+        }
+    }
 }

@@ -128,8 +128,13 @@ extension LoginCommand {
             wasThere = true
             if let result = waiting.result { return try conclude(result, context) }
             if !signIns.isStarting, let lock = signIns.holdIfFree(id) {
-                defer { lock.release() }
-                if let result = try hold(try found(id, signIns, context), signIns, context, until: limit) {
+                let rest = SignInRest()
+                defer {
+                    lock.release()
+                    rest.finish()
+                }
+                let current = try found(id, signIns, context)
+                if let result = try hold(current, signIns, context, until: limit, leaving: rest) {
                     return try conclude(result, context)
                 }
             }
@@ -147,7 +152,7 @@ extension LoginCommand {
     /// Waits for the answer in this process, which holds the lock. Returns nil if another one is to do so.
     private func hold(
         _ waiting: WaitingSignIn, _ signIns: WaitingSignIns, _ context: CommandContext,
-        until limit: MonotonicTime?
+        until limit: MonotonicTime?, leaving rest: SignInRest
     ) throws(OIDCError) -> JSONValue? {
         switch waiting.phase {
         case .finished, .expired: return waiting.result
@@ -158,7 +163,7 @@ extension LoginCommand {
                 hint: .signIn, stage: .token)
         case .waiting: break
         }
-        let step = try SecondStep(waiting, context, until: limit)
+        let step = try SecondStep(waiting, context, until: limit, leaving: rest)
         guard step.canWait else {
             throw .usage(
                 "no process can receive the answer of the sign-in \(waiting.id): paste the URL that the browser was "

@@ -20,14 +20,17 @@ struct SecondStep {
     private let deadline: MonotonicTime
     /// The end of this process's wait for the answer. Once the answer is there, it is redeemed.
     private let waitLimit: MonotonicTime
+    /// What is left to do when the sign-in is over, once its lock is released.
+    private let rest: SignInRest
 
     /// Creates the second step. `secrets` are those that the first step was given as values; nil to look for
-    /// them.
+    /// them. `rest` gets what is left to do after `wait`.
     init(
         _ waiting: WaitingSignIn, _ own: CommandContext, secrets: [SettingLayers.Entry]? = nil,
-        until limit: MonotonicTime? = nil
+        until limit: MonotonicTime? = nil, leaving rest: SignInRest = SignInRest()
     ) throws(OIDCError) {
         self.waiting = waiting
+        self.rest = rest
         plan = waiting.plan
         guard let settings = plan["settings"].flatMap({ RecordedSettings($0) }) else {
             throw SecondStep.damaged(waiting)
@@ -208,6 +211,7 @@ struct SecondStep {
             guard let text = waiting.redirectURI else {
                 var way = DeviceSignIn(flow: flow, deadline: waitLimit, notice: notice)
                 way.begun = continued.begun.device
+                way.leave = rest.add
                 (way.isCancelled, way.pause) = ({ signIns.isStopped(id) }, SecondStep.pause)
                 return try engine.signIn(by: way)
             }
@@ -222,6 +226,7 @@ struct SecondStep {
             }
             (way.isCancelled, way.pause) = ({ signIns.isStopped(id) }, SecondStep.pause)
             (way.lingers, way.program, way.words) = (true, "oidc", \.commandLine)
+            way.leave = rest.add
             return try engine.signIn(by: way)
         }
     }
@@ -347,5 +352,18 @@ struct SecondStep {
         try signIns.save(finished)
         if let secrets = waiting.secrets { account.store.forget(secrets) }
         return result
+    }
+}
+
+/// What is left to do for a sign-in that was canceled, or answered in another way, while the provider did not answer a
+/// poll for its device code. It is done last, as it takes as long as the provider: others wait for the sign-in's lock.
+final class SignInRest {
+    private var work: [() -> Void] = []
+
+    func add(_ work: @escaping () -> Void) { self.work.append(work) }
+
+    func finish() {
+        for work in work { work() }
+        work = []
     }
 }

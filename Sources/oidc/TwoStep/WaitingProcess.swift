@@ -53,12 +53,16 @@ enum WaitingProcess {
         ProcessEnvironment.forgetKeyLog()
         guard let signIns = WaitingSignIns(context.environment) else { return }
         let lock = try signIns.hold(id, within: .seconds(10))
-        defer { withExtendedLifetime(lock) {} }
+        let rest = SignInRest()
+        defer {
+            lock.release()
+            rest.finish()
+        }
         // A later first step of the same account has its own process, and another redirect URL.
         guard !signIns.isStopped(id), let waiting = try signIns.load(id), waiting.isOpen(at: context.now),
             waiting.fingerprint == fingerprint
         else { return }
-        let step = try SecondStep(waiting, context, secrets: secrets)
+        let step = try SecondStep(waiting, context, secrets: secrets, leaving: rest)
         let door = Door(descriptors) { signIns.isStopped(id) }
         defer { door.leave() }
         _ = try step.wait(descriptors, signIns)

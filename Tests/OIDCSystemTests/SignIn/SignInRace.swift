@@ -17,6 +17,8 @@ final class SignInRace {
     var url: WebURL?
     var kept: [Session] = []
     var page: Page?
+    /// Runs when a session was kept.
+    var onKept: () -> Void = {}
     /// Runs when the sign-in waits.
     var onWaiting: (SignInRace) -> Void = { _ in }
     var milliseconds: Int64 = 20_000
@@ -126,7 +128,10 @@ final class SignInRace {
             }
             signIn.deviceCodePatience = 200
             if let bindingFailure { signIn.listen = { _ throws(OIDCError) in throw bindingFailure } }
-            return try signIn.run { kept.append($0.session) }.session
+            return try signIn.run {
+                kept.append($0.session)
+                onKept()
+            }.session
         }
     }
 

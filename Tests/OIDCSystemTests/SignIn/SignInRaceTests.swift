@@ -70,7 +70,8 @@ struct SignInRaceTests {
         #expect(try #require(race.page).response().status == 200)
     }
 
-    @Test("a callback that arrives while the device code is redeemed gets the page; its code is not redeemed")
+    @Test(
+        "a callback that arrives after the tokens of the device code gets the page; its code is not redeemed")
     func deviceFirst() throws {
         let race = try SignInRace { $0.user = .approves("alice") }
         let callback = Mutex<String?>(nil)
@@ -82,7 +83,8 @@ struct SignInRaceTests {
             }
         }
         race.provider.intercept { request in
-            guard request.url.path == "/token", let url = callback.withLock({ $0 }) else { return nil }
+            // The tokens have come, and their signature is checked.
+            guard request.url.path == "/jwks", let url = callback.withLock({ $0 }) else { return nil }
             page.withLock { $0 = try? SignInRace.Page(url) }
             // The kernel has accepted the connection, and holds the request, once it was sent.
             Poll.sleep(until: .now().adding(milliseconds: 300))
@@ -93,6 +95,46 @@ struct SignInRaceTests {
         #expect(race.deviceRequests == 1 && race.codeRequests == 0)
         let answer = try #require(page.withLock { $0 }).response()
         #expect(answer.status == 200 && String(decoding: answer.body, as: UTF8.self).contains("Signed in"))
+    }
+
+    /// Keeps the poll for the device code waiting until `isReleased`.
+    private func holdPoll(_ race: SignInRace, _ isReleased: @escaping @Sendable () -> Bool) {
+        race.provider.intercept { request in
+            guard request.url.path == "/token",
+                String(decoding: request.body, as: UTF8.self).contains("device_code")
+            else { return nil }
+            while !isReleased() { Poll.sleep(until: .now().adding(milliseconds: 10)) }
+            return nil
+        }
+    }
+
+    @Test("a callback is redeemed while a poll for the device code has no answer, whose tokens are revoked")
+    func hangingPoll() throws {
+        let race = try SignInRace { $0.user = .approves("alice") }
+        let isReleased = Mutex(false)
+        holdPoll(race) { isReleased.withLock { $0 } }
+        let start = MonotonicTime.now()
+        race.onWaiting = { race in
+            // The first poll is due after a second.
+            guard MonotonicTime.now() > start.adding(milliseconds: 1_300) else { return }
+            try? race.answerInBrowser()
+        }
+        race.onKept = { isReleased.withLock { $0 = true } }
+        let session = try race.run().get()
+        #expect(race.kept == [session] && race.codeRequests == 1 && race.deviceRequests == 1)
+        #expect(race.provider.with { $0.requestCount(.revocation) } > 0)
+        #expect(try #require(race.page).response().status == 200)
+    }
+
+    @Test("tokens of a poll that is answered at the end of the time are not lost")
+    func lastPoll() throws {
+        let race = try SignInRace { $0.user = .approves("alice") }
+        race.milliseconds = 1_500
+        let end = MonotonicTime.now().adding(milliseconds: 2_500)
+        holdPoll(race) { MonotonicTime.now() > end }
+        let session = try race.run().get()
+        #expect(race.kept == [session] && race.deviceRequests == 1)
+        #expect(race.provider.with { $0.requestCount(.revocation) } == 0)
     }
 
     @Test("a provider that keeps the request for a device code waiting does not delay the browser's answer")
