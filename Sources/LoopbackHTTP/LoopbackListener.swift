@@ -112,6 +112,6 @@ package struct LoopbackListener {
             isOne
                 ? "port \(port) on \(host) is in use by another program"
                 : "ports \(list) on \(host) are all in use by other sign-ins or programs",
-            hint: .advice(.choosePort), code: isOne ? nil : .portsInUse)
+            hint: .advice(.choosePort), code: .portsInUse)
     }
 }

@@ -1,6 +1,7 @@
 import CurlHTTP
 import DemoProvider
 import Foundation
+import LoopbackHTTP
 import OIDCCore
 import TestSupport
 import Testing
@@ -63,6 +64,51 @@ struct SignInEndTests {
         let end = Date().addingTimeInterval(30)
         while isListening(page), Date() < end { usleep(50_000) }
         #expect(!isListening(page))
+    }
+
+    @Test("the process that shows the result leaves a fixed port to the next sign-in, in one step or two")
+    func leavesPort() throws {
+        let provider = try ProviderServer()
+        let program = try Program(provider)
+        defer {
+            for process in WaitingProcesses.all(in: program.home) { kill(process, SIGKILL) }
+            program.remove()
+        }
+        let server = try LoopbackServer()
+        let port = server.port
+        server.close()
+        /// Signs in with a browser that does not follow the redirect to the result.
+        func answer(_ url: String?) throws {
+            let page = try #require(url.flatMap { WebURL($0) })
+            let callback = try #require(provider.redirect(of: page))
+            #expect(callback.url.port == Int(port))
+            let browser = try #require(RawConnection(port: port))
+            browser.send(
+                "GET /callback?\(callback.url.query ?? "") HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\n"
+                    + "Accept: text/html\r\n\r\n")
+            #expect(RawConnection.status(browser.received(within: 30)) == 303)
+        }
+        for _ in 0..<2 {
+            let run = try program.start(
+                ["login", "--flow", "browser", "--no-browser", "--port", String(port)])
+            try answer(run.address)
+            let outcome = run.finish()
+            #expect(outcome.status == 0, "\(outcome)")
+            #expect(RawConnection(port: port) != nil)
+        }
+        let first = try program.start(
+            ["login", "--start", "-o", "json", "--flow", "browser", "--port", String(port)]
+        ).finish()
+        let started = try JSONValue(parsing: first.output)
+        #expect(started["waiting"]?.bool == true, "\(first)")
+        try answer(started["authorization_url"]?.string)
+        #expect(try program.run("login", "--finish").status == 0)
+        // Another program does not give its port away.
+        let other = try LoopbackServer()
+        let busy = try program.run(
+            "login", "--flow", "browser", "--no-browser", "--port", String(other.port))
+        #expect(busy.status == 1 && busy.error?.contains("in use") == true, "\(busy)")
+        withExtendedLifetime(other) {}
     }
 
     @Test("the hidden argument does nothing for anybody else")

@@ -37,7 +37,7 @@ extension OIDCError {
         public static let registrationNeedsToken = Code(rawValue: "registration_needs_token")
         /// The redirect URL is not registered for the client.
         public static let redirectRefused = Code(rawValue: "redirect_refused")
-        /// All of several ports to listen on are in use. They may become free.
+        /// The port to listen on, or each of several, is in use. It may become free.
         public static let portsInUse = Code(rawValue: "ports_in_use")
         /// The device code has expired.
         public static let deviceCodeExpired = Code(rawValue: "device_code_expired")

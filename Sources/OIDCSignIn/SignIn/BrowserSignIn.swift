@@ -30,6 +30,8 @@ package struct BrowserSignIn {
     package var connect: (@Sendable (WebURL) throws(OIDCError) -> Void)?
     /// Whether another process of this program shows the result to a browser that comes late.
     package var lingers = false
+    /// How that process leaves a fixed port to the next sign-in, and this one gets it from an earlier one.
+    package var handover: PortHandover?
     /// Called before a code is redeemed; an error ends the sign-in, and nothing is sent.
     package var claim: () throws(OIDCError) -> Void = {}
     /// The requests that another process has made for this sign-in; nil to make them.
@@ -99,6 +101,7 @@ package struct BrowserSignIn {
             warn: { notice(.warning($0)) },
             onStray: { notice(.strayRequest($0)) })
         receiver.lingers = lingers
+        if redirect.loopback?.ports != .any { receiver.handover = handover }
         receiver.result = redirect.resultPlace
         receiver.files = redirect.files
         while true {
@@ -144,7 +147,7 @@ package struct BrowserSignIn {
             return LoopbackServer(listener, identify: PeerOwner.identified)
         }
         guard let address = redirect.loopback else { return nil }
-        do throws(OIDCError) { return try listen(address) } catch {
+        do throws(OIDCError) { return try PortHandover.bind(address, handover, listen) } catch {
             guard browser == nil, readsInput || offersDeviceCode || begun?.device != nil else {
                 guard case .firstFree(let ports) = address.ports, error.code == .portsInUse else {
                     throw error

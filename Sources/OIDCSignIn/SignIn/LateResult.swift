@@ -15,6 +15,8 @@ package struct LateResult {
     let names: [String]
     /// The files of the server's certificate, if it has one.
     let files: TLSFiles?
+    /// How another sign-in asks for a fixed port; nil if none can want this one.
+    var handover: PortHandover?
 
     /// The name of the task for `DetachedProcess`.
     package static let task = "result-page"
@@ -47,7 +49,8 @@ package struct LateResult {
             server.secure(with: identity)
         }
         server.finish(
-            showing: late.page, at: late.place, program: late.program, milliseconds: lifetime)
+            showing: late.page, at: late.place, program: late.program, milliseconds: lifetime,
+            unless: late.handover.map { handover in { handover.isWanted(late.port) } })
         return 0
     }
 }
@@ -63,6 +66,7 @@ extension LateResult {
         members["certificate"] = files.map { .string($0.certificate) }
         members["key"] = files.map { .string($0.key) }
         members["names"] = .array(names.map { .string($0) })
+        members["handover"] = handover.map { .string($0.directory) }
         members["status"] = JSONValue(Int64(page.status))
         members["headers"] = .array(
             page.headers.fields.map { .array([.string($0.name), .string($0.value)]) })
@@ -91,6 +95,6 @@ extension LateResult {
             names: (json["names"]?.array ?? []).compactMap(\.string),
             files: json["certificate"]?.string.flatMap { certificate in
                 json["key"]?.string.map { TLSFiles(certificate: certificate, key: $0) }
-            })
+            }, handover: json["handover"]?.string.map(PortHandover.init(directory:)))
     }
 }

@@ -22,6 +22,8 @@ struct RedirectReceiver {
     var onKey: (Key) -> Void = { _ in }
     /// Whether another process shows the result to a browser that comes late.
     var lingers = false
+    /// How the next sign-in asks that process for its port.
+    var handover: PortHandover?
     private let strayRequests: StrayRequestLog
     private var unusable: OIDCError?
 
@@ -109,7 +111,7 @@ struct RedirectReceiver {
             server?.finish(showing: page, at: result, program: program)
             return
         }
-        server?.finishLingering(showing: page, at: result, program: program, files: files)
+        server?.finishLingering(showing: page, at: result, program: program, files: files, handover: handover)
     }
 
     /// Shows the result to a browser whose callback arrived after the sign-in was finished in another way,

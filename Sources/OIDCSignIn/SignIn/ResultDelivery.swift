@@ -63,24 +63,25 @@ extension LoopbackServer {
     }
 
     /// Shows the result page to each browser that was redirected to it, and finishes. Waits at most
-    /// `milliseconds` for these browsers.
+    /// `milliseconds` for these browsers, and no longer once `isOver` returns true.
     package func finish(
         showing page: HTTPResponse, at place: ResultPlace, program: String? = nil,
-        milliseconds: Int64? = nil
+        milliseconds: Int64? = nil, unless isOver: (() -> Bool)? = nil
     ) {
-        _ = show(page, at: place, program: program, milliseconds: milliseconds)
+        _ = show(page, at: place, program: program, milliseconds: milliseconds, unless: isOver)
         finish()
     }
 
     /// Shows the result page to a browser that requests it at once, and finishes. For one that comes later, a
     /// detached process serves the page, so the caller need not wait.
     func finishLingering(
-        showing page: HTTPResponse, at place: ResultPlace, program: String?, files: TLSFiles? = nil
+        showing page: HTTPResponse, at place: ResultPlace, program: String?, files: TLSFiles? = nil,
+        handover: PortHandover? = nil
     ) {
         let isShown = show(page, at: place, program: program, milliseconds: 300)
         let late = LateResult(
             page: page, place: place, program: program, host: host, port: port,
-            names: names, files: files?.absolute)
+            names: names, files: files?.absolute, handover: handover)
         if !isShown, Interruption.pending == nil {
             do throws(Errno) {
                 try late.serve(at: listeners)
@@ -94,7 +95,8 @@ extension LoopbackServer {
 
     /// Shows the result page to each browser that was redirected to it, and returns whether all have it.
     func show(
-        _ page: HTTPResponse, at place: ResultPlace, program: String?, milliseconds: Int64?
+        _ page: HTTPResponse, at place: ResultPlace, program: String?, milliseconds: Int64?,
+        unless isOver: (() -> Bool)? = nil
     ) -> Bool {
         let (callback, path) = (place.callback, place.path)
         let callbacks = heldRequests.map(\.request).filter { $0.path == callback }
@@ -104,7 +106,8 @@ extension LoopbackServer {
             heldRequests.reduce(0) { $0 + ($1.request.path == path ? $1.answeredCount : 0) }
         }
         repeat {
-            let event = turn(until: end, also: []) { request in
+            let pause = MonotonicTime.now().adding(milliseconds: PortHandover.pause)
+            let event = turn(until: isOver == nil ? end : min(end, pause), also: []) { request in
                 let isForPage =
                     request.target == path && request.method == .get && !request.peer.isStranger
                     && isOurHost(request)
@@ -115,7 +118,7 @@ extension LoopbackServer {
             }
             if case .held(_, let connection) = event { answer(connection, page) }
         } while answeredCount(path) < max(1, answeredCount(callback)) && MonotonicTime.now() < end
-            && Interruption.pending == nil
+            && Interruption.pending == nil && isOver?() != true
         return answeredCount(path) >= max(1, answeredCount(callback))
     }
 }

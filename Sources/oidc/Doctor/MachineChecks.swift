@@ -26,7 +26,9 @@ struct MachineChecks {
             return .ok("\(redirect.text) is pasted, so no port is needed")
         }
         let identity = try redirect.identity(at: provider.context.now)
-        let server = try LoopbackServer(address)
+        let server = try PortHandover.bind(address, provider.context.portHandover) {
+            (address) throws(OIDCError) in try LoopbackServer(address)
+        }
         defer { server.close() }
         let url = redirect.text(port: server.port)
         if let warning = redirect.exposure(port: server.port) {

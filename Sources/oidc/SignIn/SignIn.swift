@@ -108,6 +108,7 @@ struct SignIn {
                 try transport.connect(to: url, stage: .authorization)
             }
             browserSignIn.lingers = true
+            browserSignIn.handover = provider.context.portHandover
             reporter.isPassedOn = redirect.route != nil
             reporter.expectsURL = redirect.loopback != nil || browserSignIn.readsInput
             browserSignIn.program = "oidc"
@@ -466,6 +467,13 @@ extension SignIn {
                 "unknown prompt \(DisplayText.quoted(value)) (known: \(known.joined(separator: ", "))); sent as is"
             )
         }
+    }
+}
+
+extension CommandContext {
+    /// How a fixed port goes from one sign-in to the next; nil if no cache directory is available.
+    var portHandover: PortHandover? {
+        PortHandover(cache: StateDirectories(environment: environment).cache)
     }
 }
 

@@ -17,8 +17,10 @@ struct SignOutInBrowser {
 
     func run() throws(OIDCError) {
         let redirect = try provider.settings.signIn.postLogoutRedirect()
-        let server = try LoopbackServer(
-            redirect?.loopback ?? LoopbackAddress(), identify: PeerOwner.identified)
+        let address = redirect?.loopback ?? LoopbackAddress()
+        let server = try PortHandover.bind(address, provider.context.portHandover) {
+            (address) throws(OIDCError) in try LoopbackServer(address, identify: PeerOwner.identified)
+        }
         defer { server.close() }
         let returnAddress = redirect.map { $0.loopback == nil ? $0.text : $0.text(port: server.port) }
         let logout = Logout(

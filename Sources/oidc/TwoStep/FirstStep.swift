@@ -91,7 +91,9 @@ struct FirstStep {
         guard let address = redirect.loopback else { return nil }
         _ = try redirect.identity(at: context.now)
         do throws(OIDCError) {
-            let listener = try LoopbackListener(address)
+            let listener = try PortHandover.bind(address, context.portHandover) {
+                (address) throws(OIDCError) in try LoopbackListener(address)
+            }
             if let warning = redirect.exposure(port: listener.port) { context.console.warn(warning) }
             if redirect.route == nil, !context.console.isJSON,
                 let advice = SignInReporter.advice(listener.port, redirect.text, context.environment)

@@ -227,6 +227,7 @@ struct SecondStep {
             (way.isCancelled, way.pause) = ({ signIns.isStopped(id) }, SecondStep.pause)
             (way.lingers, way.program, way.words) = (true, "oidc", \.commandLine)
             way.leave = rest.add
+            way.handover = context.portHandover
             return try engine.signIn(by: way)
         }
     }

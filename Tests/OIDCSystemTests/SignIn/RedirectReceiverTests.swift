@@ -282,10 +282,12 @@ struct RedirectReceiverTests {
         let page = ResultPage.signedOut()
         let late = LateResult(
             page: page, place: place, program: "oidc", host: .localhost, port: 8484,
-            names: ["code.example", "code.example:443"], files: nil)
+            names: ["code.example", "code.example:443"], files: nil,
+            handover: PortHandover(directory: "/x/ports"))
         let read = try #require(LateResult(late.json))
         #expect(
             read.names == late.names && read.place.path == place.path && read.place.callback == "/callback")
+        #expect(read.handover == late.handover)
         #expect(read.host == .localhost && read.port == 8484 && read.page.body == page.body)
     }
 
