@@ -70,6 +70,12 @@ extension Session {
         }
     }
 
+    /// Removes a derived token; another source is left as it is.
+    package mutating func removeToken(from source: TokenSource) {
+        guard case .derived(let scope, let resources) = source else { return }
+        derived.removeAll { $0.requestedScope == scope && Set($0.resources) == Set(resources) }
+    }
+
     /// The most derived tokens in a session, and the most characters of all together. This is far below the
     /// limit for reading a store, so a session that was written can always be read.
     private static let derivedLimit = (count: 64, characters: 1 << 20)

@@ -14,6 +14,11 @@ struct LendCaller: Hashable, Sendable {
         process = peer.process.flatMap { ProcessFamily.Member(running: $0) }
     }
 
+    init(user: UInt32, process: ProcessFamily.Member?) {
+        self.user = user
+        self.process = process
+    }
+
     /// Whether the program has certainly ended.
     var hasEnded: Bool { process?.isRunning == false }
 
@@ -49,5 +54,33 @@ struct LendBudget {
 
     private mutating func forget(at now: MonotonicTime) {
         spent.removeAll { now >= $0.moment.adding(seconds: 60) }
+    }
+}
+
+/// The places in which requests wait. As long as there are some, one program may have many: over SSH, all programs of the
+/// other side are one. Once there are none, whoever has the most gives way, so nobody keeps the others out.
+enum LendPlaces {
+    /// Returns which of those that wait gives its place to a new request of a caller: the last one of the program with
+    /// the most places, of the user with the most, or else of the caller's own. Nil if the caller has its share already.
+    static func taken(
+        by caller: LendCaller, from waiting: [(caller: LendCaller, arrivedAt: MonotonicTime)]
+    ) -> Int? {
+        var users: [UInt32: Int] = [:]
+        var programs: [LendCaller: Int] = [:]
+        for (other, _) in waiting {
+            users[other.user, default: 0] += 1
+            programs[other, default: 0] += 1
+        }
+        // A place more than the others have afterwards would be taken back.
+        func isFair(_ most: Int?, _ own: Int?) -> Bool { (most ?? 0) > (own ?? 0) + 1 }
+        let largest = users.max { ($0.value, $0.key) < ($1.value, $1.key) }
+        let user = largest.flatMap { isFair($0.value, users[caller.user]) ? $0.key : nil } ?? caller.user
+        let last = waiting.indices.filter { waiting[$0].caller.user == user }.max { one, other in
+            (programs[waiting[one].caller] ?? 0, waiting[one].arrivedAt)
+                < (programs[waiting[other].caller] ?? 0, waiting[other].arrivedAt)
+        }
+        guard let last, user != caller.user || isFair(programs[waiting[last].caller], programs[caller])
+        else { return nil }
+        return last
     }
 }

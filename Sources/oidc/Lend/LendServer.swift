@@ -267,10 +267,24 @@ final class LendServer {
             }
             guard known.isAllowed else { return refuse(Self.denied) }
         }
-        let waiting = lanes.reduce(0) { $0 + ($1.loan == pending.loan ? $1.waiting.count : 0) }
-        guard waiting < Self.limits.waiting else { return refuse(Self.busy) }
+        guard makeRoom(for: pending) else { return refuse(Self.busy) }
         enqueue(pending)
         return .hold(endsRound: false)
+    }
+
+    /// Makes a place free for a request, if necessary that of another one. Returns false if there is none.
+    private func makeRoom(for pending: Pending) -> Bool {
+        let waiting = lanes.enumerated().flatMap { lane in
+            lane.element.loan == pending.loan
+                ? lane.element.waiting.indices.map { (lane: lane.offset, index: $0) } : []
+        }
+        guard waiting.count >= Self.limits.waiting else { return true }
+        let requests = waiting.map { lanes[$0.lane].waiting[$0.index] }
+        let callers = requests.map { (caller: $0.caller.program, arrivedAt: $0.arrivedAt) }
+        guard let index = LendPlaces.taken(by: pending.caller.program, from: callers) else { return false }
+        lanes[waiting[index].lane].waiting.remove(at: waiting[index].index)
+        finish(requests[index], .failure(Self.busy))
+        return true
     }
 
     private static let busy = OIDCError(.unreachable, "too many callers wait for the lender")

@@ -43,7 +43,7 @@ final class Loan: Sendable {
         /// The tokens that no session keeps, such as those whose scope is not quite what was asked for. Otherwise, each
         /// request would be one to the provider.
         var unstored: [(scope: Scope?, delivery: SessionTokens.Delivery)] = []
-        /// The scopes that callers narrowed tokens to.
+        /// The scopes that callers narrowed tokens to, the one that was asked for last at the end.
         var scopes: [Scope] = []
         var budget = LendBudget()
         /// The last token from the provider, and when it was there.
@@ -55,7 +55,7 @@ final class Loan: Sendable {
     }
 
     private static let boundLimit = 64
-    /// The number of scopes that callers may narrow tokens to. The session keeps such tokens, and no more than 64.
+    /// The number of scopes to which tokens are narrowed that the session keeps for callers. It keeps 64 in all.
     private static let scopeLimit = 16
 
     init(_ target: Target, named name: String, _ conditions: Conditions) {
@@ -215,6 +215,7 @@ final class Loan: Sendable {
             memory.obtained.map { $0.token == delivery.access.token && call.arrivedAt < $0.moment } ?? false
         }
         guard isNew || !wish.isRenewed else { return nil }
+        touch(narrowed)
         return try checked(delivery, narrowed)
     }
 
@@ -223,7 +224,6 @@ final class Loan: Sendable {
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let (demand, narrowed) = try demand(of: account, wish)
         let delivery = try asking(call) { () throws(OIDCError) in
-            try note(narrowed)
             let session = try account.load()
             let current = session.flatMap { $0.accessToken(from: $0.source(for: demand)) }
             guard wish.isRenewed || wish.refused != nil && wish.refused == current?.token else {
@@ -240,6 +240,7 @@ final class Loan: Sendable {
             return try account.refreshed(demand, loaded: session, refusing: refusal)
         }
         keep(delivery, account, demand, narrowed)
+        note(narrowed, account)
         return try checked(delivery, narrowed)
     }
 
@@ -267,18 +268,35 @@ final class Loan: Sendable {
         }
     }
 
-    /// Refuses more scopes than the session can keep tokens for, beside its owner's.
-    private func note(_ narrowed: Scope?) throws(OIDCError) {
+    /// Notes that a token of a scope was obtained, and gives up that of the scope that nobody asked for the longest: the
+    /// session keeps such tokens, and its owner's beside them.
+    private func note(_ narrowed: Scope?, _ account: Account) {
         guard let narrowed else { return }
-        let isNoted = memory.withLock { memory in
-            if memory.scopes.contains(narrowed) { return true }
-            guard memory.scopes.count < Loan.scopeLimit else { return false }
+        let excess: Scope? = memory.withLock { memory in
+            memory.scopes.removeAll { $0 == narrowed }
             memory.scopes.append(narrowed)
-            return true
+            guard memory.scopes.count > Loan.scopeLimit else { return nil }
+            let first = memory.scopes.removeFirst()
+            memory.unstored.removeAll { $0.scope == first }
+            return first
         }
-        guard isNoted else {
-            throw OIDCError(
-                .refused, "tokens of more than \(Loan.scopeLimit) scopes are not lent", stage: .token)
+        guard let excess, account.key.grant.needsUser else { return }
+        var demand = account.demand()
+        demand.scope = excess
+        // One that cannot be removed is removed by the session's own limit.
+        try? account.store.withLock(account.key, account.provider.lockWait) { () throws(OIDCError) in
+            guard let current = try account.store.load(account.key) else { return }
+            var rest = current
+            rest.removeToken(from: current.source(for: demand))
+            if rest != current { _ = try account.store.replace(current, with: rest) }
+        }
+    }
+
+    /// Notes that a token of a scope was asked for again.
+    private func touch(_ narrowed: Scope?) {
+        memory.withLock { memory in
+            guard let index = memory.scopes.firstIndex(where: { $0 == narrowed }) else { return }
+            memory.scopes.append(memory.scopes.remove(at: index))
         }
     }
 

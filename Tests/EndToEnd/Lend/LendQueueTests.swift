@@ -36,6 +36,55 @@ struct LendQueueTests {
         #expect(requests.value == 1)
     }
 
+    @Test(
+        "one program takes all places, and another is served all the same, from the store and by the provider"
+    )
+    func crowded() throws {
+        let world = try LendWorld()
+        let provider = world.world.provider
+        provider.delayTokens(milliseconds: 600_000)
+        let crowd = (0..<280).compactMap { _ in
+            world.connection(LendWorld.body("access_token", #""renew":true"#))
+        }
+        #expect(crowd.count == 280)
+        // A program that has the most gets no more.
+        #expect(world.post(LendWorld.body("terms")).contains("too many callers"))
+        let stored = try world.run("token")
+        #expect(stored.status == 0, "\(stored)")
+        let renewed = try world.start(["token", "--refresh"])
+        usleep(500_000)
+        provider.delayTokens(milliseconds: 0)
+        let outcome = renewed.finish()
+        #expect(outcome.status == 0 && outcome.output != stored.output, "\(outcome)")
+        withExtendedLifetime(crowd) {}
+    }
+
+    @Test("whoever has the most places gives one to a new request, and nobody more than that")
+    func places() throws {
+        let process = try #require(ProcessFamily.Member(running: getpid()))
+        let (own, other) = (LendCaller(user: 1, process: process), LendCaller(user: 2, process: nil))
+        let unknown = LendCaller(user: 1, process: nil)
+        func taken(by caller: LendCaller, from counts: [(LendCaller, Int)]) -> Int? {
+            let start = MonotonicTime.now()
+            let callers = counts.flatMap { Array(repeating: $0.0, count: $0.1) }
+            return LendPlaces.taken(
+                by: caller,
+                from: callers.enumerated().map { ($0.element, start.adding(milliseconds: Int64($0.offset))) })
+        }
+        #expect(taken(by: own, from: []) == nil)
+        // The last one that came, of one program or of all that nobody can tell apart.
+        #expect(taken(by: own, from: [(unknown, 4)]) == 3)
+        #expect(taken(by: unknown, from: [(own, 4)]) == 3)
+        #expect(taken(by: own, from: [(unknown, 3), (own, 1)]) == 2)
+        // A share of each program of a user, and before that one of each user.
+        #expect(taken(by: own, from: [(unknown, 3), (own, 2)]) == nil)
+        #expect(taken(by: own, from: [(own, 4)]) == nil)
+        #expect(taken(by: other, from: [(own, 2), (unknown, 3)]) == 4)
+        #expect(taken(by: other, from: [(own, 2), (other, 2)]) == nil)
+        #expect(taken(by: own, from: [(other, 8), (unknown, 7)]) == 14)
+        #expect(taken(by: own, from: [(other, 9), (unknown, 7)]) == 8)
+    }
+
     @Test("renewals that wait for the same refresh share its token")
     func renewals() throws {
         let world = try LendWorld()
