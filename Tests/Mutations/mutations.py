@@ -215,7 +215,7 @@ MUTATIONS = [
     ("lend: a wider token than the narrowed one is lent", "where !scope.isSubset(of: narrowed) {",
      "where scope.isEmpty && !scope.isSubset(of: narrowed) {", "LendTests"),
     ("lend: what a lender says of itself makes a service of the far machine acceptable",
-     "guard !url.leadsToThisMachine || mayBeLocal else { throw LentTerms.local(url) }", "", "LendMessageTests"),
+     "guard url.isElsewhere || isMeant(url, named) else { throw notHere(url) }", "", "LendMessageTests"),
     ("lend: the socket of another user is believed", "guard own != 0, user != own, user != 0 else { return }",
      "guard own != 0, user != user else { return }", "LendTests"),
     ("lend: what was typed before a question answers it",

@@ -92,18 +92,15 @@ public struct ProtectedResourceMetadata: Hashable, Sendable {
     }
 
     /// Refuses a URL on this machine, unless the resource is on it too, and a private address, unless the
-    /// resource has one. Names are not resolved: behind a VPN they lead to private addresses.
+    /// resource has one.
     static func checkReach(
         of url: WebURL, named member: String, from resourceURL: WebURL
     ) throws(OIDCError) {
-        if url.isPrivateAddress, !resourceURL.isPrivateAddress, !resourceURL.leadsToThisMachine {
-            throw .untrusted(
-                .discovery, member, expected: "a server with a name or a public address",
-                found: DisplayText.clean(url.withoutQuery))
-        }
-        guard url.leadsToThisMachine, !resourceURL.leadsToThisMachine else { return }
+        guard !resourceURL.mayLead(to: url) else { return }
         throw .untrusted(
-            .discovery, member, expected: "a server that is not on this machine",
+            .discovery, member,
+            expected: url.leadsToThisMachine
+                ? "a server that is not on this machine" : "a server with a name or a public address",
             found: DisplayText.clean(url.withoutQuery))
     }
 }

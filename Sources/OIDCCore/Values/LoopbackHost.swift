@@ -25,6 +25,16 @@ extension WebURL {
         return IPv4Host.address(name).map(IPv4Host.isPrivate) ?? false
     }
 
+    /// Whether the host is neither on this machine nor a private address.
+    package var isElsewhere: Bool { !leadsToThisMachine && !isPrivateAddress }
+
+    /// Returns whether this server may lead a client on this machine to another one. To this machine only a server on it
+    /// may, and to a private address only one that has one, or is on this machine. Names are not resolved: behind a VPN
+    /// they lead to private addresses.
+    package func mayLead(to url: WebURL) -> Bool {
+        url.isElsewhere || leadsToThisMachine || isPrivateAddress && !url.leadsToThisMachine
+    }
+
     /// Whether the host is a name that only a private network has: one without a dot, or in `.local` (RFC 6762),
     /// `.home.arpa` (RFC 8375) or `.internal`, which ICANN reserves for that.
     package var hasPrivateName: Bool {

@@ -179,9 +179,9 @@ struct LentTerms: Sendable {
     /// The number of profiles that a lender may name.
     private static let profileLimit = 64
 
-    /// Reads what a lender says. If `mayBeLocal`, the far side itself has named a provider on loopback: otherwise, a
-    /// lender elsewhere must not lead it to services of its own machine.
-    init(_ reader: JSONReader<OIDCError>, mayBeLocal: Bool) throws(OIDCError) {
+    /// Reads what a lender says. `named` are the provider's URLs as this side names them: only they show that services
+    /// of this machine, or at private addresses, are meant. What the lender says of itself does not.
+    init(_ reader: JSONReader<OIDCError>, named: [WebURL]) throws(OIDCError) {
         func missing(_ name: String) -> OIDCError { LentTerms.fault("\(name) is missing") }
         guard let profile = try reader.string("profile"), DisplayText.isClean(profile), !profile.isEmpty
         else { throw missing("profile") }
@@ -194,15 +194,13 @@ struct LentTerms: Sendable {
         profiles = names
         lender = DisplayText.clean(try reader.string("lender") ?? "?", limit: 130)
         issuer = try reader.string("issuer")
-        if let url = issuer.flatMap({ WebURL($0) }), url.leadsToThisMachine, !mayBeLocal {
-            throw LentTerms.local(url)
-        }
+        if let url = issuer.flatMap({ WebURL($0) }) { try LentTerms.checkReach(of: url, named) }
         func endpoint(_ name: String) throws(OIDCError) -> WebURL? {
             guard let text = try reader.string(name) else { return nil }
             guard let url = WebURL(text), url.fragment == nil, url.isSecure || url.isLoopback else {
                 throw LentTerms.fault("\(name) is not an https URL")
             }
-            guard !url.leadsToThisMachine || mayBeLocal else { throw LentTerms.local(url) }
+            try LentTerms.checkReach(of: url, named)
             return url
         }
         guard let token = try endpoint("token_endpoint") else { throw missing("token_endpoint") }
@@ -223,7 +221,7 @@ struct LentTerms: Sendable {
             guard let normalized = setting.kind.normalized(value) else {
                 throw LentTerms.fault("settings: \(setting.name) is not \(setting.kind.expectation)")
             }
-            settings[setting.name] = mayBeLocal ? normalized : try LentTerms.elsewhere(normalized, setting)
+            settings[setting.name] = try LentTerms.reachable(normalized, setting, named)
         }
     }
 
@@ -233,12 +231,17 @@ struct LentTerms: Sendable {
     static func bounded(_ seconds: Int64) -> Int64 { min(max(-longest, seconds), longest) }
 
     /// Returns a setting without what is on this machine: the provider itself may not be, and other services that the
-    /// owner's token is for are left out.
-    private static func elsewhere(
-        _ value: JSONValue, _ setting: Setting
+    /// owner's token is for are left out. Those at private addresses are asked only if the user names them.
+    private static func reachable(
+        _ value: JSONValue, _ setting: Setting, _ named: [WebURL]
     ) throws(OIDCError) -> JSONValue {
         if let text = value.string {
-            if let url = WebURL(text), url.leadsToThisMachine { throw local(url) }
+            guard let url = WebURL(text) else { return value }
+            // An audience is asked nothing, but must not name this machine either.
+            let isAsked = if case .url = setting.kind { true } else { setting == .issuer }
+            guard isMeant(url, named) || !url.leadsToThisMachine && !(isAsked && url.isPrivateAddress) else {
+                throw notHere(url)
+            }
             return value
         }
         guard let items = value.array else { return value }
@@ -246,15 +249,24 @@ struct LentTerms: Sendable {
             items.filter { item in
                 let text = item.string ?? item["url"]?.string ?? item["host"]?.string ?? ""
                 let url = WebURL(text) ?? WebURL("https://\(text)")
-                return url?.leadsToThisMachine != true
+                return url.map { isMeant($0, named) || !$0.leadsToThisMachine } ?? true
             })
     }
 
-    /// Returns the error for a provider on this machine, which only this side may name.
-    private static func local(_ url: WebURL) -> OIDCError {
-        OIDCError(
+    private static func isMeant(_ url: WebURL, _ named: [WebURL]) -> Bool {
+        named.contains { $0.mayLead(to: url) }
+    }
+
+    private static func checkReach(of url: WebURL, _ named: [WebURL]) throws(OIDCError) {
+        guard url.isElsewhere || isMeant(url, named) else { throw notHere(url) }
+    }
+
+    /// Returns the error for a provider on this machine or at a private address, which only this side may name.
+    private static func notHere(_ url: WebURL) -> OIDCError {
+        let place = url.leadsToThisMachine ? "which is on this machine" : "a private address"
+        return OIDCError(
             .refused,
-            "the lender names \(DisplayText.clean(url.origin)), which is on this machine, and nothing here does",
+            "the lender names \(DisplayText.clean(url.origin)), \(place), and nothing here does",
             hint: "if that is meant, name its issuer here, with --issuer or OIDC_ISSUER", stage: .token)
     }
 

@@ -24,8 +24,8 @@ struct LentSession: Sendable {
     /// The profile, by the lender's name; nil for the first one that is lent.
     let profile: String?
     let claim: LendRequest.Claim
-    /// Whether this side has named a provider on loopback.
-    let mayBeLocal: Bool
+    /// The provider's URLs as this side names them.
+    let named: [WebURL]
 
     init(
         path: String, profile: String?, naming given: [SettingLayers.Entry], environment: Variables,
@@ -33,9 +33,9 @@ struct LentSession: Sendable {
     ) {
         self.path = SettingFile.path(path, home: environment["HOME"])
         self.profile = profile
-        mayBeLocal = given.contains { entry in
+        named = given.compactMap { entry in
             [.issuer, .tokenEndpoint].contains(entry.setting)
-                && entry.value.string.flatMap { WebURL($0) }?.isLoopback == true
+                ? entry.value.string.flatMap { WebURL($0) } : nil
         }
         claim = LendRequest.Claim(
             user: environment["USER"] ?? environment["LOGNAME"] ?? "user \(FileStatus.currentUser)",
@@ -44,7 +44,7 @@ struct LentSession: Sendable {
 
     /// Returns what is lent. Several requests may have one deadline.
     func terms(until deadline: MonotonicTime? = nil) throws(OIDCError) -> LentTerms {
-        try LentTerms(try answer(.terms, seconds: 30, until: deadline), mayBeLocal: mayBeLocal)
+        try LentTerms(try answer(.terms, seconds: 30, until: deadline), named: named)
     }
 
     /// Returns an access token, other than a refused one, or a new one if `isRenewed`, and what is lent.
@@ -57,7 +57,7 @@ struct LentSession: Sendable {
             seconds: LentSession.tokenSeconds)
         guard let access = try reader.object("access") else { throw LentTerms.fault("access is missing") }
         return (
-            try AccessToken(lent: access, at: Clock.now()), try LentTerms(reader, mayBeLocal: mayBeLocal)
+            try AccessToken(lent: access, at: Clock.now()), try LentTerms(reader, named: named)
         )
     }
 

@@ -11,7 +11,7 @@ import Testing
 @Suite("lend: what each side believes of the other")
 struct LendMessageTests {
     private func terms(
-        mayBeLocal: Bool = false, _ change: (inout JSONObject) -> Void
+        naming named: String? = nil, _ change: (inout JSONObject) -> Void
     ) throws -> LentTerms {
         var members =
             try JSONValue(
@@ -24,7 +24,7 @@ struct LendMessageTests {
         change(&members)
         return try LentTerms(
             JSONReader(members) { name, expected, _ in LentTerms.fault("\(name) is not \(expected)") },
-            mayBeLocal: mayBeLocal)
+            named: [named.flatMap { WebURL($0) }].compactMap { $0 })
     }
 
     @Test("settings that name files, programs, stores or weaker checks are not taken from a lender")
@@ -50,6 +50,8 @@ struct LendMessageTests {
         arguments: [
             "http://login.example.com/token", "http://127.0.0.1:6379/token", "https://localhost/token",
             "https://[::1]/token", "file:///etc/passwd", "https://login.example.com/token#x",
+            "https://169.254.169.254/latest/", "https://10.1.2.3/token", "https://[fe80::1]/token",
+            "https://0xc0a80001/token",
         ])
     func endpoints(_ url: String) throws {
         for name in ["token_endpoint", "userinfo_endpoint", "jwks_uri"] {
@@ -68,7 +70,7 @@ struct LendMessageTests {
             members["settings"] = ["issuer": issuer]
         }
         #expect(throws: OIDCError.self) { try terms(change) }
-        #expect(try terms(mayBeLocal: true, change).userInfoEndpoint?.port == 18_799)
+        #expect(try terms(naming: "http://127.0.0.1:1", change).userInfoEndpoint?.port == 18_799)
         for name in ["issuer", "token_endpoint", "aws_sts_endpoint"] {
             #expect(throws: OIDCError.self, "\(name)") {
                 try terms { $0["settings"] = [name: issuer] }
@@ -84,8 +86,46 @@ struct LendMessageTests {
         #expect(taken["resources"]?.array?.count == 1 && taken["resource"]?.array == [])
         #expect(taken["git_hosts"]?.array?.first?["host"]?.string == "git.example.com")
         #expect(
-            try terms(mayBeLocal: true) { $0["settings"] = settings }.settings["resources"]?.array?.count == 2
+            try terms(naming: "http://127.0.0.1:1") { $0["settings"] = settings }.settings["resources"]?
+                .array?.count == 2
         )
+    }
+
+    @Test(
+        "only this side's own words make a provider at a private address acceptable, and none of this machine"
+    )
+    func privateAddress() throws {
+        let issuer = JSONValue.string("https://10.1.2.3")
+        func change(_ members: inout JSONObject) {
+            members["issuer"] = issuer
+            members["token_endpoint"] = "https://10.1.2.3/token"
+            members["userinfo_endpoint"] = "https://10.1.2.4/userinfo"
+            members["settings"] = ["issuer": issuer]
+        }
+        for named in [nil, "https://login.example.com"] {
+            let error = #expect(throws: OIDCError.self) { try terms(naming: named, change) }
+            #expect(error?.kind == .refused && error?.message.contains("a private address") == true)
+        }
+        let taken = try terms(naming: "https://10.1.2.3", change)
+        #expect(taken.userInfoEndpoint?.host == "10.1.2.4" && taken.settings["issuer"] == issuer)
+        #expect(throws: OIDCError.self) {
+            try terms(naming: "https://10.1.2.3") { $0["jwks_uri"] = "https://127.0.0.1/keys" }
+        }
+        for name in ["issuer", "token_endpoint", "aws_sts_endpoint"] {
+            #expect(throws: OIDCError.self, "\(name)") { try terms { $0["settings"] = [name: issuer] } }
+        }
+        // What is asked only for a URL that the user names may be anywhere but here.
+        let api: JSONValue = [["title": "inside", "url": "https://10.1.2.3/api"]]
+        #expect(try terms { $0["settings"] = ["resources": api] }.settings["resources"]?.array?.count == 1)
+    }
+
+    @Test(
+        "the time after which to try again is neither negative nor endless", arguments: [Int64.min, -1, .max])
+    func retryAfter(seconds: Int64) throws {
+        let error = OIDCError(
+            lent: try #require(
+                JSONValue(parsing: #"{"kind":"unreachable","retry_after":\#(seconds)}"#).object))
+        #expect(error.retryAfter.map { (0...86_400).contains($0) } == true)
     }
 
     @Test("of the profiles that a lender names, each counts once, and sixty-four at most")
