@@ -35,9 +35,32 @@ extension AccountEngine {
         let result = removal ?? removed()
         guard let failure = result.failure else { return result }
         if result.session == nil { throw failure }
+        if failure.kind == .unreachable { return try settled(result, failure) }
         // A session that stays may be used again, so its tokens must not be revoked.
         guard isEmpty else { throw AccountEngine.notRemoved(failure) }
         return result
+    }
+
+    /// Returns the removal of a session whose server gave no answer, which may have removed it or not. If it cannot be
+    /// asked, the tokens are revoked all the same: if the session is gone, nobody can do that later, and if it stays,
+    /// it is of no use.
+    private func settled(
+        _ removal: SessionRemoval, _ failure: OIDCError
+    ) throws(OIDCError) -> SessionRemoval {
+        var removal = removal
+        let stored: Session?
+        do throws(OIDCError) { stored = try store.load(key) } catch {
+            guard error.kind != .interrupted else { throw error }
+            var failure = failure
+            failure.message += "; whether the session was removed there is not known"
+            failure.hint = "log out again once the store can be reached"
+            removal.failure = failure
+            return removal
+        }
+        removal.failure = nil
+        guard stored != nil else { return removal }
+        do throws(OIDCError) { try store.remove(key) } catch { throw AccountEngine.notRemoved(error) }
+        return removal
     }
 
     /// Removes the session without its lock.

@@ -198,9 +198,9 @@ extension OIDCClient {
             guard error.kind == .interrupted else { throw error }
             removal = engine.removed()
         }
+        let result = removal.session.map { engine.provider.revoke($0) }
         if let failure = removal.failure { throw failure }
-        guard let session = removal.session else { return .notOffered }
-        let result = engine.provider.revoke(session)
+        guard let result else { return .notOffered }
         return result.failures.first.map { .failed($0) } ?? (result.isRevoked ? .revoked : .notOffered)
     }
 }

@@ -38,7 +38,7 @@ struct SignOut {
     func run(isLocal: Bool, endsProviderSession: Bool) throws(OIDCError) -> Outcome {
         let removal = try take()
         // The next sign-out finds a session that is set aside by its link.
-        if let key, case .success = removal.content {
+        if let key, case .success = removal.content, removal.failure?.kind != .unreachable {
             ResourceRecords(provider.context)?.forget(key, provider.context)
         }
         var outcome = Outcome(key: key, profile: profile)
@@ -53,7 +53,10 @@ struct SignOut {
                 outcome.answer = revocation.isOffered ? RevocationAnswer(failures.first) : .notOffered
                 if endsProviderSession { failures += endProviderSession(of: session) }
             }
-            if let failure = removal.failure { throw failure }
+            if let failure = removal.failure {
+                for failure in failures { console.warn(failure) }
+                throw failure
+            }
             let server = SignOut.server(session.key)
             console.note(
                 failures.isEmpty && !isLocal

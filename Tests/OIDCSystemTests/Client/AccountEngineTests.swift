@@ -2,6 +2,7 @@
 @testable import OIDCSessions
 @testable import OIDCAccount
 @testable import Posix
+import Synchronization
 import TestSupport
 import Testing
 
@@ -83,6 +84,82 @@ struct AccountEngineTests {
         }
         #expect(removal.session == .example("old"))
         #expect(try store.load(.example) == nil)
+    }
+
+    /// Records whose server takes a removal, and then answers neither that nor, for a time, anything else.
+    private final class SilentRecords: RecordStore {
+        private let records = MemoryRecords()
+        /// Whether a removal is done, without an answer; the number of later requests that get none.
+        let removes: Bool
+        private let silence: Mutex<Int>
+        private let fault = OIDCError(.unreachable, "store: no answer", stage: .store)
+
+        init(removes: Bool, silence: Int) {
+            self.removes = removes
+            self.silence = Mutex(silence)
+        }
+
+        private let wasAsked = Mutex(false)
+        var description: String { "silent" }
+
+        private func check() throws(OIDCError) {
+            let isSilent = silence.withLock { left in
+                guard wasAsked.withLock({ $0 }), left > 0 else { return false }
+                left -= 1
+                return true
+            }
+            if isSilent { throw fault }
+        }
+
+        func read(_ name: RecordName) throws(OIDCError) -> Record? {
+            try check()
+            return try records.read(name)
+        }
+
+        func write(
+            _ bytes: [UInt8], to name: RecordName, replacing current: Record?, lifetime: Duration?
+        ) throws(OIDCError) -> Bool {
+            try records.write(bytes, to: name, replacing: current, lifetime: lifetime)
+        }
+
+        func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool {
+            try check()
+            let isFirst = wasAsked.withLock { asked in
+                defer { asked = true }
+                return !asked
+            }
+            let isRemoved = isFirst && !removes ? false : try records.remove(name, ifStill: current)
+            if isFirst { throw fault }
+            return isRemoved
+        }
+
+        func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] { try records.names(kind) }
+
+        func withLock<Value>(
+            _ name: RecordName, for purpose: LockPurpose, _ wait: LockWait,
+            _ body: () throws(OIDCError) -> Value
+        ) throws(OIDCError) -> Value {
+            try records.withLock(name, for: purpose, wait, body)
+        }
+    }
+
+    @Test(
+        "the answer to a removal is lost: the store is asked, and a session is neither kept silently nor half ended",
+        arguments: [(true, 0), (false, 0), (true, 9), (false, 9)])
+    func lostAnswer(removes: Bool, silence: Int) throws {
+        let store = SessionStore(records: SilentRecords(removes: removes, silence: silence))
+        try store.save(.example("old"), replacingDamaged: false)
+        let removal = try engine(store).taken()
+        // Its tokens are revoked in each case.
+        #expect(removal.session == .example("old"))
+        guard silence > 0 else {
+            #expect(removal.failure == nil)
+            #expect(try store.load(.example) == nil)
+            return
+        }
+        let failure = try #require(removal.failure)
+        #expect(failure.kind == .unreachable && failure.message.contains("is not known"))
+        #expect(failure.hint == "log out again once the store can be reached")
     }
 
     @Test("an interrupted sign-out leaves the session, as nothing was revoked")
