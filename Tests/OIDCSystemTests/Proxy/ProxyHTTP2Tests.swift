@@ -299,6 +299,31 @@ struct ProxyHTTP2Tests {
         #expect(!body(try world(broken).exchange("POST", "x", fields, body: text)).hasSuffix("0\r\n\r\n"))
     }
 
+    @Test(
+        "an answer with all its bytes is whole if its stream is reset without an error, before or after END_STREAM",
+        arguments: [
+            ("200", "5", [.data("early")]), ("200", "5", [.data("early", ends: true)]),
+            ("200", nil, [.data("early", ends: true)]), ("413", "0", []), ("413", nil, []), ("204", nil, []),
+        ] as [(String, String?, [Step])])
+    func resetWithoutError(status: String, length: String?, data: [Step]) throws {
+        let fields = [(":status", status)] + (length.map { [("content-length", $0)] } ?? [])
+        let answer = [Step.fields(fields, ends: data.isEmpty)] + data + [.reset(0)]
+        let server = try HTTP2Server([answer, [.stall] + answer, [ok, .data("next", ends: true)]])
+        let world = try world(server)
+        let text = String(repeating: "a", count: 300_000)
+        for sent in ["", text] {
+            let reply =
+                sent.isEmpty
+                ? try world.exchange()
+                : try world.exchange("POST", "x", ["Content-Length: \(sent.utf8.count)"], body: sent)
+            #expect(RawConnection.status(reply) == Int(status), "\(reply)")
+            let whole = data.isEmpty ? "" : "early"
+            let chunked = (data.isEmpty ? "" : "5\r\nearly\r\n") + "0\r\n\r\n"
+            #expect(body(reply) == (reply.contains("chunked") ? chunked : whole), "\(reply)")
+        }
+        #expect(try world.exchange("GET", "y").contains("next"))
+    }
+
     @Test("a body whose last byte is not taken keeps no processor busy, and the next request is served")
     func lastByte() throws {
         let early: [Step] = [
