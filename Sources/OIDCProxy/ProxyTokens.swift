@@ -71,6 +71,8 @@ package final class ProxyTokens {
     private let wake: FileDescriptor
     private let job: BackgroundJob<JobResult>
     private var jobBegan: MonotonicTime
+    /// Whether the job replaces a token that a server refused; otherwise it looks at the session.
+    private var jobReplaces = false
     /// The sign-in for a step-up. Meanwhile, other requests get tokens, and a sign-out is noticed.
     private let signIn: BackgroundJob<SignInResult>
     private var current: Grant?
@@ -204,6 +206,7 @@ package final class ProxyTokens {
         guard !job.isRunning, let first = waiters.first(where: { !awaitsSignIn($0) }) else { return }
         let refused = delivery(refusedTo: first)
         jobBegan = now
+        jobReplaces = refused != nil
         start(job) { [source] in
             .token(
                 Result { () throws(OIDCError) in try source.token(refused) }, refused: refused?.access.token)
@@ -240,6 +243,7 @@ package final class ProxyTokens {
         } else if !job.isRunning, now >= nextLook {
             nextLook = now.adding(milliseconds: ProxyTokens.lookInterval)
             jobBegan = now
+            jobReplaces = false
             start(job) { [source] in .ending(source.ending()) }
         } else {
             serveImpatient(now: now)
@@ -258,9 +262,9 @@ package final class ProxyTokens {
         }
     }
 
-    /// Whether a job that takes long only means that a server does not answer. With sign-ins, the user may have signed
-    /// out, and be signing in again: then the token in memory is over.
-    private var mayGoOn: Bool { source.stepUp == nil }
+    /// Whether a job that takes long only means that a server does not answer. With sign-ins, one that looks at the
+    /// session may wait for the user, who signed out and is signing in again: then the token in memory is over.
+    private var mayGoOn: Bool { source.stepUp == nil || jobReplaces && !signIn.isRunning }
 
     private func isImpatient(_ waiter: Waiter) -> Bool {
         mayGoOn && !waiter.needsSignIn && usable(insteadOf: waiter.refused) != nil

@@ -319,6 +319,30 @@ struct ProxyTokensTests {
         #expect(results.last == "Bearer own")
     }
 
+    @Test("where a request may sign in, a good token does not wait for the replacement of a refused one")
+    func replacing() throws {
+        let world = try World()
+        let tokens = world.tokens(signingIn: true)
+        tokens.obtain(now: moment(0)) { _, _ in }
+        world.wait()
+        tokens.advance(now: moment(0))
+        world.hangs.withLock { $0 = true }
+        var results: [String] = []
+        for refused in [Redacted("token-1"), nil] {
+            tokens.obtain(insteadOf: refused, now: moment(1_500)) { result, _ in
+                results.append((try? result.get())?.token.revealed ?? "none")
+            }
+        }
+        tokens.advance(now: moment(3_499))
+        #expect(results.isEmpty)
+        tokens.advance(now: moment(3_500))
+        #expect(results == ["token-1"])
+        world.gate.signal()
+        world.wait()
+        tokens.advance(now: moment(3_600))
+        #expect(results == ["token-1", "token-2"])
+    }
+
     @Test("where a request may sign in, none goes on with a token whose session may be over")
     func signingIn() throws {
         let world = try World()
