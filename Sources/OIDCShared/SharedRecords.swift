@@ -382,15 +382,17 @@ extension SharedRecords {
         let next = waiting.session
         for _ in 0..<SharedRecords.writeLimit {
             let record = try read(RecordName(.session, stem))
-            let stored: Session?
+            // A sign-out leaves a record, so a server without one has lost it.
+            var isLost = record == nil
+            var stored: Session?
             do throws(StoreFault) {
                 stored = try record.flatMap { record throws(StoreFault) in try seal.open(record, of: next.key)
                 }
             } catch {
-                throw self.error(error, in: stem)
+                guard case .outdated = error else { throw self.error(error, in: stem) }
+                isLost = true
             }
-            // A sign-out leaves a record, so a server without one has lost it.
-            guard stored != next, record == nil || waiting.mayReplace(stored) else { return }
+            guard stored != next, isLost || waiting.mayReplace(stored) else { return }
             let isWritten = try perform(
                 Write(
                     bytes: try seal.seal(next, over: record), stem: stem, current: record,

@@ -232,7 +232,7 @@ MUTATIONS = [
     ("proxy: overlong dots lead out of the route", "narrowed(path).split(", "path.split(", "ProxyTargetTests"),
     ("proxy: one route takes every place", "routes.count == 1 || states", "true || states", "ProxyCallerTests"),
     ("shared store: what waits is dropped for a server that lost data",
-     "record == nil || waiting.mayReplace(stored)", "waiting.mayReplace(stored)", "PendingSessionTests"),
+     "isLost || waiting.mayReplace(stored)", "waiting.mayReplace(stored)", "PendingSessionTests"),
     ("lock: shared by all", "flock(descriptor, LOCK_EX | LOCK_NB)", "flock(descriptor, LOCK_SH | LOCK_NB)",
      "LockTests"),
     ("lock: what the holder stored is not looked at",

@@ -202,12 +202,18 @@ struct PendingSessionTests {
         }
     }
 
-    @Test("a server that comes back without the record gets it again: there is no other copy")
-    func lostRecord() throws {
+    @Test(
+        "a server that comes back without the record, or with an older one, gets it again: there is no other copy",
+        arguments: [false, true])
+    func lostRecord(isSetBack: Bool) throws {
+        let name = RecordName(.session, SessionKey.example.fileStem).description
+        try machine().save(.example("at-0"), replacingDamaged: false)
+        let old = try engine.read(name)
         try machine().save(.example(), replacingDamaged: false)
         try fail(from: .example(), to: .example("at-2"))
         try recover()
-        try engine.remove(RecordName(.session, SessionKey.example.fileStem).description)
+        try engine.remove(name)
+        if isSetBack, let old { _ = try engine.write(name, old.bytes, replacing: nil, lifetime: nil) }
         #expect(try machine().load(.example) == .example("at-2"))
         #expect(try files() == [])
         let keys = try SealingKeys.example()
