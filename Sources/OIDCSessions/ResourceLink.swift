@@ -28,6 +28,8 @@ package struct ResourceLink: StoredRecord {
     /// The scopes that the user's own client may request for this resource, as the user has agreed or named the client
     /// for it; nil for a registered client.
     package var agreedScope: Scope?
+    /// Whether the user signed out after agreeing, and is asked again, also if a profile names the resource.
+    package var isConsentWithdrawn = false
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
     package var settings = JSONObject()
@@ -87,6 +89,7 @@ package struct ResourceLink: StoredRecord {
         bindsTokens = json["dpop"]?.bool ?? false
         isIssuerNamed = json["issuer_named"]?.bool ?? false
         agreedScope = json["agreed_scope"]?.string.map { Scope($0) }
+        isConsentWithdrawn = json["consent_withdrawn"]?.bool ?? false
         settings = json["settings"]?.object ?? JSONObject()
     }
 
@@ -105,6 +108,7 @@ package struct ResourceLink: StoredRecord {
         if bindsTokens { object["dpop"] = true }
         if isIssuerNamed { object["issuer_named"] = true }
         object["agreed_scope"] = agreedScope.map { .string($0.text) }
+        if isConsentWithdrawn { object["consent_withdrawn"] = true }
         if !settings.members.isEmpty { object["settings"] = .object(settings) }
         return .object(object)
     }

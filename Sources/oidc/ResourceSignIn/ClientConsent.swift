@@ -24,13 +24,18 @@ struct ClientConsent {
     /// the settings, which name the server if the client has a secret, or if the client was registered for it. Asks
     /// only a user at a terminal.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
-        guard client.isOfUser(operand.settings) else { return nil }
-        let known = links.compactMap { $0 }.first { link in
+        let earlier = links.compactMap { $0 }.filter { link in
             link.resource == resource.resource && ExactText.isSame(link.issuer, issuer)
-                && link.clientID == client.clientID && link.agreedScope != nil
-        }?.agreedScope
+                && link.clientID == client.clientID
+        }
+        let known = earlier.first { $0.agreedScope != nil }?.agreedScope
+        let isUnasked = earlier.contains { $0.agreedScope == nil && !$0.isConsentWithdrawn }
+        guard client.isOfUser(operand.settings, isUnasked: isUnasked, servesOther: servesOther) else {
+            return nil
+        }
         // The profile of an earlier sign-in names the resource, so what was agreed to then comes first.
-        guard known != nil || !isOwnOrigin || hasUnnamedIssuer else { return nil }
+        let isWithdrawn = earlier.contains { $0.isConsentWithdrawn }
+        guard known != nil || isWithdrawn || !isOwnOrigin || hasUnnamedIssuer else { return nil }
         if let known, scope.isSubset(of: known) { return known }
         let agreed = scope.union(known ?? Scope(""))
         if isNamedByOptions { return agreed }
@@ -40,6 +45,16 @@ struct ClientConsent {
             throw OIDCError(.refused, "\(subject): declined", stage: .authorization)
         }
         return agreed
+    }
+
+    /// Returns whether the client has signed in for a resource on another origin.
+    private func servesOther() -> Bool {
+        let origin = WebURL(resource.resource)?.origin
+        let links = (try? ResourceRecords(context)?.links.all()) ?? []
+        return links.contains { link in
+            ExactText.isSame(link.issuer, issuer) && link.clientID == client.clientID
+                && WebURL(link.resource)?.origin != origin
+        }
     }
 
     /// Whether options name both the server and the client, which is the answer to the question.
@@ -79,7 +94,7 @@ struct ClientConsent {
     }
 
     private var scopeText: String {
-        scope.isEmpty ? "its default scopes" : DisplayText.clean(scope.text, limit: 300)
+        scope.isEmpty ? "its default scopes" : DisplayText.clean(scope.text, limit: .max)
     }
 
     private var subject: String {
@@ -150,8 +165,10 @@ struct ClientConsent {
 }
 
 extension ResourceClient.Choice {
-    /// Whether the client is the user's own: neither registered here nor known by a metadata document.
-    fileprivate func isOfUser(_ settings: Settings) -> Bool {
-        registered == nil && registration == nil && clientID != settings.client.metadataURL
+    /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same
+    /// for every resource, so it is the user's own once it serves another one.
+    fileprivate func isOfUser(_ settings: Settings, isUnasked: Bool, servesOther: () -> Bool) -> Bool {
+        guard registered == nil, registration == nil else { return false }
+        return clientID != settings.client.metadataURL || !isUnasked && servesOther()
     }
 }

@@ -53,15 +53,23 @@ struct ResourceRecords {
     }
 
     /// Removes the links that lead to a session. One that stays does no harm: its session no longer exists. Those of
-    /// resources' profiles stay for the next sign-in with them.
+    /// resources' profiles stay for the next sign-in with them, but what the user agreed to is forgotten.
     func forget(_ key: SessionKey, _ context: CommandContext) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
             for link in known
             where link.resource == resource && link.issuer == key.provider && link.clientID == key.clientID
-                && link.grant == key.grant && link.account == key.account && !context.isOfProfile(link)
+                && link.grant == key.grant && link.account == key.account
             {
-                try? links.remove(link)
+                guard context.isOfProfile(link) else {
+                    try? links.remove(link)
+                    continue
+                }
+                guard link.agreedScope != nil else { continue }
+                var asking = link
+                asking.agreedScope = nil
+                asking.isConsentWithdrawn = true
+                try? links.keep(asking)
             }
         }
     }

@@ -219,7 +219,7 @@ struct SignIn {
         }
         let isOfChallenge = provider.settings.layers.entry(.scope)?.origin == .challenge
         guard provider.target != nil || isOfChallenge, !scope.isEmpty else { return }
-        console.note("Scopes: \(DisplayText.clean(scope.text, limit: 300))")
+        console.note("Scopes: \(scope.text)")
     }
 
     /// Checks that the answer to a sign-in for a resource's server cannot come from another provider (RFC 9700

@@ -152,6 +152,52 @@ struct ClientConsentTests {
         }
     }
 
+    @Test("logout forgets the agreement, also where the sign-in's profile names the resource")
+    func withdrawn() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        expectSuccess(try world.run(["logout", world.url]))
+        let refused = try world.run(["token", "--login", world.url, "--scope", "repo"])
+        #expect(refused.status == 3 && refused.errorOutput.contains("with: repo"), "\(refused)")
+        #expect(world.tabs.count == 1)
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"]))
+    }
+
+    @Test("all scopes that are asked for are shown before the browser opens, however many")
+    func manyScopes() throws {
+        let scopes = (0..<30).map { "read:a-rather-long-name-\($0)" } + ["admin:all"]
+        let world = try ResourceWorld(isOwnResource: false) {
+            $0.registers = false
+        } resource: {
+            $0.metadata = ["scopes_supported": .array(scopes.map { .string($0) })]
+        }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        let login = try world.run(["login", world.url] + options)
+        let parts = login.errorOutput.components(separatedBy: "Sign in at:")
+        #expect(parts[0].contains("Scopes: \(scopes.joined(separator: " "))\n"), "\(login)")
+    }
+
+    @Test("a client known by its document is asked about once it serves another resource")
+    func document() throws {
+        let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
+        let world = try ResourceWorld(variables, isOwnResource: false) {
+            $0.metadata = ["client_id_metadata_document_supported": true]
+        }
+        let second = try ResourceWorld(isOwnResource: false, resource: { $0.metadata = Self.scopes })
+        second.resource.change { $0.servers = [world.server.origin] }
+        expectSuccess(try world.run(["login", world.url]))
+        let refused = try world.run(["token", "--login", second.url])
+        #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
+        #expect(world.tabs.count == 1)
+        let options = ["--issuer", world.server.issuer, "--client-id", "https://client.example/oidc.json"]
+        expectSuccess(try world.run(["login", second.url] + options))
+        // Neither is asked about again.
+        expectSuccess(try world.run(["login", second.url]))
+        expectSuccess(try world.run(["login", world.url]))
+    }
+
     @Test(
         "that a server which only the URL names gets the client's secret is said before the answer",
         .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
