@@ -39,10 +39,10 @@ package struct BrowserSignIn {
     /// Called every `pause` milliseconds; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
     package var pause: Int64 = 1_000
-    /// Takes what is left to do if the sign-in was canceled or answered in another way while the provider did not answer
-    /// a poll for the device code. If it is nil, `run` does it before it returns; and if the sign-in was canceled,
-    /// tokens in that answer are not lost.
-    package var leave: ((_ rest: @escaping () -> Void) -> Void)?
+    /// Takes the poll for the device code that had no answer when the sign-in was canceled or answered in another way,
+    /// to be settled later. If it is nil, `run` does that before it returns; and if the sign-in was canceled, tokens in
+    /// that answer are not lost.
+    package var leave: ((UnansweredPoll) -> Void)?
     /// The name of the program that signs in, for the browser's page.
     package var program: String?
     /// A function that renders a hint for the browser's page.
@@ -72,7 +72,7 @@ package struct BrowserSignIn {
     ) throws(OIDCError) -> SignInFlow.Outcome {
         let identity = try redirect.identity(at: flow.context.now())
         var device = DeviceRace()
-        defer { if let rest = device.code?.rest() { leave.map { $0(rest) } ?? rest() } }
+        defer { if let poll = device.code?.unanswered { leave.map { $0(poll) } ?? poll.settle() } }
         let server = try listener()
         defer { server?.close() }
         if let server {

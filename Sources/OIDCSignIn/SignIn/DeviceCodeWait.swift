@@ -115,13 +115,23 @@ struct DeviceCodeWait {
         return try signedIn(issued, keep: keep)
     }
 
-    /// Returns what is left to do if the sign-in was finished in another way or canceled: it waits for the answer to a
-    /// request that was sent, and revokes its tokens. Nil if there is nothing to do.
-    func rest() -> (() -> Void)? {
-        guard let poll else { return nil }
-        return { [flow] in
-            guard case .success(let issued) = poll.wait() else { return }
-            Interruption.postponed { flow.discard(issued) }
-        }
+    /// The request that has no answer yet, for a sign-in that was finished in another way or canceled; nil if there is
+    /// none.
+    var unanswered: UnansweredPoll? {
+        poll.map { poll in UnansweredPoll(flow: flow, answer: { poll.wait() }) }
+    }
+}
+
+/// A poll for a device code that had no answer when the sign-in was finished in another way or canceled.
+package struct UnansweredPoll {
+    fileprivate let flow: SignInFlow
+    fileprivate let answer: () -> Result<TokenEndpoint.Issued, OIDCError>
+
+    /// Waits for the answer, at most as long as a request may take. If it brings tokens, they are revoked after
+    /// `ready`, unless a stored session would end with them.
+    package func settle(after ready: () -> Void = {}) {
+        guard case .success(let issued) = answer() else { return }
+        ready()
+        Interruption.postponed { flow.discard(issued) }
     }
 }

@@ -11,9 +11,9 @@ package struct DeviceSignIn {
     /// Called every `pause` milliseconds; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
     package var pause: Int64 = 1_000
-    /// Takes what is left to do if the sign-in was canceled while the provider did not answer, so the caller ends first.
-    /// If it is nil, `run` waits for that answer, and tokens in it are not lost.
-    package var leave: ((_ rest: @escaping () -> Void) -> Void)?
+    /// Takes the poll that had no answer when the sign-in was canceled, to be settled later. If it is nil, `run` waits
+    /// for that answer, and tokens in it are not lost.
+    package var leave: ((UnansweredPoll) -> Void)?
 
     package init(flow: SignInFlow, deadline: MonotonicTime, notice: @escaping (SignInNotice) -> Void) {
         self.flow = flow
@@ -39,7 +39,7 @@ package struct DeviceSignIn {
             }
         } catch {
             if let leave, error.isCancellation {
-                code.rest().map(leave)
+                code.unanswered.map(leave)
                 throw error
             }
             guard let outcome = try code.lastAnswer(keep: keep) else { throw error }

@@ -131,7 +131,7 @@ extension LoginCommand {
                 let rest = SignInRest()
                 defer {
                     lock.release()
-                    rest.finish()
+                    rest.finish(id, signIns)
                 }
                 let current = try found(id, signIns, context)
                 if let result = try hold(current, signIns, context, until: limit, leaving: rest) {

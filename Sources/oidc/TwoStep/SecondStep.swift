@@ -356,15 +356,17 @@ struct SecondStep {
     }
 }
 
-/// What is left to do for a sign-in that was canceled, or answered in another way, while the provider did not answer a
-/// poll for its device code. It is done last, as it takes as long as the provider: others wait for the sign-in's lock.
+/// The poll for a device code that had no answer when the sign-in was canceled or answered in another way. It is settled
+/// last, once the sign-in's lock is released for whoever waits for it.
 final class SignInRest {
-    private var work: [() -> Void] = []
+    private var poll: UnansweredPoll?
 
-    func add(_ work: @escaping () -> Void) { self.work.append(work) }
+    func add(_ poll: UnansweredPoll) { self.poll = poll }
 
-    func finish() {
-        for work in work { work() }
-        work = []
+    /// Waits for the answer. Before its tokens are revoked, another process that took the sign-in over stores its
+    /// session, with which they must not be revoked.
+    func finish(_ id: String, _ signIns: WaitingSignIns) {
+        poll?.settle { _ = try? signIns.hold(id, within: .seconds(35)) }
+        poll = nil
     }
 }

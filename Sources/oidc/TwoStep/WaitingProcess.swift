@@ -56,7 +56,7 @@ enum WaitingProcess {
         let rest = SignInRest()
         defer {
             lock.release()
-            rest.finish()
+            rest.finish(id, signIns)
         }
         // A later first step of the same account has its own process, and another redirect URL.
         guard !signIns.isStopped(id), let waiting = try signIns.load(id), waiting.isOpen(at: context.now),

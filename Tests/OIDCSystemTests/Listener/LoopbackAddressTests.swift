@@ -41,7 +41,7 @@ struct LoopbackAddressTests {
         let other = try LoopbackServer()
         let error = OIDCError(
             .failed, "port \(other.port) on 127.0.0.1 is in use by another program",
-            hint: .advice(.choosePort))
+            hint: .advice(.choosePort), code: .portsInUse)
         #expect(throws: error) {
             _ = try LoopbackServer(LoopbackAddress(ports: .fixed(other.port)))
         }

@@ -17,6 +17,8 @@ final class SignInRace {
     var url: WebURL?
     var kept: [Session] = []
     var page: Page?
+    /// Takes a poll that has no answer; nil if the sign-in waits for it.
+    var leave: ((UnansweredPoll) -> Void)?
     /// Runs when a session was kept.
     var onKept: () -> Void = {}
     /// Runs when the sign-in waits.
@@ -121,6 +123,7 @@ final class SignInRace {
                 notice: { [self] in note($0) })
             signIn.offersDeviceCode = offersDeviceCode
             signIn.silence = silence
+            signIn.leave = leave
             let (failure, connections) = (connectionFailure, connections)
             signIn.connect = { (url) throws(OIDCError) in
                 connections.add(url.text)

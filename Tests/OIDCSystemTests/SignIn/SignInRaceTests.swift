@@ -1,6 +1,7 @@
 import DemoProvider
 @testable import LoopbackHTTP
 import OIDCCore
+import OIDCSignIn
 @testable import Posix
 import Synchronization
 import TestSupport
@@ -124,6 +125,29 @@ struct SignInRaceTests {
         #expect(race.kept == [session] && race.codeRequests == 1 && race.deviceRequests == 1)
         #expect(race.provider.with { $0.requestCount(.revocation) } > 0)
         #expect(try #require(race.page).response().status == 200)
+    }
+
+    @Test(
+        "a poll that is left to the caller does not hold up the sign-in, and is revoked once the caller is ready"
+    )
+    func leftPoll() throws {
+        let race = try SignInRace { $0.user = .approves("alice") }
+        let isReleased = Mutex(false)
+        defer { isReleased.withLock { $0 = true } }
+        holdPoll(race) { isReleased.withLock { $0 } }
+        let start = MonotonicTime.now()
+        race.onWaiting = { race in
+            guard MonotonicTime.now() > start.adding(milliseconds: 1_300) else { return }
+            try? race.answerInBrowser()
+        }
+        var polls: [UnansweredPoll] = []
+        race.leave = { polls.append($0) }
+        let session = try race.run().get()
+        #expect(race.kept == [session] && race.deviceRequests == 0 && polls.count == 1)
+        isReleased.withLock { $0 = true }
+        var revocations: Int { race.provider.with { $0.requestCount(.revocation) } }
+        polls.first?.settle { #expect(race.deviceRequests == 1 && revocations == 0) }
+        #expect(revocations > 0)
     }
 
     @Test("tokens of a poll that is answered at the end of the time are not lost")
