@@ -320,17 +320,30 @@ extension SharedRecords {
     private static let retries: Int64 = 5_000
 
     /// Returns whether the server has what was written after all: the answer to our own write may have been lost, or the
-    /// record before it, which is then written again. A sign-out leaves a record.
+    /// record before it, in whose place it is written then.
     private func isStored(_ write: Write) throws(OIDCError) -> Bool {
-        guard let value = try engine.read(RecordName(.session, write.stem).description) else {
-            guard write.current != nil else { return false }
-            var first = write
-            first.current = nil
-            return try perform(first)
+        let key = try session(in: write.bytes, write.stem).key
+        let found = try stored(write.stem, of: key)
+        if let value = found.record?.sharedValue, value.bytes == write.bytes {
+            noteWritten(value, write.stem)
+            return true
         }
-        guard value.bytes == write.bytes else { return false }
-        noteWritten(value, write.stem)
-        return true
+        guard found.isLost, write.current != nil else { return false }
+        var again = write
+        again.current = found.record
+        return try perform(again)
+    }
+
+    /// Returns what the server has of a session. A sign-out leaves a record, so a server without one has lost it, as one
+    /// with an older record than this machine has seen.
+    private func stored(
+        _ stem: String, of key: SessionKey
+    ) throws(OIDCError) -> (record: Record?, session: Session?, isLost: Bool) {
+        guard let record = try read(RecordName(.session, stem)) else { return (nil, nil, true) }
+        do throws(StoreFault) { return (record, try seal.open(record, of: key), false) } catch {
+            guard case .outdated = error else { throw self.error(error, in: stem) }
+            return (record, nil, true)
+        }
     }
 
     private func keep(_ write: Write) -> LocalCopy {
@@ -381,17 +394,7 @@ extension SharedRecords {
     private func write(_ waiting: PendingSession, _ stem: String) throws(OIDCError) {
         let next = waiting.session
         for _ in 0..<SharedRecords.writeLimit {
-            let record = try read(RecordName(.session, stem))
-            // A sign-out leaves a record, so a server without one has lost it.
-            var isLost = record == nil
-            var stored: Session?
-            do throws(StoreFault) {
-                stored = try record.flatMap { record throws(StoreFault) in try seal.open(record, of: next.key)
-                }
-            } catch {
-                guard case .outdated = error else { throw self.error(error, in: stem) }
-                isLost = true
-            }
+            let (record, stored, isLost) = try stored(stem, of: next.key)
             guard stored != next, isLost || waiting.mayReplace(stored) else { return }
             let isWritten = try perform(
                 Write(

@@ -19,7 +19,7 @@ package final class SharedVersions: Sendable {
     }
 }
 
-/// The newest versions of records that this machine has seen, for processes that start later.
+/// The newest versions of records that this machine has seen, for all its processes.
 struct VersionFiles: Sendable {
     private let directory: SessionDirectory
 
@@ -68,11 +68,12 @@ final class RecordVersions: Sendable {
         self.files = files
     }
 
-    /// Returns the version of the newest record that this machine has seen; 0 if it has seen none.
+    /// Returns the version of the newest record that this machine has seen; 0 if it has seen none. The file is read each
+    /// time, as another process may have seen a newer one.
     func newest(_ stem: String) -> Int64 {
         let record = location(stem)
         let known = process[record]
-        guard known == 0, let seen = files?[fileName(stem)], seen > 0 else { return known }
+        guard let seen = files?[fileName(stem)], seen > known else { return known }
         process.note(seen, of: record)
         return seen
     }

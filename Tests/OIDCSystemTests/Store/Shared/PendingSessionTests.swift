@@ -221,10 +221,15 @@ struct PendingSessionTests {
         #expect(try other.load(.example) == .example("at-2"))
     }
 
-    @Test("a record that the server loses during a refresh is written again, unless the session was ended")
-    func lostDuringRefresh() throws {
+    @Test(
+        "a record that the server loses during a refresh is written again, unless the session was ended",
+        arguments: [(false, false), (false, true), (true, false)])
+    func lostDuringRefresh(isSignedOut: Bool, isSetBack: Bool) throws {
         let keys = try SealingKeys.example()
-        for isSignedOut in [false, true] {
+        let name = RecordName(.session, SessionKey.example.fileStem).description
+        do {
+            try machine().save(.example("at-0"), replacingDamaged: false)
+            let old = try engine.read(name)
             try machine().save(.example(), replacingDamaged: false)
             let store = try machine()
             try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
@@ -234,7 +239,10 @@ struct PendingSessionTests {
                 if isSignedOut {
                     try SessionStore(engine) { () throws(OIDCError) in keys }.remove(.example)
                 } else {
-                    try engine.remove(RecordName(.session, SessionKey.example.fileStem).description)
+                    try engine.remove(name)
+                    if isSetBack, let old {
+                        _ = try engine.write(name, old.bytes, replacing: nil, lifetime: nil)
+                    }
                 }
                 #expect(try store.replace(.example(), with: .example("at-2")) != isSignedOut)
             }

@@ -255,6 +255,31 @@ extension SharedStoreTests {
         #expect(try store().load(.example) == .example("at-3"))
     }
 
+    @Test("what another process of this machine has seen is newer than what this one has")
+    func seenElsewhere() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore {
+            SessionStore(engine, state: scratch.path, versions: SharedVersions()) {
+                () throws(OIDCError) in
+                keys
+            }
+        }
+        let (proxy, command) = (process(), process())
+        try proxy.save(.example(), replacingDamaged: false)
+        let old = try #require(engine[record])
+        #expect(try proxy.load(.example) == .example())
+        #expect(try command.replace(.example(), with: .example("at-2")))
+        engine[record] = old
+        #expect(failure { () throws(OIDCError) in try proxy.load(.example) }?.code == .oldRecord)
+        // Nor does a session come back that another process signed out of.
+        try process().save(.example("at-3"), replacingDamaged: true)
+        #expect(try proxy.load(.example) == .example("at-3"))
+        let signedIn = try #require(engine[record])
+        try command.remove(.example)
+        engine[record] = signedIn
+        #expect(failure { () throws(OIDCError) in try proxy.load(.example) }?.code == .oldRecord)
+    }
+
     @Test("after a sign-out and a new sign-in elsewhere, the new session is not taken for an old one")
     func newSignIn() throws {
         let store = try machine()
