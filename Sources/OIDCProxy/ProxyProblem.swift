@@ -69,7 +69,7 @@ struct ProxyProblem: Hashable, Sendable {
             504, "unreachable", "the server did not answer within \(milliseconds / 1_000) s", hint: hint)
     }
     static let busy = ProxyProblem(
-        503, "unreachable", "too many requests of this route are in progress", hint: "try again later")
+        503, "unreachable", "too many requests on this route are in progress", hint: "try again later")
     static let slowCaller = ProxyProblem(408, "usage", "the request did not arrive in time")
 
     var response: HTTPResponse {

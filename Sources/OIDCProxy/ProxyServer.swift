@@ -47,7 +47,8 @@ package final class ProxyServer {
                 if connection.stream != nil { return nil }
                 // Whoever has not sent the secret makes room first.
                 if !connection.isTrusted { return HTTP1Server.Rank(0, since: connection.began) }
-                guard connection.isIdle || connection.isDraining else { return nil }
+                // Nor does one stay that does not take the rest of an answer.
+                guard connection.isIdle || connection.isDraining || connection.isBlocked else { return nil }
                 return HTTP1Server.Rank(1, since: connection.lastActivity)
             }
             policy.slowAnswer = ProxyProblem.slowCaller.response
@@ -290,10 +291,14 @@ extension ProxyServer {
         return .respond(refusal.problem.response, reason: refusal.problem.reason, closes: true)
     }
 
-    /// Returns whether a route may have another request in progress. It gets at most half of the places, so the callers
-    /// of one route cannot keep those of the others out.
+    /// Returns whether a route may have another request in progress. Each route has a share of the places, so the callers
+    /// of others cannot keep its own out; what is left is for all.
     private func hasPlace(on route: Int) -> Bool {
-        routes.count == 1 || states[route].inProgress < server.connectionLimit / 2
+        guard routes.count > 1 else { return true }
+        let share = max(1, server.connectionLimit / (routes.count + 1))
+        guard states[route].inProgress >= share else { return true }
+        let taken = states.reduce(0) { $0 + max($1.inProgress, share) }
+        return taken < server.connectionLimit
     }
 
     /// Returns whether the caller is another user, or one that is gone. Each connection is checked once.

@@ -15,6 +15,8 @@ package struct ProxyTokenSource: Sendable {
             @Sendable (_ refused: SessionTokens.Delivery, _ answer: HTTPResponse?) throws(OIDCError) ->
                 SessionTokens.Delivery
         )?
+    /// Returns whether `token` waits for the user to sign in, as the session is gone.
+    package var isAsking: @Sendable () -> Bool = { false }
     /// The function that returns why no token is available without signing in; nil if one is.
     package var ending: @Sendable () -> OIDCError?
     /// The function to call once when the session has ended.

@@ -262,9 +262,11 @@ package final class ProxyTokens {
         }
     }
 
-    /// Whether a job that takes long only means that a server does not answer. With sign-ins, one that looks at the
-    /// session may wait for the user, who signed out and is signing in again: then the token in memory is over.
-    private var mayGoOn: Bool { source.stepUp == nil || jobReplaces && !signIn.isRunning }
+    /// Whether a job that takes long only means that a server does not answer. With sign-ins, it may wait for the user,
+    /// who signed out and is signing in again: then the token in memory is over.
+    private var mayGoOn: Bool {
+        source.stepUp == nil || jobReplaces && !signIn.isRunning && !source.isAsking()
+    }
 
     private func isImpatient(_ waiter: Waiter) -> Bool {
         mayGoOn && !waiter.needsSignIn && usable(insteadOf: waiter.refused) != nil

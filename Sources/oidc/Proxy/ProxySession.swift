@@ -23,6 +23,8 @@ struct ProxySession {
         /// Whether to use the session's own token, because a sign-in granted more scope than the settings
         /// name.
         let usesOwnToken = Mutex(false)
+        /// Whether the user is asked to sign in, as the session is gone.
+        let isAsking = Mutex(false)
     }
 
     private init(_ target: Target, mayLogIn: Bool, minimumValidity: Int64) {
@@ -81,7 +83,9 @@ struct ProxySession {
             do throws(OIDCError) { return try token(of: try account(context), insteadOf: refused) } catch {
                 guard error.kind == .loginRequired, error.code != .noRefreshToken else { throw error }
             }
+            memory.isAsking.withLock { $0 = true }
         }
+        defer { memory.isAsking.withLock { $0 = false } }
         do throws(OIDCError) {
             return try account(context).signingIn(maySignIn) { account throws(OIDCError) in
                 do throws(OIDCError) { return try token(of: account, insteadOf: refused) } catch {
@@ -165,6 +169,7 @@ struct ProxySession {
                 console.warn(error, "requests get no token")
             })
         source.minimumValidity = minimumValidity
+        source.isAsking = { memory.isAsking.withLock { $0 } }
         let certificate = try target.provider.curlConfiguration()
         source.clientCertificate = certificate.clientCertificate
         source.certificateOrigins = certificate.certificateOrigins

@@ -157,10 +157,10 @@ struct ProxyCallerTests {
         let world = try ProxyWorld([silent.url("/"), server.url("/")], paths: ["/silent", "/"]) {
             $0.connections = 8
         }
-        var callers = try (0..<6).map { number in
+        var callers = try (0..<8).map { number in
             let caller = try world.connect()
             caller.send(world.head("GET", "x"))
-            if number < 4 { try #require(arrived.wait(timeout: .now() + 60) == .success) }
+            if number < 6 { try #require(arrived.wait(timeout: .now() + 60) == .success) }
             return caller
         }
         let refused = callers.suffix(2).map { $0.received() }
@@ -172,6 +172,35 @@ struct ProxyCallerTests {
         again.send(world.head("GET", "x"))
         #expect(arrived.wait(timeout: .now() + 60) == .success)
         withExtendedLifetime((callers, again)) {}
+    }
+
+    @Test("nor do the callers of two routes keep out those of a third")
+    func fullRoutes() throws {
+        let arrived = DispatchSemaphore(value: 0)
+        let silent = try ScriptedServer { peer in
+            _ = peer.readRequest()
+            arrived.signal()
+            _ = peer.readRequest()
+        }
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let urls = [silent.url("/"), silent.url("/"), server.url("/")]
+        let world = try ProxyWorld(urls, paths: ["/one", "/two", "/"]) { $0.connections = 8 }
+        func caller(_ route: Int) throws -> RawConnection {
+            let caller = try world.connect()
+            caller.send(world.head("GET", "x", route: route))
+            return caller
+        }
+        let callers = try [0, 0, 0, 0, 1, 1].map { route in
+            let caller = try caller(route)
+            try #require(arrived.wait(timeout: .now() + 60) == .success)
+            return caller
+        }
+        for route in [0, 1] {
+            let refused = try caller(route).received()
+            #expect(refused.hasPrefix("HTTP/1.1 503 "), "\(refused.prefix(99))")
+        }
+        #expect(try world.exchange("GET", "x", route: 2).contains("hello"))
+        withExtendedLifetime(callers) {}
     }
 
     @Test("hundreds of idle callers do not keep others out, and slow heads end")

@@ -20,6 +20,7 @@ struct ProxyTokensTests {
         let ending = Mutex<OIDCError?>(nil)
         /// Whether requests for a token, and sign-ins, do not end before the gate opens.
         let hangs = Mutex(false)
+        let isAsking = Mutex(false)
         let gate = DispatchSemaphore(value: 0)
         let pipe: (reading: FileDescriptor, writing: FileDescriptor)
 
@@ -63,6 +64,7 @@ struct ProxyTokensTests {
                 },
                 ending: { [self] in ending.withLock { $0 } },
                 onEnd: { [self] _ in ended.withLock { $0 += 1 } })
+            source.isAsking = { [self] in isAsking.withLock { $0 } }
             guard signingIn else {
                 return ProxyTokens(source, wake: pipe.writing, now: MonotonicTime(nanoseconds: 0))
             }
@@ -320,7 +322,7 @@ struct ProxyTokensTests {
     }
 
     @Test("where a request may sign in, a good token does not wait for the replacement of a refused one")
-    func replacing() throws {
+    func besideReplacement() throws {
         let world = try World()
         let tokens = world.tokens(signingIn: true)
         tokens.obtain(now: moment(0)) { _, _ in }
@@ -335,6 +337,11 @@ struct ProxyTokensTests {
         }
         tokens.advance(now: moment(3_499))
         #expect(results.isEmpty)
+        // The session may be gone, and the user is asked.
+        world.isAsking.withLock { $0 = true }
+        tokens.advance(now: moment(3_500))
+        #expect(results.isEmpty)
+        world.isAsking.withLock { $0 = false }
         tokens.advance(now: moment(3_500))
         #expect(results == ["token-1"])
         world.gate.signal()
