@@ -41,7 +41,7 @@ package struct PathReadings {
         var result: [UInt8] = []
         var index = 0
         while index < bytes.count {
-            let (value, count) = scalar(bytes[index...].prefix(4))
+            let (value, count) = scalar(bytes[index...].prefix(6))
             switch value {
             case 0xFF0E: result.append(.period)
             case 0xFF0F: result.append(.slash)
@@ -55,6 +55,7 @@ package struct PathReadings {
     }
 
     /// Returns the value and the length of the first character; that of a byte that starts none is the byte itself.
+    /// After `C0` and `C1`, IIS took any byte for a continuation.
     private static func scalar(_ bytes: ArraySlice<UInt8>) -> (value: Int, count: Int) {
         guard let first = bytes.first else { return (0, 0) }
         let (count, bits) =
@@ -62,10 +63,14 @@ package struct PathReadings {
             case 0xC0...0xDF: (2, first & 0x1F)
             case 0xE0...0xEF: (3, first & 0x0F)
             case 0xF0...0xF7: (4, first & 0x07)
+            case 0xF8...0xFB: (5, first & 0x03)
+            case 0xFC...0xFD: (6, first & 0x01)
             default: (1, first)
             }
         let rest = bytes.dropFirst().prefix(count - 1)
-        guard rest.count == count - 1, rest.allSatisfy({ $0 & 0xC0 == 0x80 }) else { return (Int(first), 1) }
+        guard rest.count == count - 1, first <= 0xC1 || rest.allSatisfy({ $0 & 0xC0 == 0x80 }) else {
+            return (Int(first), 1)
+        }
         return (rest.reduce(Int(bits)) { $0 << 6 | Int($1 & 0x3F) }, count)
     }
 
