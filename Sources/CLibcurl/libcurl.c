@@ -214,12 +214,17 @@ static void note_connection(const void *bio) {
     reading.bytes = 0;
 }
 
-// What the argument of a connection's callback says about its handshake.
-static char during_handshake, after_handshake;
+enum { message_limit = 256 };
+// What the argument of a connection's callback says: the first element that its handshake is running, a later one how
+// many messages came after it.
+static char handshake[message_limit + 2];
 
 static bool may_read(void *bio) {
     note_connection(bio);
-    if (loaded.tls.BIO_get_callback_arg(bio) == &during_handshake) {
+    const char *state = loaded.tls.BIO_get_callback_arg(bio);
+    // Servers send a few tickets, and new keys after billions of bytes.
+    if (state == handshake + message_limit + 1) return false;
+    if (state == handshake) {
         // Ten times the largest certificates that OpenSSL takes. Not CPU time, as between two reads, libcurl may
         // load the authorities.
         return reading.bytes < 1000000 && reading.reads++ < 50000;
@@ -253,18 +258,22 @@ static long on_bio_before(
 
 enum { handshake_started = 0x10, handshake_done = 0x20 };
 
-/// Limits the reads of a connection when its handshake starts. With TLS 1.3, a message after the handshake counts as
-/// another one.
+/// Limits the reads of a connection when its handshake starts. With TLS 1.3, each message after the handshake is
+/// reported as another one.
 static void on_info(const void *ssl, int event, int value) {
     (void)value;
     const oidc_curl_tls *tls = &loaded.tls;
     void *bio = event == handshake_started || event == handshake_done ? tls->SSL_get_rbio(ssl) : NULL;
     if (bio == NULL) return;
+    char *state = tls->BIO_get_callback_arg(bio);
     if (event == handshake_done) {
-        if (tls->BIO_get_callback_arg(bio) == &during_handshake) reading.connection = NULL;
-        tls->BIO_set_callback_arg(bio, &after_handshake);
-    } else if (tls->BIO_get_callback_arg(bio) == NULL) {
-        tls->BIO_set_callback_arg(bio, &during_handshake);
+        if (state != handshake) return;
+        reading.connection = NULL;
+        tls->BIO_set_callback_arg(bio, handshake + 1);
+    } else if (state != NULL) {
+        if (state != handshake && state != handshake + message_limit + 1) tls->BIO_set_callback_arg(bio, state + 1);
+    } else {
+        tls->BIO_set_callback_arg(bio, handshake);
         if (tls->BIO_set_callback_ex != NULL)
             tls->BIO_set_callback_ex(bio, (void (*)(void))on_bio);
         else

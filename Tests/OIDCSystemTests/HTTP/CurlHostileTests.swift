@@ -144,6 +144,44 @@ struct CurlHostileTests {
         #expect(sent.withLock { $0 } < most)
     }
 
+    @Test(
+        "messages after a TLS handshake that are no part of an answer end the connection if there are many",
+        .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"),
+        arguments: [(2, true), (200, true), (3_000, false)])
+    func ticketFlood(count: Int, isAnswered: Bool) throws {
+        let servers = try #require(TLSServers.shared)
+        let script = #"""
+            import socket, ssl, sys, threading
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.minimum_version = ssl.TLSVersion.TLSv1_3
+            context.load_cert_chain(sys.argv[1] + "/good.pem", sys.argv[1] + "/good.key")
+            context.num_tickets = int(sys.argv[2])
+            listener = socket.create_server(("127.0.0.1", 0))
+            print(listener.getsockname()[1], flush=True)
+            def serve():
+                try:
+                    with context.wrap_socket(listener.accept()[0], server_side=True) as s:
+                        s.recv(65536)
+                        s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                except OSError: pass
+            threading.Thread(target=serve, daemon=True).start()
+            sys.stdin.read()
+            """#
+        let server = try PythonServer(script, [servers.folder, String(count)])
+        let url = try #require(WebURL("https://127.0.0.1:\(server.firstLine)/"))
+        var configuration = CurlConfiguration()
+        configuration.caFile = CurlConfiguration.CertificateAuthorities(
+            path: servers.path("ca.pem"), name: "ca_file")
+        let result = Result { () throws(OIDCError) in
+            try CurlTransport(configuration).send(.json(url), stage: .discovery)
+        }
+        if isAnswered {
+            #expect(try result.get().status == 200)
+        } else {
+            #expect(throws: OIDCError.self) { try result.get() }
+        }
+    }
+
     @Test("no cipher is offered whose key exchange can be as slow as the server likes (RFC 9325 §4.1)")
     func slowCiphers() throws {
         let hello = Mutex<[UInt8]>([])
