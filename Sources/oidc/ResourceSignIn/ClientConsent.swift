@@ -24,15 +24,14 @@ struct ClientConsent {
     /// the settings, which name the server if the client has a secret, or if the client was registered for it. Asks
     /// only a user at a terminal.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
+        // A resource may spell its identifier otherwise than at the last sign-in.
+        let origin = WebURL(resource.resource)?.origin
         let earlier = links.compactMap { $0 }.filter { link in
-            link.resource == resource.resource && ExactText.isSame(link.issuer, issuer)
+            WebURL(link.resource)?.origin == origin && ExactText.isSame(link.issuer, issuer)
                 && link.clientID == client.clientID
         }
+        guard isOfUser(earlier) else { return nil }
         let known = earlier.first { $0.agreedScope != nil }?.agreedScope
-        let isUnasked = earlier.contains { $0.agreedScope == nil && !$0.isConsentWithdrawn }
-        guard client.isOfUser(operand.settings, isUnasked: isUnasked, servesOther: servesOther) else {
-            return nil
-        }
         // The profile of an earlier sign-in names the resource, so what was agreed to then comes first.
         let isWithdrawn = earlier.contains { $0.isConsentWithdrawn }
         guard known != nil || isWithdrawn || !isOwnOrigin || hasUnnamedIssuer else { return nil }
@@ -47,10 +46,23 @@ struct ClientConsent {
         return agreed
     }
 
+    /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same
+    /// for every resource, so it is the user's own once it serves another one; the first one keeps what it had.
+    private func isOfUser(_ earlier: [ResourceLink]) -> Bool {
+        guard client.registered == nil, client.registration == nil else { return false }
+        guard client.clientID == operand.settings.client.metadataURL else { return true }
+        let isKept = earlier.contains { link in
+            link.agreedScope == nil && !link.isConsentWithdrawn && scope.isSubset(of: link.scope ?? Scope(""))
+        }
+        return !isKept && servesOther()
+    }
+
     /// Returns whether the client has signed in for a resource on another origin.
     private func servesOther() -> Bool {
         let origin = WebURL(resource.resource)?.origin
-        let links = (try? ResourceRecords(context)?.links.all()) ?? []
+        guard let records = ResourceRecords(context) else { return false }
+        // Records that cannot be read may name one.
+        guard let links = try? records.links.all() else { return true }
         return links.contains { link in
             ExactText.isSame(link.issuer, issuer) && link.clientID == client.clientID
                 && WebURL(link.resource)?.origin != origin
@@ -84,7 +96,11 @@ struct ClientConsent {
         for entry in entries {
             switch entry.setting {
             case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }
-            case .resource: urls += (entry.value.array ?? []).compactMap(\.string)
+            case .resource:
+                // A profile that does not name the client may be what a sign-in to the URL wrote.
+                guard entry.origin.layer != .profile || entry.origin == client.profile.map({ .profile($0) })
+                else { continue }
+                urls += (entry.value.array ?? []).compactMap(\.string)
             case let setting where setting == .issuer || ProviderEndpoint(rawValue: setting.name) != nil:
                 urls += [entry.value.string].compactMap { $0 }
             default: break
@@ -161,14 +177,5 @@ struct ClientConsent {
             ownership.text(setting, in: [.options]) == nil ? [name, value] : []
         }
         return option("--issuer", .issuer, issuer) + option("--client-id", .clientID, client.clientID)
-    }
-}
-
-extension ResourceClient.Choice {
-    /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same
-    /// for every resource, so it is the user's own once it serves another one.
-    fileprivate func isOfUser(_ settings: Settings, isUnasked: Bool, servesOther: () -> Bool) -> Bool {
-        guard registered == nil, registration == nil else { return false }
-        return clientID != settings.client.metadataURL || !isUnasked && servesOther()
     }
 }

@@ -65,7 +65,9 @@ struct ResourceRecords {
                     try? links.remove(link)
                     continue
                 }
-                guard link.agreedScope != nil else { continue }
+                // The client of a metadata document was not asked about, but may be from now on.
+                guard link.agreedScope != nil || link.registration == nil && WebURL(link.clientID) != nil
+                else { continue }
                 var asking = link
                 asking.agreedScope = nil
                 asking.isConsentWithdrawn = true

@@ -179,6 +179,18 @@ struct ClientConsentTests {
         #expect(parts[0].contains("Scopes: \(scopes.joined(separator: " "))\n"), "\(login)")
     }
 
+    @Test("a resource that spells its identifier otherwise is not another one")
+    func otherSpelling() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        for resource in [world.resource.origin, "\(world.resource.origin)/"] {
+            world.resource.change { $0.metadata = ["resource": .string(resource)] }
+            let wider = try world.run(["login", world.url, "--scope", "repo admin"])
+            #expect(wider.status == 2 && wider.errorOutput.contains("with: repo admin"), "\(wider)")
+        }
+    }
+
     @Test("a client known by its document is asked about once it serves another resource")
     func document() throws {
         let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
@@ -193,9 +205,13 @@ struct ClientConsentTests {
         #expect(world.tabs.count == 1)
         let options = ["--issuer", world.server.issuer, "--client-id", "https://client.example/oidc.json"]
         expectSuccess(try world.run(["login", second.url] + options))
-        // Neither is asked about again.
+        // Neither is asked about again, but for more scopes.
         expectSuccess(try world.run(["login", second.url]))
         expectSuccess(try world.run(["login", world.url]))
+        let wider = try world.run(["login", world.url, "--scope", "more"])
+        #expect(wider.status == 2 && wider.errorOutput.contains("with: more"), "\(wider)")
+        expectSuccess(try world.run(["logout", world.url]))
+        #expect(try world.run(["token", "--login", world.url]).status == 3)
     }
 
     @Test(
