@@ -43,23 +43,27 @@ extension AccountEngine {
 
     /// Returns the removal of a session whose server gave no answer, which may have removed it or not. If it cannot be
     /// asked, the tokens are revoked all the same: if the session is gone, nobody can do that later, and if it stays,
-    /// it is of no use.
+    /// it is useless.
     private func settled(
         _ removal: SessionRemoval, _ failure: OIDCError
     ) throws(OIDCError) -> SessionRemoval {
         var removal = removal
-        let stored: Session?
-        do throws(OIDCError) { stored = try store.load(key) } catch {
-            guard error.kind != .interrupted else { throw error }
-            var failure = failure
-            failure.message += "; whether the session was removed there is not known"
-            failure.hint = "log out again once the store can be reached"
-            removal.failure = failure
-            return removal
-        }
         removal.failure = nil
-        guard stored != nil else { return removal }
-        do throws(OIDCError) { try store.remove(key) } catch { throw AccountEngine.notRemoved(error) }
+        do throws(OIDCError) {
+            guard try store.load(key) != nil else {
+                try noteRemoval()
+                return removal
+            }
+            do throws(OIDCError) { try store.remove(key) } catch {
+                guard error.kind == .unreachable else { throw AccountEngine.notRemoved(error) }
+                throw error
+            }
+        } catch {
+            guard error.kind == .unreachable || error.code == .oldRecord else { throw error }
+            removal.failure = failure
+            removal.failure?.message += "; it is not known whether the session was removed"
+            removal.failure?.hint = "log out again once the store can be reached"
+        }
         return removal
     }
 

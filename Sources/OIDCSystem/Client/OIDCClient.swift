@@ -198,7 +198,9 @@ extension OIDCClient {
             guard error.kind == .interrupted else { throw error }
             removal = engine.removed()
         }
-        let result = removal.session.map { engine.provider.revoke($0) }
+        // The tokens of a session that stays must not be revoked.
+        let stays = removal.failure.map { $0.kind != .unreachable && !engine.isEmpty } ?? false
+        let result = stays ? nil : removal.session.map { engine.provider.revoke($0) }
         if let failure = removal.failure { throw failure }
         guard let result else { return .notOffered }
         return result.failures.first.map { .failed($0) } ?? (result.isRevoked ? .revoked : .notOffered)
