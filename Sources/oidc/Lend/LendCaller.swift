@@ -57,8 +57,8 @@ struct LendBudget {
     }
 }
 
-/// The places in which requests wait. As long as there are some, one program may have many: over SSH, all programs of the
-/// other side are one. Once there are none, whoever has the most gives way, so nobody keeps the others out.
+/// The places in which requests wait. While places are free, a program may take any number: over SSH, all programs of the
+/// other side are one. Once all are taken, the one with the most gives one up, so no process keeps the others out.
 enum LendPlaces {
     /// Returns which of those that wait gives its place to a new request of a caller: the last one of the program with
     /// the most places, of the user with the most, or else of the caller's own. Nil if the caller has its share already.
@@ -71,7 +71,7 @@ enum LendPlaces {
             users[other.user, default: 0] += 1
             programs[other, default: 0] += 1
         }
-        // A place more than the others have afterwards would be taken back.
+        // A difference of one would only move the place back and forth.
         func isFair(_ most: Int?, _ own: Int?) -> Bool { (most ?? 0) > (own ?? 0) + 1 }
         let largest = users.max { ($0.value, $0.key) < ($1.value, $1.key) }
         let user = largest.flatMap { isFair($0.value, users[caller.user]) ? $0.key : nil } ?? caller.user

@@ -267,7 +267,8 @@ struct LentTerms: Sendable {
         return OIDCError(
             .refused,
             "the lender names \(DisplayText.clean(url.origin)), \(place), and nothing here does",
-            hint: "if that is meant, name its issuer here, with --issuer or OIDC_ISSUER", stage: .token)
+            hint: "if that is meant, name it here, with --issuer URL or --set token_endpoint=URL",
+            stage: .token)
     }
 
     init(

@@ -124,7 +124,7 @@ final class LendServer {
         self.configuration = configuration
         listener = try SocketListener(path)
         var policy = HTTP1Server.Policy()
-        policy.connections = 300
+        policy.connections = 400
         policy.isOnSocket = true
         policy.requests.body = LendRequest.requestLimit
         policy.requests.headerBytes = 8_192
@@ -272,13 +272,13 @@ final class LendServer {
         return .hold(endsRound: false)
     }
 
-    /// Makes a place free for a request, if necessary that of another one. Returns false if there is none.
+    /// Makes a place free for a request, if necessary that of another one. Returns false if there is none. A request that
+    /// waits has a connection, and some must be left for callers that were not read yet.
     private func makeRoom(for pending: Pending) -> Bool {
         let waiting = lanes.enumerated().flatMap { lane in
-            lane.element.loan == pending.loan
-                ? lane.element.waiting.indices.map { (lane: lane.offset, index: $0) } : []
+            lane.element.waiting.indices.map { (lane: lane.offset, index: $0) }
         }
-        guard waiting.count >= Self.limits.waiting else { return true }
+        guard waiting.count >= min(Self.limits.waiting, server.connectionLimit * 3 / 4) else { return true }
         let requests = waiting.map { lanes[$0.lane].waiting[$0.index] }
         let callers = requests.map { (caller: $0.caller.program, arrivedAt: $0.arrivedAt) }
         guard let index = LendPlaces.taken(by: pending.caller.program, from: callers) else { return false }

@@ -283,8 +283,8 @@ final class Loan: Sendable {
         guard let excess, account.key.grant.needsUser else { return }
         var demand = account.demand()
         demand.scope = excess
-        // One that cannot be removed is removed by the session's own limit.
-        try? account.store.withLock(account.key, account.provider.lockWait) { () throws(OIDCError) in
+        // If this fails, the session's own limit drops the token later.
+        try? account.store.withLock(account.key, LockWait(limit: .zero)) { () throws(OIDCError) in
             guard let current = try account.store.load(account.key) else { return }
             var rest = current
             rest.removeToken(from: current.source(for: demand))
