@@ -6,7 +6,8 @@ package import Posix
 /// the approval of a device code, redeems the first that arrives, and shows the result in the browser.
 ///
 /// One thread takes all answers, so only the first is ever used. The device code is polled on another, as a provider may
-/// keep that request waiting; tokens that it brings after another answer are revoked.
+/// keep that request waiting; tokens that it brings after another answer are revoked, unless a stored session would end
+/// with them.
 package struct BrowserSignIn {
     package let flow: SignInFlow
     package let redirect: RedirectAddress
@@ -30,7 +31,7 @@ package struct BrowserSignIn {
     package var connect: (@Sendable (WebURL) throws(OIDCError) -> Void)?
     /// Whether another process of this program shows the result to a browser that comes late.
     package var lingers = false
-    /// How that process leaves a fixed port to the next sign-in, and this one gets it from an earlier one.
+    /// The agreement on fixed ports with the processes that show earlier results.
     package var handover: PortHandover?
     /// Called before a code is redeemed; an error ends the sign-in, and nothing is sent.
     package var claim: () throws(OIDCError) -> Void = {}

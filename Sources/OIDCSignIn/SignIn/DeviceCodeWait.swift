@@ -5,7 +5,7 @@ import Posix
 struct DeviceCodeWait {
     enum Answer {
         case signedIn(SignInFlow.Outcome)
-        /// Not approved yet; poll again at `nextRequest`.
+        /// Not approved yet; poll again at `nextMoment`.
         case pending
         /// The code is useless, as it was declined, refused or has expired.
         case ended(OIDCError)
@@ -116,9 +116,10 @@ struct DeviceCodeWait {
     }
 
     /// The request that has no answer yet, for a sign-in that was finished in another way or canceled; nil if there is
-    /// none.
+    /// none, or if its tokens would be kept, as a session is stored with which they would end.
     var unanswered: UnansweredPoll? {
-        poll.map { poll in UnansweredPoll(flow: flow, answer: { poll.wait() }) }
+        guard let poll, !flow.keepsRefusedTokens() else { return nil }
+        return UnansweredPoll(flow: flow, answer: { poll.wait() })
     }
 }
 

@@ -3,7 +3,7 @@ package import OIDCCore
 import Posix
 
 /// The agreement by which a process that shows the result of a sign-in to a late browser leaves a fixed port to the next
-/// sign-in: that one holds a lock, at which the process looks.
+/// sign-in. The next one holds a lock while it wants the port, and the process looks whether the lock is free.
 package struct PortHandover: Hashable, Sendable {
     /// The directory of the locks.
     let directory: String
@@ -21,8 +21,8 @@ package struct PortHandover: Hashable, Sendable {
 
     init(directory: String) { self.directory = directory }
 
-    /// Binds an address. If all its ports are in use, it is tried again for a moment, in which the result of an earlier
-    /// sign-in is no longer shown there.
+    /// Binds an address. If all its ports are in use, asks the processes that show earlier results to leave, and retries
+    /// for 0.6 seconds.
     package static func bind<Listener>(
         _ address: LoopbackAddress, _ handover: PortHandover?,
         _ listen: (LoopbackAddress) throws(OIDCError) -> Listener
@@ -45,7 +45,7 @@ package struct PortHandover: Hashable, Sendable {
 
     /// Whether another process wants the port.
     func isWanted(_ port: UInt16) -> Bool {
-        // Whoever wants it has made the file.
+        // The sign-in that wants the port has created the file.
         guard let directory = (try? PrivateDirectory.open(directory)) ?? nil,
             (try? directory.file.names())?.contains(PortHandover.name(port)) == true
         else { return false }

@@ -19,6 +19,8 @@ final class SignInRace {
     var page: Page?
     /// Takes a poll that has no answer; nil if the sign-in waits for it.
     var leave: ((UnansweredPoll) -> Void)?
+    /// Whether a session is stored with which refused tokens would end.
+    var keepsRefusedTokens = false
     /// Runs when a session was kept.
     var onKept: () -> Void = {}
     /// Runs when the sign-in waits.
@@ -111,12 +113,13 @@ final class SignInRace {
             let client = Client(id: "demo")
             let metadata = try ProviderDocuments(context: provider.environment).metadata(
                 issuer: InMemoryProvider.issuer)
-            let login = SignInFlow(
+            var login = SignInFlow(
                 context: provider.environment, metadata: metadata,
                 tokenEndpoint: TokenEndpoint(url: try metadata.require(.token), client: client),
                 request: AuthorizationRequest(
                     client: client, redirectURI: RedirectAddress.standard, scope: Scope("openid")),
                 key: SessionKey(provider: InMemoryProvider.issuer, clientID: client.id))
+            login.keepsRefusedTokens = { [keepsRefusedTokens] in keepsRefusedTokens }
             var signIn = BrowserSignIn(
                 flow: login, redirect: try RedirectAddress(redirect), readsInput: readsInput, browser: nil,
                 environment: [:], deadline: .now().adding(milliseconds: milliseconds),

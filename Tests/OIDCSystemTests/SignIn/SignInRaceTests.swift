@@ -109,10 +109,14 @@ struct SignInRaceTests {
         }
     }
 
-    @Test("a callback is redeemed while a poll for the device code has no answer, whose tokens are revoked")
-    func hangingPoll() throws {
+    @Test(
+        "a callback is redeemed while a poll for the device code has no answer, whose tokens are revoked unless kept",
+        arguments: [false, true])
+    func hangingPoll(keepsTokens: Bool) throws {
         let race = try SignInRace { $0.user = .approves("alice") }
+        race.keepsRefusedTokens = keepsTokens
         let isReleased = Mutex(false)
+        defer { isReleased.withLock { $0 = true } }
         holdPoll(race) { isReleased.withLock { $0 } }
         let start = MonotonicTime.now()
         race.onWaiting = { race in
@@ -120,10 +124,12 @@ struct SignInRaceTests {
             guard MonotonicTime.now() > start.adding(milliseconds: 1_300) else { return }
             try? race.answerInBrowser()
         }
-        race.onKept = { isReleased.withLock { $0 = true } }
+        // Nobody waits for tokens that would be kept.
+        race.onKept = { isReleased.withLock { $0 = !keepsTokens } }
         let session = try race.run().get()
-        #expect(race.kept == [session] && race.codeRequests == 1 && race.deviceRequests == 1)
-        #expect(race.provider.with { $0.requestCount(.revocation) } > 0)
+        #expect(race.kept == [session] && race.codeRequests == 1)
+        #expect(race.deviceRequests == (keepsTokens ? 0 : 1))
+        #expect((race.provider.with { $0.requestCount(.revocation) } > 0) != keepsTokens)
         #expect(try #require(race.page).response().status == 200)
     }
 
