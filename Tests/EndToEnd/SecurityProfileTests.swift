@@ -300,6 +300,29 @@ struct SecurityProfileCommandTests {
         #expect(!lacking.errorOutput.contains("response_type=") && provider.requestCount(.authorize) == 0)
     }
 
+    @Test("what only the profile demands of a provider is checked before anything is sent to it")
+    func promise() throws {
+        let provider = try ProviderServer()
+        var program = try Program(provider)
+        defer { program.remove() }
+        program.environment["OIDC_SECURITY_PROFILE"] = "fapi2"
+        program.environment["OIDC_PRIVATE_KEY_FILE"] = try Self.key(program, .p256)
+        provider.intercept { request in
+            guard request.url.path.contains("well-known") else { return nil }
+            var metadata = Self.metadata(request.url.origin)
+            metadata["pushed_authorization_request_endpoint"] = .string("\(request.url.origin)/par")
+            metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"]
+            metadata["dpop_signing_alg_values_supported"] = ["ES256"]
+            return HTTPResponse(
+                status: 200, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                body: JSONValue.object(metadata).bytes)
+        }
+        let refused = try program.run("login", "--no-browser")
+        let words = "authorization_response_iss_parameter_supported is not true"
+        #expect(refused.status == 4 && refused.errorOutput.contains(words), "\(refused)")
+        #expect(refused.errorOutput.contains("§") && provider.requestCount(.authorize) == 0)
+    }
+
     private static func metadata(_ origin: String) -> JSONObject {
         var metadata = JSONObject()
         metadata["issuer"] = .string(origin)

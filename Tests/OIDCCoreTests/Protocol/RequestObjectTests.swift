@@ -267,6 +267,36 @@ struct RequestObjectTests {
         #expect(outcome.session.subject == "alice")
     }
 
+    @Test(
+        "a request is encrypted to a key that is for this alone (RFC 7517 §4.2 to §4.4)",
+        arguments: [
+            ("sig", nil, false), ("sig", "RSA-OAEP-256", false), (nil, nil, false),
+            ("enc", "RSA-OAEP", false), ("enc", nil, true), (nil, "RSA-OAEP-256", true),
+        ] as [(String?, String?, Bool)])
+    func keyUse(use: String?, algorithm: String?, isFor: Bool) throws {
+        var key = try #require(
+            JSONWebKey(publicKey: SampleKeys.otherKey(.rsa2048).publicKey).json.object)
+        key["use"] = use.map { .string($0) }
+        key["alg"] = algorithm.map { .string($0) }
+        var signing = try Self.signing()
+        signing.encryption = try RequestObjectEncryption(.rsaOAEP256, at: Fixture.metadata())
+        let metadata = try Fixture.metadata()
+        let keys = FixedKeys(JWKSet(keys: [try JSONWebKey(.object(key))]))
+        let pending = try Fixture.request().begin(
+            Fixture.metadata(), random: Fixture.random(), isPushed: false)
+        let result = Result { () throws(OIDCError) in
+            try pending.signed(
+                by: signing, at: metadata, keys: keys, now: Fixture.now, random: Fixture.random(),
+                isPushed: false)
+        }
+        if isFor {
+            _ = try result.get()
+        } else {
+            let error = #expect(throws: OIDCError.self) { try result.get() }
+            #expect(error?.message.contains("no key to encrypt requests to") == true)
+        }
+    }
+
     @Test("without a key of the provider for it, no request is sent, as a signing key must not encrypt")
     func withoutKey() throws {
         let host = Host()
