@@ -22,6 +22,10 @@ package final class CurlMulti {
 
     /// libcurl reads on within one call for as long as bytes come, which in small chunks is forever.
     private static let millisecondsOfTurn: Int64 = 20
+    /// The milliseconds of one round over the sockets that are ready, before the thread turns to its callers.
+    private static let millisecondsOfRound: Int64 = 30
+    /// The socket with which the next round begins, as the last one had no time for it.
+    private var nextSocket: Int32?
 
     /// The transfer that libcurl works on, if that is known, and the thread's CPU time when it came to it.
     private var work: (easy: OpaquePointer?, began: Int64) = (nil, 0)
@@ -94,9 +98,19 @@ package final class CurlMulti {
         return (sockets.values.compactMap(\.restEnd) + [timer].compactMap { $0 }).min()
     }
 
-    /// Lets libcurl handle the sockets that are ready.
+    /// Lets libcurl handle the sockets that are ready; if there are many, some of them in the next round.
     package func act(on interests: some Sequence<Poll.Interest>) {
-        for interest in interests where !interest.ready.isEmpty { act(on: interest) }
+        let ready = interests.filter { !$0.ready.isEmpty }
+        let first = ready.firstIndex { $0.descriptor == nextSocket } ?? 0
+        nextSocket = nil
+        let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfRound)
+        for (place, interest) in (ready[first...] + ready[..<first]).enumerated() {
+            guard place == 0 || MonotonicTime.now() < end else {
+                nextSocket = interest.descriptor
+                return
+            }
+            act(on: interest)
+        }
     }
 
     private func act(on interest: Poll.Interest) {
