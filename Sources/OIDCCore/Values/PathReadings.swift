@@ -30,12 +30,14 @@ package struct PathReadings {
     private static func hasDotSegments(_ path: [UInt8]) -> Bool {
         narrowed(path).split(omittingEmptySubsequences: false) { $0 == .slash || $0 == .backslash }.contains {
             segment in
-            let name = segment.prefix { $0 != UInt8(ascii: ";") }
+            // Windows leaves out spaces at the end.
+            let name = segment.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
             return name.elementsEqual([.period]) || name.elementsEqual([.period, .period])
         }
     }
 
-    /// Returns the bytes with overlong UTF-8 (RFC 3629 §3) and the full-width forms of `.`, `/` and `\` as ASCII.
+    /// Returns the bytes with overlong UTF-8 (RFC 3629 §3) and other forms of `.`, `/` and `\`, such as full-width ones,
+    /// as ASCII.
     private static func narrowed(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(where: { $0 >= 0xC0 }) else { return bytes }
         var result: [UInt8] = []
@@ -43,8 +45,9 @@ package struct PathReadings {
         while index < bytes.count {
             let (value, count) = scalar(bytes[index...].prefix(6))
             switch value {
-            case 0xFF0E: result.append(.period)
-            case 0xFF0F: result.append(.slash)
+            case 0xFF0E, 0x2024: result.append(.period)
+            case 0x2025: result += [.period, .period]
+            case 0xFF0F, 0x2215: result.append(.slash)
             case 0xFF3C: result.append(.backslash)
             case ..<0x80: result.append(UInt8(value))
             default: result += bytes[index..<index + count]

@@ -53,6 +53,7 @@ struct ProxyTargetTests {
             // What only old decoders read so: IIS's escapes, overlong UTF-8, full-width forms.
             "%u002e%u002e/x", "..%u002Fx", "%uff0e%UFF0E/x", "%c0%ae%c0%ae/x", "..%c0%afx", "%c1%9c../x",
             "%e0%80%ae%e0%80%ae/x", "%f0%80%80%ae./x", "%ef%bc%8e%ef%bc%8e/x", "..%25c0%25afx",
+            "%e2%80%a4%e2%80%a4/x", "%e2%80%a5/x", "..%e2%88%95x", "..%20/x",
             "..%c0%2fx", "%c0%6e%c0%6e/x", "%f8%80%80%80%ae%f8%80%80%80%ae/x",
         ])
     func traversal(rest: String) throws {
