@@ -24,17 +24,14 @@ struct ClientConsent {
     /// the settings, which name the server if the client has a secret, or if the client was registered for it. Asks
     /// only a user at a terminal.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
-        // A resource may spell its identifier otherwise than at the last sign-in.
-        let origin = WebURL(resource.resource)?.origin
-        let earlier = links.compactMap { $0 }.filter { link in
-            WebURL(link.resource)?.origin == origin && ExactText.isSame(link.issuer, issuer)
-                && link.clientID == client.clientID
-        }
+        let earlier = earlier(links)
         guard isOfUser(earlier) else { return nil }
-        let known = earlier.first { $0.agreedScope != nil }?.agreedScope
+        let agreements = earlier.filter { $0.resource == resource.resource || $0.covers(operand.url) }
+            .compactMap(\.agreedScope)
+        let known = agreements.first { scope.isSubset(of: $0) } ?? agreements.first
         // The profile of an earlier sign-in names the resource, so what was agreed to then comes first.
-        let isWithdrawn = earlier.contains { $0.isConsentWithdrawn }
-        guard known != nil || isWithdrawn || !isOwnOrigin || hasUnnamedIssuer else { return nil }
+        let wasAsked = earlier.contains { $0.agreedScope != nil || $0.isConsentWithdrawn }
+        guard wasAsked || !isOwnOrigin || hasUnnamedIssuer else { return nil }
         if let known, scope.isSubset(of: known) { return known }
         let agreed = scope.union(known ?? Scope(""))
         if isNamedByOptions { return agreed }
@@ -44,6 +41,17 @@ struct ClientConsent {
             throw OIDCError(.refused, "\(subject): declined", stage: .authorization)
         }
         return agreed
+    }
+
+    /// Returns the links of earlier sign-ins on the resource's origin with this server and client, for any account and
+    /// profile: the resource may spell its identifier otherwise now, or name another one.
+    private func earlier(_ links: [ResourceLink?]) -> [ResourceLink] {
+        let url = WebURL(resource.resource)
+        let stored = url.flatMap { try? ResourceRecords(context)?.links.links(of: $0) } ?? []
+        return (links.compactMap { $0 } + stored).filter { link in
+            WebURL(link.resource)?.origin == url?.origin && ExactText.isSame(link.issuer, issuer)
+                && link.clientID == client.clientID
+        }
     }
 
     /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same

@@ -191,6 +191,19 @@ struct ClientConsentTests {
         }
     }
 
+    @Test("nor does another account go round the question")
+    func otherAccount() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        for isSignedOut in [false, true] {
+            if isSignedOut { expectSuccess(try world.run(["logout", world.url])) }
+            let other = ["login", world.url, "--scope", "repo admin", "--account", "bob"]
+            let refused = try world.run(other)
+            #expect(refused.status == 2 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
+        }
+    }
+
     @Test("a client known by its document is asked about once it serves another resource")
     func document() throws {
         let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
