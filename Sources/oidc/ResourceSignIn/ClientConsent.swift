@@ -24,14 +24,16 @@ struct ClientConsent {
     /// the settings, which name the server if the client has a secret, or if the client was registered for it. Asks
     /// only a user at a terminal.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
-        let earlier = earlier(links)
+        let stored = stored
+        let earlier = (links.compactMap { $0 } + stored).filter(isOfClient)
         guard isOfUser(earlier) else { return nil }
-        let agreements = earlier.filter { $0.resource == resource.resource || $0.covers(operand.url) }
-            .compactMap(\.agreedScope)
-        let known = agreements.first { scope.isSubset(of: $0) } ?? agreements.first
-        // The profile of an earlier sign-in names the resource, so what was agreed to then comes first.
-        let wasAsked = earlier.contains { $0.agreedScope != nil || $0.isConsentWithdrawn }
-        guard wasAsked || !isOwnOrigin || hasUnnamedIssuer else { return nil }
+        let known = links.compactMap { $0 }.filter(isOfClient).compactMap(\.agreedScope).first
+        // The profile of an earlier sign-in names the resource, so it does not count if the user was asked then.
+        let party = ResourceLink.party(issuer: issuer, clientID: client.clientID)
+        let wasAsked =
+            earlier.contains { $0.agreedScope != nil || $0.isConsentWithdrawn }
+            || stored.contains { $0.askedBefore.contains(party) }
+        guard !isOwnOrigin(countsProfile: !wasAsked) || hasUnnamedIssuer else { return nil }
         if let known, scope.isSubset(of: known) { return known }
         let agreed = scope.union(known ?? Scope(""))
         if isNamedByOptions { return agreed }
@@ -43,15 +45,16 @@ struct ClientConsent {
         return agreed
     }
 
-    /// Returns the links of earlier sign-ins on the resource's origin with this server and client, for any account and
-    /// profile: the resource may spell its identifier otherwise now, or name another one.
-    private func earlier(_ links: [ResourceLink?]) -> [ResourceLink] {
-        let url = WebURL(resource.resource)
-        let stored = url.flatMap { try? ResourceRecords(context)?.links.links(of: $0) } ?? []
-        return (links.compactMap { $0 } + stored).filter { link in
-            WebURL(link.resource)?.origin == url?.origin && ExactText.isSame(link.issuer, issuer)
-                && link.clientID == client.clientID
-        }
+    /// The links of earlier sign-ins on the resource's origin, for any account and profile: the resource may spell its
+    /// identifier otherwise now, or name another one.
+    private var stored: [ResourceLink] {
+        guard let url = WebURL(resource.resource) else { return [] }
+        return (try? ResourceRecords(context)?.links.links(of: url)) ?? []
+    }
+
+    private func isOfClient(_ link: ResourceLink) -> Bool {
+        WebURL(link.resource)?.origin == WebURL(resource.resource)?.origin
+            && ExactText.isSame(link.issuer, issuer) && link.clientID == client.clientID
     }
 
     /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same
@@ -97,8 +100,9 @@ struct ClientConsent {
         }
     }
 
-    /// Whether the resource is on the origin of its server, or on one that the client's settings name.
-    private var isOwnOrigin: Bool {
+    /// Returns whether the resource is on the origin of its server, or on one that the client's settings name.
+    /// `countsProfile` is whether `resource` of a profile does.
+    private func isOwnOrigin(countsProfile: Bool) -> Bool {
         guard let origin = WebURL(resource.resource)?.origin else { return false }
         var urls = [issuer]
         for entry in entries {
@@ -106,8 +110,8 @@ struct ClientConsent {
             case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }
             case .resource:
                 // A profile that does not name the client may be what a sign-in to the URL wrote.
-                guard entry.origin.layer != .profile || entry.origin == client.profile.map({ .profile($0) })
-                else { continue }
+                let isOfClient = countsProfile && entry.origin == client.profile.map { .profile($0) }
+                guard entry.origin.layer != .profile || isOfClient else { continue }
                 urls += (entry.value.array ?? []).compactMap(\.string)
             case let setting where setting == .issuer || ProviderEndpoint(rawValue: setting.name) != nil:
                 urls += [entry.value.string].compactMap { $0 }
@@ -163,7 +167,7 @@ struct ClientConsent {
         }
         var words = ["-p", profile]
         if hasUnnamedIssuer { words.append("issuer=\(issuer)") }
-        if !isOwnOrigin {
+        if !isOwnOrigin(countsProfile: false) {
             var resources = entries.first { $0.setting == .resources }?.value.array ?? []
             let title = WebURL(resource.resource)?.host ?? resource.resource
             resources.append(["title": .string(title), "url": .string(resource.resource)])

@@ -191,6 +191,20 @@ struct ClientConsentTests {
         }
     }
 
+    @Test("nor does a resource that names another server for a while")
+    func otherServer() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        world.trust(world.other)
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"]))
+        #expect(world.other.registrations.count == 1)
+        world.trust(world.server)
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        let refused = try world.run(["login", world.url, "--scope", "repo admin"])
+        #expect(refused.status == 2 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
+    }
+
     @Test("nor does another account go round the question")
     func otherAccount() throws {
         let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
