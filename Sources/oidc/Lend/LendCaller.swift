@@ -60,6 +60,18 @@ struct LendBudget {
 /// The places in which requests wait. While places are free, a program may take any number: over SSH, all programs of the
 /// other side are one. Once all are taken, the one with the most gives one up, so no process keeps the others out.
 enum LendPlaces {
+    /// Returns the last one that waits of the program with the most places, among those whose caller is meant.
+    static func last(
+        of waiting: [(caller: LendCaller, arrivedAt: MonotonicTime)], where isMeant: (LendCaller) -> Bool
+    ) -> Int? {
+        var programs: [LendCaller: Int] = [:]
+        for (caller, _) in waiting { programs[caller, default: 0] += 1 }
+        return waiting.indices.filter { isMeant(waiting[$0].caller) }.max { one, other in
+            (programs[waiting[one].caller] ?? 0, waiting[one].arrivedAt)
+                < (programs[waiting[other].caller] ?? 0, waiting[other].arrivedAt)
+        }
+    }
+
     /// Returns which of those that wait gives its place to a new request of a caller: the last one of the program with
     /// the most places, of the user with the most, or else of the caller's own. Nil if the caller has its share already.
     static func taken(
@@ -75,10 +87,7 @@ enum LendPlaces {
         func isFair(_ most: Int?, _ own: Int?) -> Bool { (most ?? 0) > (own ?? 0) + 1 }
         let largest = users.max { ($0.value, $0.key) < ($1.value, $1.key) }
         let user = largest.flatMap { isFair($0.value, users[caller.user]) ? $0.key : nil } ?? caller.user
-        let last = waiting.indices.filter { waiting[$0].caller.user == user }.max { one, other in
-            (programs[waiting[one].caller] ?? 0, waiting[one].arrivedAt)
-                < (programs[waiting[other].caller] ?? 0, waiting[other].arrivedAt)
-        }
+        let last = last(of: waiting) { $0.user == user }
         guard let last, user != caller.user || isFair(programs[waiting[last].caller], programs[caller])
         else { return nil }
         return last

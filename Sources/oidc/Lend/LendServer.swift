@@ -273,15 +273,25 @@ final class LendServer {
     }
 
     /// Makes a place free for a request, if necessary that of another one. Returns false if there is none. A request that
-    /// waits has a connection, and some must be left for callers that were not read yet.
+    /// waits has a connection, and some must be left for callers that were not read yet. Each profile has a share of the
+    /// places, which the callers of the one with the most give back.
     private func makeRoom(for pending: Pending) -> Bool {
-        let waiting = lanes.enumerated().flatMap { lane in
+        var waiting = lanes.enumerated().flatMap { lane in
             lane.element.waiting.indices.map { (lane: lane.offset, index: $0) }
         }
-        guard waiting.count >= min(Self.limits.waiting, server.connectionLimit * 3 / 4) else { return true }
+        let places = min(Self.limits.waiting, server.connectionLimit * 3 / 4)
+        guard waiting.count >= places else { return true }
+        func count(_ loan: Int) -> Int { waiting.count { lanes[$0.lane].loan == loan } }
+        let isBelowShare = count(pending.loan) < places / (loans.count + 1)
+        let loan = isBelowShare ? loans.indices.max { count($0) < count($1) } : pending.loan
+        waiting.removeAll { lanes[$0.lane].loan != loan }
         let requests = waiting.map { lanes[$0.lane].waiting[$0.index] }
         let callers = requests.map { (caller: $0.caller.program, arrivedAt: $0.arrivedAt) }
-        guard let index = LendPlaces.taken(by: pending.caller.program, from: callers) else { return false }
+        let index =
+            isBelowShare
+            ? LendPlaces.last(of: callers) { _ in true }
+            : LendPlaces.taken(by: pending.caller.program, from: callers)
+        guard let index else { return false }
         lanes[waiting[index].lane].waiting.remove(at: waiting[index].index)
         finish(requests[index], .failure(Self.busy))
         return true

@@ -83,6 +83,10 @@ struct LendQueueTests {
         #expect(taken(by: other, from: [(own, 2), (other, 2)]) == nil)
         #expect(taken(by: own, from: [(other, 8), (unknown, 7)]) == 14)
         #expect(taken(by: own, from: [(other, 9), (unknown, 7)]) == 8)
+        let now = MonotonicTime.now()
+        let waiting = [own, unknown, unknown, other].map { ($0, now) }
+        #expect([1, 2].contains(LendPlaces.last(of: waiting) { _ in true }))
+        #expect(LendPlaces.last(of: waiting) { $0.user == 2 } == 3)
     }
 
     @Test("renewals that wait for the same refresh share its token")
