@@ -214,16 +214,16 @@ static void note_connection(const void *bio) {
     reading.bytes = 0;
 }
 
-enum { message_limit = 256 };
+enum { step_limit = 2048 };
 // What the argument of a connection's callback says: the first element that its handshake is running, a later one how
-// many messages came after it.
-static char handshake[message_limit + 2];
+// many steps of messages came after it. A message takes about three.
+static char handshake[step_limit + 2];
 
 static bool may_read(void *bio) {
     note_connection(bio);
     const char *state = loaded.tls.BIO_get_callback_arg(bio);
     // Servers send a few tickets, and new keys after billions of bytes.
-    if (state == handshake + message_limit + 1) return false;
+    if (state == handshake + step_limit + 1) return false;
     if (state == handshake) {
         // Ten times the largest certificates that OpenSSL takes. Not CPU time, as between two reads, libcurl may
         // load the authorities.
@@ -256,23 +256,24 @@ static long on_bio_before(
     return operation == bio_read && !may_read(bio) ? -1 : result;
 }
 
-enum { handshake_started = 0x10, handshake_done = 0x20 };
+enum { handshake_started = 0x10, handshake_done = 0x20, handshake_step = 0x1001 };
 
-/// Limits the reads of a connection when its handshake starts. With TLS 1.3, each message after the handshake is
-/// reported as another one.
+/// Limits the reads of a connection when its handshake starts, and counts the steps of messages that come after it.
 static void on_info(const void *ssl, int event, int value) {
     (void)value;
     const oidc_curl_tls *tls = &loaded.tls;
-    void *bio = event == handshake_started || event == handshake_done ? tls->SSL_get_rbio(ssl) : NULL;
+    if (event != handshake_started && event != handshake_done && event != handshake_step) return;
+    void *bio = tls->SSL_get_rbio(ssl);
     if (bio == NULL) return;
     char *state = tls->BIO_get_callback_arg(bio);
     if (event == handshake_done) {
         if (state != handshake) return;
         reading.connection = NULL;
         tls->BIO_set_callback_arg(bio, handshake + 1);
-    } else if (state != NULL) {
-        if (state != handshake && state != handshake + message_limit + 1) tls->BIO_set_callback_arg(bio, state + 1);
-    } else {
+    } else if (event == handshake_step) {
+        if (state != NULL && state != handshake && state != handshake + step_limit + 1)
+            tls->BIO_set_callback_arg(bio, state + 1);
+    } else if (state == NULL) {
         tls->BIO_set_callback_arg(bio, handshake);
         if (tls->BIO_set_callback_ex != NULL)
             tls->BIO_set_callback_ex(bio, (void (*)(void))on_bio);

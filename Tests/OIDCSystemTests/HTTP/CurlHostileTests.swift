@@ -159,11 +159,12 @@ struct CurlHostileTests {
             listener = socket.create_server(("127.0.0.1", 0))
             print(listener.getsockname()[1], flush=True)
             def serve():
-                try:
-                    with context.wrap_socket(listener.accept()[0], server_side=True) as s:
-                        s.recv(65536)
-                        s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-                except OSError: pass
+                while True:
+                    try:
+                        with context.wrap_socket(listener.accept()[0], server_side=True) as s:
+                            s.recv(65536)
+                            s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                    except OSError: print("cut", flush=True)
             threading.Thread(target=serve, daemon=True).start()
             sys.stdin.read()
             """#
@@ -172,14 +173,9 @@ struct CurlHostileTests {
         var configuration = CurlConfiguration()
         configuration.caFile = CurlConfiguration.CertificateAuthorities(
             path: servers.path("ca.pem"), name: "ca_file")
-        let result = Result { () throws(OIDCError) in
-            try CurlTransport(configuration).send(.json(url), stage: .discovery)
-        }
-        if isAnswered {
-            #expect(try result.get().status == 200)
-        } else {
-            #expect(throws: OIDCError.self) { try result.get() }
-        }
+        // On the next connection, which resumes the session, the server sends one ticket.
+        #expect(try CurlTransport(configuration).send(.json(url), stage: .discovery).status == 200)
+        #expect(server.output.contains("cut") != isAnswered)
     }
 
     @Test("no cipher is offered whose key exchange can be as slow as the server likes (RFC 9325 §4.1)")
