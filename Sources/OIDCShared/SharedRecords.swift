@@ -322,8 +322,7 @@ extension SharedRecords {
     /// Returns whether the server has what was written after all: the answer to our own write may have been lost, or the
     /// record before it, in whose place it is written then.
     private func isStored(_ write: Write) throws(OIDCError) -> Bool {
-        let key = try session(in: write.bytes, write.stem).key
-        let found = try stored(write.stem, of: key)
+        let found = try stored(write.stem, beside: try session(in: write.bytes, write.stem))
         if let value = found.record?.sharedValue, value.bytes == write.bytes {
             noteWritten(value, write.stem)
             return true
@@ -334,15 +333,17 @@ extension SharedRecords {
         return try perform(again)
     }
 
-    /// Returns what the server has of a session. A sign-out leaves a record, so a server without one has lost it, as one
-    /// with an older record than this machine has seen.
+    /// Returns what the server has in place of a session that is to be stored. A sign-out leaves a record, so a server
+    /// without one has lost it, as one with an older record than this machine has seen. But a sign-out of this session
+    /// counts even if its machine had seen less: its version is later than the sign-in, as versions follow the clock.
     private func stored(
-        _ stem: String, of key: SessionKey
+        _ stem: String, beside next: Session
     ) throws(OIDCError) -> (record: Record?, session: Session?, isLost: Bool) {
         guard let record = try read(RecordName(.session, stem)) else { return (nil, nil, true) }
-        do throws(StoreFault) { return (record, try seal.open(record, of: key), false) } catch {
-            guard case .outdated = error else { throw self.error(error, in: stem) }
-            return (record, nil, true)
+        do throws(StoreFault) { return (record, try seal.open(record, of: next.key), false) } catch {
+            guard case .outdated(let version, _) = error else { throw self.error(error, in: stem) }
+            let isRemoval = (try? SealedRecord(stored: record.bytes))?.content == .removal
+            return (record, nil, !(isRemoval && version > next.createdAt.secondsSinceEpoch))
         }
     }
 
@@ -394,7 +395,7 @@ extension SharedRecords {
     private func write(_ waiting: PendingSession, _ stem: String) throws(OIDCError) {
         let next = waiting.session
         for _ in 0..<SharedRecords.writeLimit {
-            let (record, stored, isLost) = try stored(stem, of: next.key)
+            let (record, stored, isLost) = try stored(stem, beside: next)
             guard stored != next, isLost || waiting.mayReplace(stored) else { return }
             let isWritten = try perform(
                 Write(
