@@ -30,8 +30,10 @@ package struct PathReadings {
     private static func hasDotSegments(_ path: [UInt8]) -> Bool {
         narrowed(path).split(omittingEmptySubsequences: false) { $0 == .slash || $0 == .backslash }.contains {
             segment in
+            let parameter = segment.firstIndex(of: UInt8(ascii: ";")) ?? segment.endIndex
             // Windows leaves out spaces at the end.
-            let name = segment.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }
+            let end = segment[..<parameter].lastIndex { $0 != UInt8(ascii: " ") }
+            let name = segment[..<(end.map { $0 + 1 } ?? segment.startIndex)]
             return name.elementsEqual([.period]) || name.elementsEqual([.period, .period])
         }
     }
