@@ -79,13 +79,16 @@ struct ProxySession {
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let maySignIn = mayLogIn && memory.silence.withLock { $0.map { $0 <= .now() } ?? true }
         var isSignedOut = false
+        var isAsking = false
         if maySignIn, let refused, !replacesBySignIn {
             do throws(OIDCError) { return try token(of: try account(context), insteadOf: refused) } catch {
                 guard error.kind == .loginRequired, error.code != .noRefreshToken else { throw error }
             }
+            isAsking = true
             memory.isAsking.withLock { $0 = true }
         }
-        defer { memory.isAsking.withLock { $0 = false } }
+        // A step-up beside this must not end what another request waits for.
+        defer { if isAsking { memory.isAsking.withLock { $0 = false } } }
         do throws(OIDCError) {
             return try account(context).signingIn(maySignIn) { account throws(OIDCError) in
                 do throws(OIDCError) { return try token(of: account, insteadOf: refused) } catch {
