@@ -219,9 +219,12 @@ extension SharedRecords {
         }
         memory.withLock { $0.forget(name.stem) }
         let version = seal.versions.removal(name.stem)
-        let removal = version.flatMap { seal.removal(of: name.stem, version: $0, over: current) }
+        let ended = seal.ending(current)
+        let removal = version.flatMap {
+            seal.removal(of: name.stem, version: $0, ended: ended, over: current)
+        }
         guard try remove(name, current?.sharedValue, leaving: removal) else { return false }
-        if let version { seal.versions.note(version, name.stem) }
+        if let version { seal.versions.note(version, ended: ended, name.stem) }
         forgetLeftover(name)
         return true
     }
@@ -339,11 +342,14 @@ extension SharedRecords {
     private func stored(
         _ stem: String, beside next: Session
     ) throws(OIDCError) -> (record: Record?, session: Session?, isLost: Bool) {
-        guard let record = try read(RecordName(.session, stem)) else { return (nil, nil, true) }
+        guard let record = try read(RecordName(.session, stem)) else {
+            return (nil, nil, !seal.hasEnded(next))
+        }
         do throws(StoreFault) { return (record, try seal.open(record, of: next.key), false) } catch {
             guard case .outdated(let version, _) = error else { throw self.error(error, in: stem) }
             let isRemoval = (try? SealedRecord(stored: record.bytes))?.content == .removal
-            return (record, nil, !(isRemoval && version > next.createdAt.secondsSinceEpoch))
+            let isEnded = isRemoval && version > next.createdAt.secondsSinceEpoch || seal.hasEnded(next)
+            return (record, nil, !isEnded)
         }
     }
 

@@ -43,8 +43,23 @@ final class SharedSeal: SessionSeal {
         guard sealed.version >= reading.newest else {
             throw .outdated(found: sealed.version, newest: reading.newest)
         }
-        versions.note(sealed.version, reading.stem)
+        let isEnd = sealed.content == .removal && !plain.isEmpty
+        versions.note(
+            sealed.version, ended: isEnd ? String(decoding: plain, as: UTF8.self) : nil, reading.stem)
+        // A machine that never saw the sign-out may have refreshed a session that the server brought back.
+        if let session, hasEnded(session) { return nil }
         return session
+    }
+
+    /// Returns whether this machine has seen the sign-out of a session, whatever became of its tokens elsewhere.
+    func hasEnded(_ session: Session) -> Bool {
+        session.signIn.map { $0 == versions.seen(session.key.fileStem).ended } ?? false
+    }
+
+    /// Returns the sign-in that ends with a session; nil if it could not be told from one of this second.
+    func ending(_ record: Record?) -> String? {
+        guard let session = record.flatMap({ try? session(in: $0.bytes) }) else { return nil }
+        return session.nonce != nil || session.createdAt < now() ? session.signIn : nil
     }
 
     /// Returns the session of a record of any version.
@@ -62,11 +77,13 @@ final class SharedSeal: SessionSeal {
 
     /// Returns the record that takes the place of a session that was removed. Nil if the keys cannot be used, or if
     /// `current` was sealed with another one, so the machines that have it could not open a record of ours.
-    func removal(of stem: String, version: Int64, over current: Record?) -> [UInt8]? {
+    func removal(of stem: String, version: Int64, ended: String?, over current: Record?) -> [UInt8]? {
         guard let keys = try? keys() else { return nil }
         let sealed = current.flatMap { try? SealedRecord(stored: $0.bytes) }
         guard sealed.map({ keys.key($0.keyID) != nil }) ?? true else { return nil }
-        return try? SealedRecord(sealing: [], .removal, of: stem, version: version, with: keys.sealing).bytes
+        return try? SealedRecord(
+            sealing: Array((ended ?? "").utf8), .removal, of: stem, version: version, with: keys.sealing
+        ).bytes
     }
 
     func open(failure record: Record, of key: SessionKey) -> SharedFailure? {
@@ -140,4 +157,12 @@ extension StoreFault {
     /// The fault of a record that the server returned for another session. Only a server that is broken or hostile
     /// does so, and a sign-in replaces it.
     static let ofAnotherSession = StoreFault.untrusted("is another session's; it is not used")
+}
+
+extension Session {
+    /// What a user's sign-in is known by: a refresh keeps it, and each sign-in has its own. Nil for a grant without a
+    /// user.
+    var signIn: String? {
+        key.grant.needsUser ? "\(createdAt.secondsSinceEpoch)-\(FNV1a.digits(nonce ?? ""))" : nil
+    }
 }

@@ -3,23 +3,35 @@ import OIDCSessions
 import Posix
 import Synchronization
 
-/// The newest versions of records that a process has seen, in any of its stores.
-package final class SharedVersions: Sendable {
-    /// The versions that this process has seen.
-    package static let ofProcess = SharedVersions()
-    private let newest = Mutex<[String: Int64]>([:])
+/// What was seen of one record.
+struct SeenRecord: Equatable, Sendable {
+    /// The newest version; 0 if none was seen.
+    var newest: Int64 = 0
+    /// The sign-in that was signed out of last, by `Session.signIn`.
+    var ended: String?
 
-    package init() {}
-
-    /// The newest version of a record; 0 if none was seen.
-    subscript(_ record: String) -> Int64 { newest.withLock { $0[record] } ?? 0 }
-
-    func note(_ version: Int64, of record: String) {
-        newest.withLock { $0[record] = max($0[record] ?? 0, version) }
+    mutating func add(_ other: SeenRecord) {
+        newest = max(newest, other.newest)
+        ended = other.ended ?? ended
     }
 }
 
-/// The newest versions of records that this machine has seen, for all its processes.
+/// What a process has seen of records, in any of its stores.
+package final class SharedVersions: Sendable {
+    /// What this process has seen.
+    package static let ofProcess = SharedVersions()
+    private let seen = Mutex<[String: SeenRecord]>([:])
+
+    package init() {}
+
+    subscript(_ record: String) -> SeenRecord { seen.withLock { $0[record] } ?? SeenRecord() }
+
+    func note(_ news: SeenRecord, of record: String) {
+        seen.withLock { $0[record, default: SeenRecord()].add(news) }
+    }
+}
+
+/// What this machine has seen of records, for all its processes.
 struct VersionFiles: Sendable {
     private let directory: SessionDirectory
 
@@ -30,32 +42,41 @@ struct VersionFiles: Sendable {
             noun: "version of a session")
     }
 
-    /// The newest version of a record; 0 if none was seen or the file cannot be read.
-    subscript(_ name: String) -> Int64 {
-        (try? directory.read(name)).flatMap(VersionFiles.version) ?? 0
-    }
+    /// What was seen of a record; nothing if the file cannot be read.
+    subscript(_ name: String) -> SeenRecord { SeenRecord(stored: try? directory.read(name)) }
 
     /// The names of the records that were seen.
     var names: [String] { (try? directory.names()) ?? [] }
 
-    /// Stores a version if it is newer. A failure is harmless: the next version is stored.
-    func note(_ version: Int64, of name: String) {
-        _ = try? directory.replace(name, survivesPowerFailure: false) { earlier in
-            VersionFiles.version(earlier) ?? 0 < version ? Array(String(version).utf8) : nil
+    /// Stores what is new. A failure is harmless: the next version is stored.
+    func note(_ news: SeenRecord, of name: String) {
+        _ = try? directory.replace(name, survivesPowerFailure: false) { stored in
+            let earlier = SeenRecord(stored: stored)
+            var all = earlier
+            all.add(news)
+            return all == earlier ? nil : all.bytes
         }
-    }
-
-    /// The greatest version that is believed, far beyond any clock. A later one must still be possible.
-    private static let greatest: Int64 = 1 << 53
-
-    private static func version(_ bytes: [UInt8]?) -> Int64? {
-        let number = bytes.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
-        return number.flatMap { (1...VersionFiles.greatest).contains($0) ? $0 : nil }
     }
 }
 
-/// The newest versions of one server's sessions that this machine has seen. A server that lost data, an outdated
-/// replica, or somebody who restored an old record is noticed by them.
+/// The form in a file: the version, and after a space the sign-in that has ended.
+extension SeenRecord {
+    /// The greatest version that is believed, far beyond any clock. A later one must still be possible.
+    private static let greatest: Int64 = 1 << 53
+
+    init(stored bytes: [UInt8]?) {
+        let words = String(decoding: bytes ?? [], as: UTF8.self).split(separator: " ", maxSplits: 1)
+        let version = words.first.flatMap { Int64($0) } ?? 0
+        guard (1...SeenRecord.greatest).contains(version) else { return }
+        newest = version
+        ended = words.dropFirst().first.map(String.init)
+    }
+
+    var bytes: [UInt8] { Array((String(newest) + (ended.map { " \($0)" } ?? "")).utf8) }
+}
+
+/// What this machine has seen of one server's sessions. A server that lost data, an outdated replica, or somebody who
+/// restored an old record is noticed by it.
 final class RecordVersions: Sendable {
     private let server: String
     private let process: SharedVersions
@@ -68,20 +89,25 @@ final class RecordVersions: Sendable {
         self.files = files
     }
 
-    /// Returns the version of the newest record that this machine has seen; 0 if it has seen none. The file is read each
-    /// time, as another process may have seen a newer one.
-    func newest(_ stem: String) -> Int64 {
+    /// Returns what this machine has seen of a session. The file is read each time, as another process may have seen
+    /// more.
+    func seen(_ stem: String) -> SeenRecord {
         let record = location(stem)
-        let known = process[record]
-        guard let seen = files?[fileName(stem)], seen > known else { return known }
-        process.note(seen, of: record)
-        return seen
+        if let stored = files?[fileName(stem)] { process.note(stored, of: record) }
+        return process[record]
     }
 
-    func note(_ version: Int64, _ stem: String) {
-        guard version > newest(stem) else { return }
-        process.note(version, of: location(stem))
-        files?.note(version, of: fileName(stem))
+    /// Returns the version of the newest record that this machine has seen; 0 if it has seen none.
+    func newest(_ stem: String) -> Int64 { seen(stem).newest }
+
+    /// Notes a version, and the sign-in that it ended if it is that of a removal.
+    func note(_ version: Int64, ended: String? = nil, _ stem: String) {
+        let (earlier, news) = (seen(stem), SeenRecord(newest: version, ended: ended))
+        var all = earlier
+        all.add(news)
+        guard all != earlier else { return }
+        process.note(news, of: location(stem))
+        files?.note(news, of: fileName(stem))
     }
 
     /// The sessions that this machine has seen, by its files.

@@ -45,14 +45,17 @@ extension SharedStoreTests {
         mutating func take(_ step: Step, on machine: Int) throws {
             let store = machines[machine].store
             count += 1
+            var next = Session.example("at-\(count)")
             switch step {
             case .signIn:
-                session = .example("at-\(count)")
-                try store.save(.example("at-\(count)"), replacingDamaged: true)
+                next.nonce = "nonce-\(count)"
+                session = next
+                try store.save(next, replacingDamaged: true)
             case .refresh:
                 guard let old = session else { return }
-                session = .example("at-\(count)")
-                #expect(try store.replace(old, with: .example("at-\(count)")))
+                next.nonce = old.nonce
+                session = next
+                #expect(try store.replace(old, with: next))
             case .signOut:
                 session = nil
                 try store.remove(.example)

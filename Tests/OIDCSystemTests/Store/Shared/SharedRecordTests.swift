@@ -116,6 +116,53 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example("at-2"))
     }
 
+    @Test("a signed-out session stays so, even if a machine that never saw that refreshes its last record")
+    func signedOutElsewhere() throws {
+        let (scratch, other, keys) = (ScratchDirectory(), ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        func signIn(_ token: String, nonce: String) -> Session {
+            var session = Session.example(token)
+            session.nonce = nonce
+            return session
+        }
+        try process().save(signIn("at", nonce: "one"), replacingDamaged: false)
+        let last = try #require(engine[record])
+        let machine = SessionStore(
+            engine, state: other.path, versions: SharedVersions(), now: { self.time.withLock { $0 } }
+        ) { () throws(OIDCError) in keys }
+        #expect(try machine.load(.example) == signIn("at", nonce: "one"))
+        try process().remove(.example)
+        let removal = try #require(engine[record])
+        engine[record] = last
+        #expect(try machine.replace(signIn("at", nonce: "one"), with: signIn("at-2", nonce: "one")))
+        #expect(try process().load(.example) == nil)
+        #expect(try process().all().compactMap(\.session).isEmpty)
+        // The removal tells a third machine what has ended.
+        let refreshed = try #require(engine[record])
+        engine[record] = removal
+        let third = ScratchDirectory()
+        #expect(try self.process(state: third.path, keys).load(.example) == nil)
+        engine[record] = refreshed
+        #expect(try self.process(state: third.path, keys).load(.example) == nil)
+        // A new sign-in, even of the same second, is another session, for all machines.
+        try process().save(signIn("at-3", nonce: "two"), replacingDamaged: false)
+        for store in [process(), machine, self.process(state: third.path, keys)] {
+            #expect(try store.load(.example) == signIn("at-3", nonce: "two"))
+        }
+        #expect(try machine.replace(signIn("at-3", nonce: "two"), with: signIn("at-4", nonce: "two")))
+        #expect(try process().load(.example) == signIn("at-4", nonce: "two"))
+    }
+
+    @Test("a sign-in without a nonce, in the second of a sign-out, is another session")
+    func signInOfSameSecond() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        try process().save(.example(), replacingDamaged: false)
+        try process().remove(.example)
+        try process().save(.example("at-2"), replacingDamaged: false)
+        #expect(try process().load(.example) == .example("at-2"))
+    }
+
     @Test("a session that the server hid during the sign-out stays signed out")
     func hiddenRemoval() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
