@@ -249,4 +249,13 @@ MUTATIONS = [
     ("refresh: a failure of a wrong clock is believed",
      "(0...SharedFailure.longestRetryAfter).contains(now.seconds(since: time))", "time >= time",
      "SharedFailureTests"),
+    ("proxy: a caller that takes no answer keeps its place",
+     "connection.isIdle || connection.isDraining || connection.isBlocked else", "connection.isIdle || connection.isDraining else",
+     "ProxyCallerTests"),
+    ("shared store: a session that was signed out of is believed when another machine has refreshed it",
+     "if let session, hasEnded(session) { return nil }", "if let session, session.key.text.isEmpty { return nil }",
+     "SharedStoreTests"),
+    ("logout: what the user agreed to stays if the session cannot be read",
+     "guard keepsLinks || context.isOfProfile(link) else {", "guard !keepsLinks else { continue }\n                guard context.isOfProfile(link) else {",
+     "ClientConsentTests"),
 ]

@@ -52,16 +52,16 @@ struct ResourceRecords {
         }
     }
 
-    /// Removes the links that lead to a session. One that stays does no harm: its session no longer exists. Those of
-    /// resources' profiles stay for the next sign-in with them, but what the user agreed to is forgotten.
-    func forget(_ key: SessionKey, _ context: CommandContext) {
+    /// Removes the links that lead to a session, and what the user agreed to. A link that stays does no harm: its session
+    /// no longer exists. Those of resources' profiles stay for the next sign-in with them, and all do if `keepsLinks`.
+    func forget(_ key: SessionKey, _ context: CommandContext, keepsLinks: Bool = false) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
             for link in known
             where link.resource == resource && link.issuer == key.provider && link.clientID == key.clientID
                 && link.grant == key.grant && link.account == key.account
             {
-                guard context.isOfProfile(link) else {
+                guard keepsLinks || context.isOfProfile(link) else {
                     try? links.remove(link)
                     continue
                 }

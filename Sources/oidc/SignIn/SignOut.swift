@@ -37,9 +37,11 @@ struct SignOut {
     /// session, in the browser.
     func run(isLocal: Bool, endsProviderSession: Bool) throws(OIDCError) -> Outcome {
         let removal = try take()
-        // The next sign-out finds a session that is set aside by its link.
-        if let key, case .success = removal.content, removal.failure?.kind != .unreachable {
-            ResourceRecords(provider.context)?.forget(key, provider.context)
+        if let key, removal.failure?.kind != .unreachable {
+            var isUnread = false
+            if case .failure = removal.content { isUnread = true }
+            // The next sign-out finds a session that is set aside by its link.
+            ResourceRecords(provider.context)?.forget(key, provider.context, keepsLinks: isUnread)
         }
         var outcome = Outcome(key: key, profile: profile)
         var failures: [OIDCError] = []

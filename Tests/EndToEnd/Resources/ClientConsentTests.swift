@@ -165,6 +165,18 @@ struct ClientConsentTests {
         expectSuccess(try world.run(["login", world.url, "--scope", "repo"]))
     }
 
+    @Test("logout forgets the agreement, also if the session cannot be read")
+    func withdrawnDamaged() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        try Data("{".utf8).write(to: try #require(world.program.sessionFiles.first))
+        #expect(try world.run(["logout", world.url]).status == 4)
+        let refused = try world.run(["token", "--login", world.url, "--scope", "repo"])
+        #expect(refused.status == 3 && refused.errorOutput.contains("with: repo"), "\(refused)")
+        #expect(world.tabs.count == 1)
+    }
+
     @Test("all scopes that are asked for are shown before the browser opens, however many")
     func manyScopes() throws {
         let scopes = (0..<30).map { "read:a-rather-long-name-\($0)" } + ["admin:all"]

@@ -145,14 +145,20 @@ struct ProxyCallerTests {
         withExtendedLifetime(partial) {}
     }
 
-    @Test("callers of one route whose server does not answer do not keep those of another route out")
-    func fullRoute() throws {
+    /// Returns a server that never answers, and what is signaled when a request has arrived there.
+    private func silent() throws -> (ScriptedServer, DispatchSemaphore) {
         let arrived = DispatchSemaphore(value: 0)
-        let silent = try ScriptedServer { peer in
+        let server = try ScriptedServer { peer in
             _ = peer.readRequest()
             arrived.signal()
             _ = peer.readRequest()
         }
+        return (server, arrived)
+    }
+
+    @Test("callers of one route whose server does not answer do not keep those of another route out")
+    func fullRoute() throws {
+        let (silent, arrived) = try silent()
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
         let world = try ProxyWorld([silent.url("/"), server.url("/")], paths: ["/silent", "/"]) {
             $0.connections = 8
@@ -176,12 +182,7 @@ struct ProxyCallerTests {
 
     @Test("nor do the callers of two routes keep out those of a third")
     func fullRoutes() throws {
-        let arrived = DispatchSemaphore(value: 0)
-        let silent = try ScriptedServer { peer in
-            _ = peer.readRequest()
-            arrived.signal()
-            _ = peer.readRequest()
-        }
+        let (silent, arrived) = try silent()
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
         let urls = [silent.url("/"), silent.url("/"), server.url("/")]
         let world = try ProxyWorld(urls, paths: ["/one", "/two", "/"]) { $0.connections = 8 }
@@ -200,6 +201,26 @@ struct ProxyCallerTests {
             #expect(refused.hasPrefix("HTTP/1.1 503 "), "\(refused.prefix(99))")
         }
         #expect(try world.exchange("GET", "x", route: 2).contains("hello"))
+        withExtendedLifetime(callers) {}
+    }
+
+    @Test("callers that do not take their answers give their places up")
+    func unreadAnswers() throws {
+        let large = try ScriptedServer.answering(
+            answer("200 OK", body: String(repeating: "x", count: 100_000)))
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld([large.url("/"), server.url("/")], paths: ["/large", "/"]) {
+            $0.connections = 8
+            $0.timeout = 600_000
+        }
+        // Far more than the sockets' buffers hold.
+        let requests = String(repeating: world.head("GET", "x"), count: 200)
+        let callers = try (0..<8).map { _ in
+            let caller = try world.connect()
+            caller.send(requests)
+            return caller
+        }
+        for _ in 0..<4 { #expect(try world.exchange("GET", "x", route: 1).contains("hello")) }
         withExtendedLifetime(callers) {}
     }
 
