@@ -206,21 +206,30 @@ struct ProxyCallerTests {
 
     @Test("callers that do not take their answers give their places up")
     func unreadAnswers() throws {
-        let large = try ScriptedServer.answering(
-            answer("200 OK", body: String(repeating: "x", count: 100_000)))
+        let arrived = DispatchSemaphore(value: 0)
+        // Small enough to have arrived when the caller's socket is full, so no request is in progress.
+        let small = answer("200 OK", body: String(repeating: "x", count: 12_000))
+        let chatty = try ScriptedServer { peer in
+            while peer.readRequest() != nil {
+                arrived.signal()
+                peer.write(small)
+            }
+        }
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
-        let world = try ProxyWorld([large.url("/"), server.url("/")], paths: ["/large", "/"]) {
-            $0.connections = 8
+        let world = try ProxyWorld([chatty.url("/"), server.url("/")], paths: ["/chatty", "/"]) {
+            $0.connections = 4
             $0.timeout = 600_000
         }
         // Far more than the sockets' buffers hold.
-        let requests = String(repeating: world.head("GET", "x"), count: 200)
-        let callers = try (0..<8).map { _ in
+        let requests = String(repeating: world.head("GET", "x"), count: 1_000)
+        let callers = try (0..<4).map { _ in
             let caller = try world.connect()
             caller.send(requests)
+            // Until the proxy has no room for another answer.
+            while arrived.wait(timeout: .now() + 0.5) == .success {}
             return caller
         }
-        for _ in 0..<4 { #expect(try world.exchange("GET", "x", route: 1).contains("hello")) }
+        for _ in 0..<2 { #expect(try world.exchange("GET", "x", route: 1).contains("hello")) }
         withExtendedLifetime(callers) {}
     }
 
