@@ -163,6 +163,7 @@ struct SharedLeaseTests {
                 engine.pass(60_001)
                 try other.remove(.example)
                 if var session {
+                    session.nonce = "of the new sign-in"
                     session.tokens.access.expiresAt = session.tokens.access.obtainedAt
                     try other.save(session, replacingDamaged: false)
                 }
