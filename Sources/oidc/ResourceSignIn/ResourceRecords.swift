@@ -53,7 +53,8 @@ struct ResourceRecords {
     }
 
     /// Removes the links that lead to a session, and what the user agreed to. A link that stays does no harm: its session
-    /// no longer exists. Those of resources' profiles stay for the next sign-in with them, and all do if `keepsLinks`.
+    /// no longer exists. Those of resources' profiles stay for the next sign-in with them, those of clients known by
+    /// their documents tell that the client has served a resource, and all stay if `keepsLinks`.
     func forget(_ key: SessionKey, _ context: CommandContext, keepsLinks: Bool = false) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
@@ -61,13 +62,13 @@ struct ResourceRecords {
             where link.resource == resource && link.issuer == key.provider && link.clientID == key.clientID
                 && link.grant == key.grant && link.account == key.account
             {
-                guard keepsLinks || context.isOfProfile(link) else {
+                let isOfDocument = link.registration == nil && WebURL(link.clientID) != nil
+                guard keepsLinks || isOfDocument || context.isOfProfile(link) else {
                     try? links.remove(link)
                     continue
                 }
-                // The client of a metadata document was not asked about, but may be from now on.
-                guard link.agreedScope != nil || link.registration == nil && WebURL(link.clientID) != nil
-                else { continue }
+                // The client of a document was not asked about, but may be from now on.
+                guard link.agreedScope != nil || isOfDocument else { continue }
                 var asking = link
                 asking.agreedScope = nil
                 asking.isConsentWithdrawn = true

@@ -152,6 +152,19 @@ struct ClientConsentTests {
         }
     }
 
+    @Test("nor is the sign-in's profile an agreement where the record of it is lost")
+    func lostRecord() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.local/state/oidc")
+        for words in [[], ["-p", WebURL(world.server.issuer)?.host ?? ""]] {
+            let refused = try world.run(["token", "--login", world.url, "--scope", "repo admin"] + words)
+            #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
+        }
+        #expect(world.tabs.count == 1)
+    }
+
     @Test("logout forgets the agreement, also where the sign-in's profile names the resource")
     func withdrawn() throws {
         let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
@@ -253,6 +266,23 @@ struct ClientConsentTests {
         #expect(try world.run(["token", "--login", world.url]).status == 3)
     }
 
+    @Test("a client known by its document has served a resource also after the user has signed out of it")
+    func documentSignedOut() throws {
+        let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
+        let world = try ResourceWorld(variables, isOwnResource: false) {
+            $0.metadata = ["client_id_metadata_document_supported": true]
+        }
+        let second = try ResourceWorld(isOwnResource: false, resource: { $0.metadata = Self.scopes })
+        second.resource.change { $0.servers = [world.server.origin] }
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["logout", world.url]))
+        let refused = try world.run(["token", "--login", second.url])
+        #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
+        // The first resource is not another one.
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.tabs.count == 2)
+    }
+
     @Test(
         "that a server which only the URL names gets the client's secret is said before the answer",
         .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
@@ -306,6 +336,18 @@ struct ClientConsentTests {
             refused.errorOutput.contains("try: oidc config set -p work 'resources=\(resources)'\n"),
             "\(refused.errorOutput)")
         expectSuccess(try world.run(["config", "set", "-p", "work", "resources=\(resources)"]))
+        expectSuccess(try world.run(["token", "-p", "work", world.url]))
+        #expect(world.server.tokenRequests.count == 1)
+    }
+
+    @Test("a profile for a grant without a user names its resource: no sign-in wrote it")
+    func machineProfile() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"], isOwnResource: false) {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+        }
+        try world.configure(
+            #"{"profiles":{"work":{"issuer":"\#(world.server.issuer)","client_id":"corp-client","#
+                + #""grant":"client_credentials","resource":["\#(world.url)"]}}}"#)
         expectSuccess(try world.run(["token", "-p", "work", world.url]))
         #expect(world.server.tokenRequests.count == 1)
     }
