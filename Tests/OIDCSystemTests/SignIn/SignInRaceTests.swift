@@ -98,15 +98,25 @@ struct SignInRaceTests {
         #expect(answer.status == 200 && String(decoding: answer.body, as: UTF8.self).contains("Signed in"))
     }
 
-    /// Keeps the poll for the device code waiting until `isReleased`.
-    private func holdPoll(_ race: SignInRace, _ isReleased: @escaping @Sendable () -> Bool) {
-        race.provider.intercept { request in
-            guard request.url.path == "/token",
-                String(decoding: request.body, as: UTF8.self).contains("device_code")
-            else { return nil }
-            while !isReleased() { Poll.sleep(until: .now().adding(milliseconds: 10)) }
-            return nil
+    /// A poll for the device code that gets its answer only once it is released, or at `end`.
+    private final class HeldPoll: Sendable {
+        private let state = Mutex((hasArrived: false, isReleased: false))
+
+        init(_ race: SignInRace, until end: MonotonicTime? = nil) {
+            race.provider.intercept { [self] request in
+                guard request.url.path == "/token",
+                    String(decoding: request.body, as: UTF8.self).contains("device_code")
+                else { return nil }
+                state.withLock { $0.hasArrived = true }
+                while !state.withLock({ $0.isReleased }), end.map({ MonotonicTime.now() < $0 }) ?? true {
+                    Poll.sleep(until: .now().adding(milliseconds: 10))
+                }
+                return nil
+            }
         }
+
+        var hasArrived: Bool { state.withLock { $0.hasArrived } }
+        func release() { state.withLock { $0.isReleased = true } }
     }
 
     @Test(
@@ -115,17 +125,11 @@ struct SignInRaceTests {
     func hangingPoll(keepsTokens: Bool) throws {
         let race = try SignInRace { $0.user = .approves("alice") }
         race.keepsRefusedTokens = keepsTokens
-        let isReleased = Mutex(false)
-        defer { isReleased.withLock { $0 = true } }
-        holdPoll(race) { isReleased.withLock { $0 } }
-        let start = MonotonicTime.now()
-        race.onWaiting = { race in
-            // The first poll is due after a second.
-            guard MonotonicTime.now() > start.adding(milliseconds: 1_300) else { return }
-            try? race.answerInBrowser()
-        }
+        let poll = HeldPoll(race)
+        defer { poll.release() }
+        race.onWaiting = { race in if poll.hasArrived { try? race.answerInBrowser() } }
         // Nobody waits for tokens that would be kept.
-        race.onKept = { isReleased.withLock { $0 = !keepsTokens } }
+        race.onKept = { if !keepsTokens { poll.release() } }
         let session = try race.run().get()
         #expect(race.kept == [session] && race.codeRequests == 1)
         #expect(race.deviceRequests == (keepsTokens ? 0 : 1))
@@ -138,19 +142,14 @@ struct SignInRaceTests {
     )
     func leftPoll() throws {
         let race = try SignInRace { $0.user = .approves("alice") }
-        let isReleased = Mutex(false)
-        defer { isReleased.withLock { $0 = true } }
-        holdPoll(race) { isReleased.withLock { $0 } }
-        let start = MonotonicTime.now()
-        race.onWaiting = { race in
-            guard MonotonicTime.now() > start.adding(milliseconds: 1_300) else { return }
-            try? race.answerInBrowser()
-        }
+        let poll = HeldPoll(race)
+        defer { poll.release() }
+        race.onWaiting = { race in if poll.hasArrived { try? race.answerInBrowser() } }
         var polls: [UnansweredPoll] = []
         race.leave = { polls.append($0) }
         let session = try race.run().get()
         #expect(race.kept == [session] && race.deviceRequests == 0 && polls.count == 1)
-        isReleased.withLock { $0 = true }
+        poll.release()
         var revocations: Int { race.provider.with { $0.requestCount(.revocation) } }
         polls.first?.settle { #expect(race.deviceRequests == 1 && revocations == 0) }
         #expect(revocations > 0)
@@ -160,8 +159,7 @@ struct SignInRaceTests {
     func lastPoll() throws {
         let race = try SignInRace { $0.user = .approves("alice") }
         race.milliseconds = 1_500
-        let end = MonotonicTime.now().adding(milliseconds: 2_500)
-        holdPoll(race) { MonotonicTime.now() > end }
+        _ = HeldPoll(race, until: .now().adding(milliseconds: 2_500))
         let session = try race.run().get()
         #expect(race.kept == [session] && race.deviceRequests == 1)
         #expect(race.provider.with { $0.requestCount(.revocation) } == 0)
