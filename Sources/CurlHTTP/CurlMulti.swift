@@ -104,23 +104,25 @@ package final class CurlMulti {
         let first = ready.firstIndex { $0.descriptor == nextSocket } ?? 0
         nextSocket = nil
         let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfRound)
+        // A server that always has more would use its whole turn, and a small answer would wait for many such turns.
+        let turn = min(Self.millisecondsOfTurn, max(1, Self.millisecondsOfRound / Int64(max(1, ready.count))))
         for (place, interest) in (ready[first...] + ready[..<first]).enumerated() {
             guard place == 0 || MonotonicTime.now() < end else {
                 nextSocket = interest.descriptor
                 return
             }
-            act(on: interest)
+            act(on: interest, turn: turn)
         }
     }
 
-    private func act(on interest: Poll.Interest) {
+    private func act(on interest: Poll.Interest, turn: Int64) {
         let (socket, ready) = (interest.descriptor, interest.ready)
         guard let wait = sockets[socket] else { return }
         let calls = transfers[wait.easy]?.calls
         var events: Int32 = 0
         if ready.contains(.reading) { events |= Int32(OIDC_CURL_CSELECT_IN) }
         if ready.contains(.writing) { events |= Int32(OIDC_CURL_CSELECT_OUT) }
-        act(on: socket, events: events)
+        act(on: socket, events: events, turn: turn)
         let isVain = ready == .writing && calls != nil && transfers[wait.easy]?.calls == calls
         sockets[socket]?.note(isVain: isVain, now: .now())
     }
@@ -144,9 +146,9 @@ package final class CurlMulti {
         act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0)
     }
 
-    private func act(on socket: Int32, events: Int32) {
+    private func act(on socket: Int32, events: Int32, turn: Int64 = CurlMulti.millisecondsOfTurn) {
         var (running, left): (Int32, Int32) = (0, 0)
-        startTurn(on: sockets[socket]?.easy)
+        startTurn(on: sockets[socket]?.easy, milliseconds: turn)
         let code = library.pointee.multi_socket_action(multi, socket, events, &running)
         if !Self.isOK(code) { hasFailed = true }
         while let message = library.pointee.multi_info_read(multi, &left) {
@@ -162,10 +164,10 @@ package final class CurlMulti {
     }
 
     /// Starts a call of libcurl, which first works on the transfer `easy` if one is named.
-    func startTurn(on easy: OpaquePointer? = nil) {
+    func startTurn(on easy: OpaquePointer? = nil, milliseconds: Int64 = CurlMulti.millisecondsOfTurn) {
         oidc_curl_begin_reads()
         work = (easy, oidc_curl_cpu_time())
-        turnEnd = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfTurn)
+        turnEnd = MonotonicTime.now().adding(milliseconds: milliseconds)
     }
 
     /// Returns the CPU time in nanoseconds that libcurl has worked on a transfer since it came to it, or back to it.

@@ -355,9 +355,10 @@ extension ProxyServer {
         let rest = interests.dropFirst(sockets.count)
         if rest.first?.ready.isEmpty == false { _ = try? wake.reading.read(limit: 256) }
         for session in sessions { session.advance(now: now) }
-        settle()
+        let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfResults)
+        settle(until: end)
         // A request that has waited for one that ends now is served at once.
-        if server.expire(now: now) { settle() }
+        if server.expire(now: now) { settle(until: end) }
         if hasLogged {
             hasLogged = false
             configuration.flushLog()
@@ -371,8 +372,12 @@ extension ProxyServer {
         return zip(others, rest.dropFirst()).first { !$1.ready.isEmpty }.map { .readable($0.0) }
     }
 
-    /// Handles the results of the events: ended transfers, collected output, and further requests.
-    private func settle() {
+    /// The milliseconds for results of results, before the thread looks for other events again.
+    private static let millisecondsOfResults: Int64 = 30
+
+    /// Handles the results of the events: ended transfers, collected output, and further requests; what they lead to,
+    /// until `end`.
+    private func settle(until end: MonotonicTime) {
         for _ in 0..<8 {
             requests?.actOnTimer(now: .now())
             var isBusy = false
@@ -382,7 +387,7 @@ extension ProxyServer {
             }
             let now = MonotonicTime.now()
             if server.settle(handle: take) || server.hasOutput { isBusy = true }
-            guard isBusy || requests?.timer.map({ $0 <= now }) ?? false else { return }
+            guard isBusy || requests?.timer.map({ $0 <= now }) ?? false, now < end else { return }
         }
     }
 }

@@ -45,6 +45,38 @@ struct CurlMultiTests {
         #expect(most <= 42 && client.parts > most, "\(most) of \(client.parts)")
     }
 
+    @Test("of a round, each of many servers that send without end gets its share")
+    func shares() throws {
+        let (arrived, go, sent) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        let chunks = String(repeating: "1\r\nx\r\n", count: 1_000)
+        let servers = try (0..<10).map { _ in
+            try ScriptedServer { peer in
+                guard peer.readRequest() != nil else { return }
+                arrived.signal()
+                go.wait()
+                peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)")
+                sent.signal()
+                _ = peer.readRequest()
+            }
+        }
+        let multi = try CurlMulti(idleConnections: 1)
+        let clients = servers.map { _ in SlowClient() }
+        for (server, client) in zip(servers, clients) {
+            #expect(multi.add(try transfer(from: server, for: client)))
+        }
+        for _ in servers { while arrived.wait(timeout: .now()) == .timedOut { act(multi) } }
+        for _ in servers { go.signal() }
+        for _ in servers { sent.wait() }
+        var interests = multi.interests(now: .now())
+        Poll.wait(&interests, until: .now().adding(seconds: 60))
+        #expect(interests.allSatisfy { $0.ready.contains(.reading) })
+        multi.act(on: interests)
+        // A share of 3 ms, and a part that was under way.
+        #expect(clients.allSatisfy { $0.parts <= 4 }, "\(clients.map(\.parts))")
+    }
+
     @Test("an answer ends if it goes on without giving anything: the extension of a chunk (RFC 9112 §7.1.1)")
     func endlessExtension() throws {
         let part = String(repeating: "x", count: 1_000_000)
