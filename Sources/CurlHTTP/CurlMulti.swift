@@ -77,7 +77,8 @@ package final class CurlMulti {
         else { return false }
         transfers[transfer.easy] = transfer
         transfer.loop = self
-        actOnTimer(now: .now())
+        // The answers of others wait for the round, or each new request would wait for them.
+        actIfDue(now: .now(), turn: 0)
         return true
     }
 
@@ -132,7 +133,7 @@ package final class CurlMulti {
         // It takes an end without a body for an empty part of one when it first looks.
         for _ in 0..<2 {
             guard let socket = sockets.first(where: { $0.value.easy == transfer.easy })?.key else { return }
-            act(on: socket, events: Int32(OIDC_CURL_CSELECT_IN))
+            act(on: socket, events: Int32(OIDC_CURL_CSELECT_IN), turn: Self.millisecondsOfTurn)
         }
     }
 
@@ -141,12 +142,16 @@ package final class CurlMulti {
         let waited = waiting
         waiting = []
         for transfer in waited where transfers[transfer.easy] === transfer { transfer.endWait() }
-        guard let moment = timer, moment <= now else { return }
-        timer = nil
-        act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0)
+        actIfDue(now: now, turn: Self.millisecondsOfTurn)
     }
 
-    private func act(on socket: Int32, events: Int32, turn: Int64 = CurlMulti.millisecondsOfTurn) {
+    private func actIfDue(now: MonotonicTime, turn: Int64) {
+        guard let moment = timer, moment <= now else { return }
+        timer = nil
+        act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0, turn: turn)
+    }
+
+    private func act(on socket: Int32, events: Int32, turn: Int64) {
         var (running, left): (Int32, Int32) = (0, 0)
         startTurn(on: sockets[socket]?.easy, milliseconds: turn)
         let code = library.pointee.multi_socket_action(multi, socket, events, &running)

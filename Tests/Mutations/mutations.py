@@ -258,4 +258,8 @@ MUTATIONS = [
     ("logout: what the user agreed to stays if the session cannot be read",
      "guard keepsLinks || isOfDocument ||", "guard !keepsLinks else { continue }\n                guard isOfDocument ||",
      "ClientConsentTests"),
+    ("proxy: a new request waits for the answers of others", "actIfDue(now: .now(), turn: 0)",
+     "actIfDue(now: .now(), turn: 20)", "CurlMultiTests"),
+    ("consent: a client known by its document is forgotten after a sign-out", "guard keepsLinks || isOfDocument ||",
+     "guard keepsLinks ||", "ClientConsentTests"),
 ]

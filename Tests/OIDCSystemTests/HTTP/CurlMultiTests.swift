@@ -11,10 +11,12 @@ struct CurlMultiTests {
     /// A client that takes a millisecond for each part of an answer.
     private final class SlowClient: CurlClient {
         var parts = 0
+        var pauses = false
 
         func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool { true }
 
         func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
+            guard !pauses else { return .pause }
             parts += 1
             usleep(1_000)
             return .taken
@@ -75,6 +77,28 @@ struct CurlMultiTests {
         multi.act(on: interests)
         // A share of 3 ms, and a part that was under way.
         #expect(clients.allSatisfy { $0.parts <= 4 }, "\(clients.map(\.parts))")
+    }
+
+    @Test("a new request does not wait for the answers of others")
+    func newRequest() throws {
+        let chunks = String(repeating: "1\r\nx\r\n", count: 100_000)
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)")
+            _ = peer.readRequest()
+        }
+        let (multi, client) = (try CurlMulti(idleConnections: 1), SlowClient())
+        client.pauses = true
+        let other = try transfer(from: server, for: client)
+        #expect(multi.add(other))
+        while !other.isReceivingPaused { act(multi) }
+        client.pauses = false
+        other.resume(receiving: true)
+        let parts = client.parts
+        #expect(multi.add(try transfer(from: server, for: SlowClient())))
+        #expect(client.parts == parts)
+        for _ in 0..<100 where client.parts == parts { act(multi) }
+        #expect(client.parts > parts)
     }
 
     @Test("an answer ends if it goes on without giving anything: the extension of a chunk (RFC 9112 §7.1.1)")
