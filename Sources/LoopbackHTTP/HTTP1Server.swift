@@ -202,7 +202,9 @@ package final class HTTP1Server {
     /// Accepts waiting connections and handles their first requests, as most have already sent one. If there is no
     /// room, another connection is closed, or the new ones wait. Returns the connection whose request ends the round.
     private func admit(from listener: FileDescriptor, handle: Handler) -> HTTP1Connection? {
-        for _ in 0..<64 {
+        for place in 0..<64 {
+            // Nobody gives up a place that no one waits for.
+            guard place == 0 || Poll.isReady(listener.rawValue, .reading) else { return nil }
             let now = MonotonicTime.now()
             if isFull, !giveOneUp(now: now) {
                 admissionPause = AdmissionPause(
@@ -227,7 +229,7 @@ package final class HTTP1Server {
     /// Accepts all connections in the backlog, before the server stops.
     private func admitAll(handle: Handler) {
         for listener in listeners {
-            while !isFull || giveOneUp(now: .now()) {
+            while Poll.isReady(listener.rawValue, .reading), !isFull || giveOneUp(now: .now()) {
                 guard let accepted = try? LoopbackSocket.accept(listener) else { break }
                 let now = MonotonicTime.now()
                 let connection = add(accepted, now: now)

@@ -236,6 +236,23 @@ struct ProxyCallerTests {
         withExtendedLifetime(callers) {}
     }
 
+    @Test("a caller who sends its request a moment after connecting keeps its place, though all are taken")
+    func lateRequest() throws {
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server) { $0.connections = 4 }
+        let idle = try (0..<4).map { _ in
+            let caller = try world.connect()
+            caller.send(world.head("GET", "x"))
+            #expect(caller.received(until: "hello").contains("hello"))
+            return caller
+        }
+        let late = try world.connect()
+        Thread.sleep(forTimeInterval: 0.3)
+        late.send(world.head("GET", "x"))
+        #expect(late.received(until: "hello").contains("hello"))
+        withExtendedLifetime(idle) {}
+    }
+
     @Test("hundreds of idle callers do not keep others out, and slow heads end")
     func flood() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
