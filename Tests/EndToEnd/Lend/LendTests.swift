@@ -131,7 +131,7 @@ struct LendTests {
         #expect(refused.code == 4 && refused.errors.contains("that of user 65533"), "\(refused)")
         // It is asked by its own user.
         #expect(try token(folder + "/s", "65533").code == 5)
-        let asked = lender.output { $0.contains("asked") ? $0 : nil } ?? ""
+        let asked = lender.output { $0.contains("asked 9") ? $0 : nil } ?? ""
         #expect(asked.components(separatedBy: "asked 9").count == 2, "\(asked)")
     }
 
