@@ -219,7 +219,8 @@ extension SharedRecords {
         }
         memory.withLock { $0.forget(name.stem) }
         let version = seal.versions.removal(name.stem)
-        let ended = seal.ending(current)
+        // A sign-out that is repeated finds the record of the first one.
+        let ended = seal.ending(current) ?? seal.versions.seen(name.stem).ended
         let removal = version.flatMap {
             seal.removal(of: name.stem, version: $0, ended: ended, over: current)
         }

@@ -132,8 +132,10 @@ extension SharedStoreTests {
         ) { () throws(OIDCError) in keys }
         #expect(try machine.load(.example) == signIn("at", nonce: "one"))
         try process().remove(.example)
+        try process().remove(.example)
         let removal = try #require(engine[record])
         engine[record] = last
+        time.withLock { $0 = $0.adding(60) }
         #expect(try machine.replace(signIn("at", nonce: "one"), with: signIn("at-2", nonce: "one")))
         #expect(try process().load(.example) == nil)
         #expect(try process().all().compactMap(\.session).isEmpty)
