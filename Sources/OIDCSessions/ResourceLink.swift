@@ -28,8 +28,10 @@ package struct ResourceLink: StoredRecord {
     /// The scopes that the user's own client may request for this resource, as the user has agreed or named the client
     /// for it; nil for a registered client.
     package var agreedScope: Scope?
-    /// Whether the user has signed out since, so that a client known by its document is asked about again.
+    /// Whether the user signed out after agreeing, and is asked again, also if a profile names the resource.
     package var isConsentWithdrawn = false
+    /// The servers and clients of links that this one replaced, about which the user was asked.
+    package private(set) var askedBefore: [String] = []
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
     package var settings = JSONObject()
@@ -45,6 +47,24 @@ package struct ResourceLink: StoredRecord {
         self.grant = grant
         self.scope = scope
         self.account = account
+    }
+
+    /// Returns the name of a server and client in `askedBefore`.
+    package static func party(issuer: String, clientID: String) -> String { "\(issuer) \(clientID)" }
+
+    /// Returns the link with what those that it replaces say about earlier questions: a resource that names another
+    /// server for a while must not make the first one's forgotten.
+    fileprivate func replacing(_ others: [ResourceLink]) -> ResourceLink {
+        var link = self
+        for other in others {
+            let wasAsked = other.agreedScope != nil || other.isConsentWithdrawn
+            let party = ResourceLink.party(issuer: other.issuer, clientID: other.clientID)
+            for name in other.askedBefore + (wasAsked ? [party] : []) where !link.askedBefore.contains(name) {
+                link.askedBefore.append(name)
+            }
+        }
+        link.askedBefore = link.askedBefore.suffix(16)
+        return link
     }
 
     /// The URL that the token may be sent to, with everything below it.
@@ -90,6 +110,7 @@ package struct ResourceLink: StoredRecord {
         isIssuerNamed = json["issuer_named"]?.bool ?? false
         agreedScope = json["agreed_scope"]?.string.map { Scope($0) }
         isConsentWithdrawn = json["consent_withdrawn"]?.bool ?? false
+        askedBefore = json["asked_before"]?.strings ?? []
         settings = json["settings"]?.object ?? JSONObject()
     }
 
@@ -109,6 +130,7 @@ package struct ResourceLink: StoredRecord {
         if isIssuerNamed { object["issuer_named"] = true }
         object["agreed_scope"] = agreedScope.map { .string($0.text) }
         if isConsentWithdrawn { object["consent_withdrawn"] = true }
+        if !askedBefore.isEmpty { object["asked_before"] = .array(askedBefore.map { .string($0) }) }
         if !settings.members.isEmpty { object["settings"] = .object(settings) }
         return .object(object)
     }
@@ -152,6 +174,7 @@ package struct ResourceLinks: Sendable {
     package func keep(_ link: ResourceLink) throws(OIDCError) {
         guard let url = WebURL(link.resource) else { return }
         try change(url) { links in
+            let link = link.replacing(links.filter { link.replaces($0) })
             if links.first == link { return false }
             links.removeAll { link.replaces($0) }
             links.insert(link, at: 0)
@@ -172,6 +195,7 @@ package struct ResourceLinks: Sendable {
             let others = links.filter { other in
                 !link.replaces(other) && !(link.isHidden(by: other, for: url) && other.isFor(url))
             }
+            link = link.replacing(links.filter { !others.contains($0) })
             guard links != [link] + others else { return false }
             links = [link] + others
             return true

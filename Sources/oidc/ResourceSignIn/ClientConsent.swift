@@ -24,19 +24,25 @@ struct ClientConsent {
     /// the settings, which name the server if the client has a secret, or if the client was registered for it. Asks
     /// only a user at a terminal.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
-        let known = links.compactMap { $0 }.filter(isOfClient)
-        guard isOfUser(known + stored.filter(isOfClient)) else { return nil }
-        guard !isOwnOrigin || hasUnnamedIssuer else { return nil }
-        let agreed = known.compactMap(\.agreedScope).first
-        if let agreed, scope.isSubset(of: agreed) { return agreed }
-        let all = scope.union(agreed ?? Scope(""))
-        if isNamedByOptions { return all }
+        let stored = stored
+        let earlier = (links.compactMap { $0 } + stored).filter(isOfClient)
+        guard isOfUser(earlier) else { return nil }
+        let known = links.compactMap { $0 }.filter(isOfClient).compactMap(\.agreedScope).first
+        // The profile of an earlier sign-in names the resource, so it does not count if the user was asked then.
+        let party = ResourceLink.party(issuer: issuer, clientID: client.clientID)
+        let wasAsked =
+            earlier.contains { $0.agreedScope != nil || $0.isConsentWithdrawn }
+            || stored.contains { $0.askedBefore.contains(party) }
+        guard !isOwnOrigin(countsProfile: !wasAsked) || hasUnnamedIssuer else { return nil }
+        if let known, scope.isSubset(of: known) { return known }
+        let agreed = scope.union(known ?? Scope(""))
+        if isNamedByOptions { return agreed }
         guard grant.needsUser else { throw unattended }
         guard TerminalQuestion.isPossible, context.ownsTerminal else { throw unasked }
         guard try isAllowed() else {
             throw OIDCError(.refused, "\(subject): declined", stage: .authorization)
         }
-        return all
+        return agreed
     }
 
     /// The links of earlier sign-ins on the resource's origin, for any account and profile: the resource may spell its
@@ -94,14 +100,18 @@ struct ClientConsent {
         }
     }
 
-    /// Whether the resource is on the origin of its server, or on one that the client's settings name.
-    private var isOwnOrigin: Bool {
+    /// Returns whether the resource is on the origin of its server, or on one that the client's settings name.
+    /// `countsProfile` is whether `resource` of a profile does.
+    private func isOwnOrigin(countsProfile: Bool) -> Bool {
         guard let origin = WebURL(resource.resource)?.origin else { return false }
         var urls = [issuer]
         for entry in entries {
             switch entry.setting {
             case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }
-            case .resource where isWrittenByUser(entry):
+            case .resource:
+                // A profile that does not name the client may be what a sign-in to the URL wrote.
+                let isOfClient = countsProfile && entry.origin == client.profile.map { .profile($0) }
+                guard entry.origin.layer != .profile || isOfClient else { continue }
                 urls += (entry.value.array ?? []).compactMap(\.string)
             case let setting where setting == .issuer || ProviderEndpoint(rawValue: setting.name) != nil:
                 urls += [entry.value.string].compactMap { $0 }
@@ -109,16 +119,6 @@ struct ClientConsent {
             }
         }
         return urls.contains { WebURL.ofIssuer($0)?.origin == origin }
-    }
-
-    /// Returns whether a `resource` is the user's word. That of a profile may be what a sign-in to the URL wrote, unless
-    /// the profile is for a grant without a user.
-    private func isWrittenByUser(_ entry: SettingLayers.Entry) -> Bool {
-        entry.origin.layer != .profile
-            || entries.contains { other in
-                other.setting == .grant && other.origin == entry.origin
-                    && other.value.string.map { GrantType(rawValue: $0).needsUser } == false
-            }
     }
 
     private var scopeText: String {
@@ -167,7 +167,7 @@ struct ClientConsent {
         }
         var words = ["-p", profile]
         if hasUnnamedIssuer { words.append("issuer=\(issuer)") }
-        if !isOwnOrigin {
+        if !isOwnOrigin(countsProfile: false) {
             var resources = entries.first { $0.setting == .resources }?.value.array ?? []
             let title = WebURL(resource.resource)?.host ?? resource.resource
             resources.append(["title": .string(title), "url": .string(resource.resource)])

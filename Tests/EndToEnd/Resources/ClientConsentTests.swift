@@ -152,19 +152,6 @@ struct ClientConsentTests {
         }
     }
 
-    @Test("nor is the sign-in's profile an agreement where the record of it is lost")
-    func lostRecord() throws {
-        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
-        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
-        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
-        try FileManager.default.removeItem(atPath: world.program.home.path + "/.local/state/oidc")
-        for words in [[], ["-p", WebURL(world.server.issuer)?.host ?? ""]] {
-            let refused = try world.run(["token", "--login", world.url, "--scope", "repo admin"] + words)
-            #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
-        }
-        #expect(world.tabs.count == 1)
-    }
-
     @Test("logout forgets the agreement, also where the sign-in's profile names the resource")
     func withdrawn() throws {
         let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
@@ -340,15 +327,18 @@ struct ClientConsentTests {
         #expect(world.server.tokenRequests.count == 1)
     }
 
-    @Test("a profile for a grant without a user names its resource: no sign-in wrote it")
-    func machineProfile() throws {
-        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"], isOwnResource: false) {
-            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+    @Test("the resource of a profile that was written by hand is not asked about", arguments: [true, false])
+    func writtenByHand(hasUser: Bool) throws {
+        let variables = hasUser ? [:] : ["OIDC_CLIENT_SECRET": "s3cret"]
+        let world = try ResourceWorld(variables, isOwnResource: false) {
+            if hasUser { $0.registers = false }
+            if !hasUser { $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]] }
         }
+        let grant = hasUser ? "" : #","grant":"client_credentials""#
         try world.configure(
             #"{"profiles":{"work":{"issuer":"\#(world.server.issuer)","client_id":"corp-client","#
-                + #""grant":"client_credentials","resource":["\#(world.url)"]}}}"#)
-        expectSuccess(try world.run(["token", "-p", "work", world.url]))
+                + #""resource":["\#(world.url)"]\#(grant)}}}"#)
+        expectSuccess(try world.run(["token", "-p", "work", world.url] + (hasUser ? ["--login"] : [])))
         #expect(world.server.tokenRequests.count == 1)
     }
 
