@@ -21,6 +21,17 @@ struct ClientConsentTests {
         return world
     }
 
+    /// A server that knows the client by its document, with one resource, and with a second one elsewhere.
+    private func documentWorlds() throws -> (ResourceWorld, ResourceWorld) {
+        let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
+        let world = try ResourceWorld(variables, isOwnResource: false) {
+            $0.metadata = ["client_id_metadata_document_supported": true]
+        }
+        let second = try ResourceWorld(isOwnResource: false, resource: { $0.metadata = Self.scopes })
+        second.resource.change { $0.servers = [world.server.origin] }
+        return (world, second)
+    }
+
     private func question(_ world: ResourceWorld, _ scope: String) -> String {
         "\(world.url) asks for a token of \(world.server.issuer), as your client corp-client, "
             + "with: \(scope). Continue? [y/N] "
@@ -232,12 +243,7 @@ struct ClientConsentTests {
 
     @Test("a client known by its document is asked about once it serves another resource")
     func document() throws {
-        let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
-        let world = try ResourceWorld(variables, isOwnResource: false) {
-            $0.metadata = ["client_id_metadata_document_supported": true]
-        }
-        let second = try ResourceWorld(isOwnResource: false, resource: { $0.metadata = Self.scopes })
-        second.resource.change { $0.servers = [world.server.origin] }
+        let (world, second) = try documentWorlds()
         expectSuccess(try world.run(["login", world.url]))
         let refused = try world.run(["token", "--login", second.url])
         #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
@@ -255,12 +261,7 @@ struct ClientConsentTests {
 
     @Test("a client known by its document has served a resource also after the user has signed out of it")
     func documentSignedOut() throws {
-        let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
-        let world = try ResourceWorld(variables, isOwnResource: false) {
-            $0.metadata = ["client_id_metadata_document_supported": true]
-        }
-        let second = try ResourceWorld(isOwnResource: false, resource: { $0.metadata = Self.scopes })
-        second.resource.change { $0.servers = [world.server.origin] }
+        let (world, second) = try documentWorlds()
         expectSuccess(try world.run(["login", world.url]))
         expectSuccess(try world.run(["logout", world.url]))
         let refused = try world.run(["token", "--login", second.url])
