@@ -116,7 +116,7 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example("at-2"))
     }
 
-    @Test("a signed-out session stays so, even if a machine that never saw that refreshes its last record")
+    @Test("a session stays signed out, even if a machine that has not seen it refreshes its last record")
     func signedOutElsewhere() throws {
         let (scratch, other, keys) = (ScratchDirectory(), ScratchDirectory(), try SealingKeys.example())
         func process() -> SessionStore { self.process(state: scratch.path, keys) }
