@@ -9,7 +9,7 @@ struct SealedRecord: Sendable {
 
     enum Content: String {
         case session, failure, pending
-        /// The place of a session that was removed: the sign-in that ended. The version goes on from it.
+        /// The place of a session that was removed: the sign-ins that have ended. The version goes on from it.
         case removal
         /// A secret of a sign-in that waits, on this machine only.
         case signIn = "sign-in"

@@ -201,7 +201,7 @@ extension SharedRecords {
     private func noteWritten(_ value: SharedValue, _ stem: String) {
         let name = RecordName(.session, stem)
         if let version = (try? SealedRecord(stored: value.bytes))?.version {
-            seal.versions.note(version, stem)
+            seal.versions.note(SeenRecord(newest: version, latest: seal.signIn(in: value.bytes)), stem)
         }
         let record = record(value, name, after: seal.versions.newest(stem))
         memory.withLock { memory in
@@ -219,13 +219,16 @@ extension SharedRecords {
         }
         memory.withLock { $0.forget(name.stem) }
         let version = seal.versions.removal(name.stem)
-        // A sign-out that is repeated finds the record of the first one.
-        let ended = seal.ending(current) ?? seal.versions.seen(name.stem).ended
+        // With those before, for machines that have not seen their removal. The server may hide the session.
+        var seen = seal.versions.seen(name.stem)
+        let signIn = seal.signIn(in: current?.bytes) ?? seen.latest
+        seen.add(SeenRecord(ended: [signIn].compactMap { $0 }))
+        let ended = seen.ended
         let removal = version.flatMap {
             seal.removal(of: name.stem, version: $0, ended: ended, over: current)
         }
         guard try remove(name, current?.sharedValue, leaving: removal) else { return false }
-        if let version { seal.versions.note(version, ended: ended, name.stem) }
+        if let version { seal.versions.note(SeenRecord(newest: version, ended: ended), name.stem) }
         forgetLeftover(name)
         return true
     }
@@ -339,7 +342,7 @@ extension SharedRecords {
 
     /// Returns what the server has in place of a session that is to be stored. A sign-out leaves a record, so a server
     /// without one has lost it, as one with an older record than this machine has seen. But a sign-out of this session
-    /// counts even if its machine had seen less: its version is later than the sign-in, as versions follow the clock.
+    /// counts even if its machine had seen less.
     private func stored(
         _ stem: String, beside next: Session
     ) throws(OIDCError) -> (record: Record?, session: Session?, isLost: Bool) {
@@ -347,10 +350,8 @@ extension SharedRecords {
             return (nil, nil, !seal.hasEnded(next))
         }
         do throws(StoreFault) { return (record, try seal.open(record, of: next.key), false) } catch {
-            guard case .outdated(let version, _) = error else { throw self.error(error, in: stem) }
-            let isRemoval = (try? SealedRecord(stored: record.bytes))?.content == .removal
-            let isEnded = isRemoval && version > next.createdAt.secondsSinceEpoch || seal.hasEnded(next)
-            return (record, nil, !isEnded)
+            guard case .outdated = error else { throw self.error(error, in: stem) }
+            return (record, nil, !(seal.ends(record, next) || seal.hasEnded(next)))
         }
     }
 

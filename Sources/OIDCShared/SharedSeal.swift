@@ -36,16 +36,20 @@ final class SharedSeal: SessionSeal {
     func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session? {
         let (sealed, plain) = try unsealed(record.bytes, .session, .removal)
         let session = sealed.content == .removal ? nil : try SharedSeal.session(plain, sealed)
-        if let key, let session, !ExactText.isSame(session.key.text, key.text) { throw .ofAnotherSession }
+        if let key, let session, !ExactText.isSame(session.key.text, key.text) {
+            // Keys can be chosen that have the name of another's record, which must not be lost by that.
+            throw session.key.fileStem == key.fileStem ? .otherKey : .ofAnotherSession
+        }
         guard let reading = record.reading else { return session }
         // The server may return any record under any name.
         guard session?.key.fileStem ?? sealed.key == reading.stem else { throw .ofAnotherSession }
         guard sealed.version >= reading.newest else {
             throw .outdated(found: sealed.version, newest: reading.newest)
         }
-        let isEnd = sealed.content == .removal && !plain.isEmpty
         versions.note(
-            sealed.version, ended: isEnd ? String(decoding: plain, as: UTF8.self) : nil, reading.stem)
+            SeenRecord(
+                newest: sealed.version, latest: session?.signIn,
+                ended: sealed.content == .removal ? SharedSeal.ended(plain) : []), reading.stem)
         // A machine that never saw the sign-out may have refreshed a session that the server brought back.
         if let session, hasEnded(session) { return nil }
         return session
@@ -53,13 +57,27 @@ final class SharedSeal: SessionSeal {
 
     /// Returns whether this machine has seen the sign-out of a session, whatever became of its tokens elsewhere.
     func hasEnded(_ session: Session) -> Bool {
-        session.signIn.map { $0 == versions.seen(session.key.fileStem).ended } ?? false
+        session.signIn.map { versions.seen(session.key.fileStem).ended.contains($0) } ?? false
     }
 
-    /// Returns the sign-in that ends with a session; nil if it could not be told from one of this second.
-    func ending(_ record: Record?) -> String? {
-        guard let session = record.flatMap({ try? session(in: $0.bytes) }) else { return nil }
-        return session.nonce != nil || session.createdAt < now() ? session.signIn : nil
+    /// Returns the sign-in of a record's session; nil if it cannot be read, or is known by none.
+    func signIn(in bytes: [UInt8]?) -> String? {
+        bytes.flatMap { try? session(in: $0) }?.signIn
+    }
+
+    /// Returns whether a removal is that of a session, whose version this machine knows to be old. Where it does not say
+    /// what has ended, it counts if its version is later than the sign-in, as versions follow the clock.
+    func ends(_ removal: Record, _ session: Session) -> Bool {
+        guard let (sealed, plain) = try? unsealed(removal.bytes, .removal) else { return false }
+        let ended = SharedSeal.ended(plain)
+        guard let signIn = session.signIn, !ended.isEmpty else {
+            return sealed.version > session.createdAt.secondsSinceEpoch
+        }
+        return ended.contains(signIn)
+    }
+
+    private static func ended(_ plain: [UInt8]) -> [String] {
+        String(decoding: plain, as: UTF8.self).split(separator: " ").map(String.init)
     }
 
     /// Returns the session of a record of any version.
@@ -77,12 +95,13 @@ final class SharedSeal: SessionSeal {
 
     /// Returns the record that takes the place of a session that was removed. Nil if the keys cannot be used, or if
     /// `current` was sealed with another one, so the machines that have it could not open a record of ours.
-    func removal(of stem: String, version: Int64, ended: String?, over current: Record?) -> [UInt8]? {
+    func removal(of stem: String, version: Int64, ended: [String], over current: Record?) -> [UInt8]? {
         guard let keys = try? keys() else { return nil }
         let sealed = current.flatMap { try? SealedRecord(stored: $0.bytes) }
         guard sealed.map({ keys.key($0.keyID) != nil }) ?? true else { return nil }
         return try? SealedRecord(
-            sealing: Array((ended ?? "").utf8), .removal, of: stem, version: version, with: keys.sealing
+            sealing: Array(ended.joined(separator: " ").utf8), .removal, of: stem, version: version,
+            with: keys.sealing
         ).bytes
     }
 
@@ -160,9 +179,9 @@ extension StoreFault {
 }
 
 extension Session {
-    /// What a user's sign-in is known by: a refresh keeps it, and each sign-in has its own. Nil for a grant without a
-    /// user.
+    /// What a user's sign-in is known by, which a refresh keeps; nil if it sent no nonce.
     var signIn: String? {
-        key.grant.needsUser ? "\(createdAt.secondsSinceEpoch)-\(FNV1a.digits(nonce ?? ""))" : nil
+        guard key.grant.needsUser, let nonce else { return nil }
+        return "\(createdAt.secondsSinceEpoch)-\(FNV1a.digits(nonce))"
     }
 }

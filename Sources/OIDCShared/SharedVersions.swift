@@ -7,13 +7,18 @@ import Synchronization
 struct SeenRecord: Equatable, Sendable {
     /// The newest version; 0 if none was seen.
     var newest: Int64 = 0
-    /// The sign-in that was signed out of last, by `Session.signIn`.
-    var ended: String?
+    /// The sign-in of the session that was seen last, by `Session.signIn`.
+    var latest: String?
+    /// The sign-ins that were signed out of, the last one at the end.
+    var ended: [String] = []
 
     mutating func add(_ other: SeenRecord) {
         newest = max(newest, other.newest)
-        ended = other.ended ?? ended
+        latest = other.latest ?? latest
+        ended = (ended + other.ended.filter { !ended.contains($0) }).suffix(SeenRecord.endedLimit)
     }
+
+    private static let endedLimit = 32
 }
 
 /// What a process has seen of records, in any of its stores.
@@ -59,20 +64,24 @@ struct VersionFiles: Sendable {
     }
 }
 
-/// The form in a file: the version, and after a space the sign-in that has ended.
+/// The form in a file: the version, `=` with the latest sign-in, and those that have ended, separated by spaces.
 extension SeenRecord {
     /// The greatest version that is believed, far beyond any clock. A later one must still be possible.
     private static let greatest: Int64 = 1 << 53
 
     init(stored bytes: [UInt8]?) {
-        let words = String(decoding: bytes ?? [], as: UTF8.self).split(separator: " ", maxSplits: 1)
+        let words = String(decoding: bytes ?? [], as: UTF8.self).split(separator: " ")
         let version = words.first.flatMap { Int64($0) } ?? 0
         guard (1...SeenRecord.greatest).contains(version) else { return }
         newest = version
-        ended = words.dropFirst().first.map(String.init)
+        latest = words.first { $0.hasPrefix("=") }.map { String($0.dropFirst()) }
+        ended = words.dropFirst().filter { !$0.hasPrefix("=") }.map(String.init)
     }
 
-    var bytes: [UInt8] { Array((String(newest) + (ended.map { " \($0)" } ?? "")).utf8) }
+    var bytes: [UInt8] {
+        let words = [String(newest)] + [latest.map { "=\($0)" }].compactMap { $0 } + ended
+        return Array(words.joined(separator: " ").utf8)
+    }
 }
 
 /// What this machine has seen of one server's sessions. A server that lost data, an outdated replica, or somebody who
@@ -100,9 +109,8 @@ final class RecordVersions: Sendable {
     /// Returns the version of the newest record that this machine has seen; 0 if it has seen none.
     func newest(_ stem: String) -> Int64 { seen(stem).newest }
 
-    /// Notes a version, and the sign-in that it ended if it is that of a removal.
-    func note(_ version: Int64, ended: String? = nil, _ stem: String) {
-        let (earlier, news) = (seen(stem), SeenRecord(newest: version, ended: ended))
+    func note(_ news: SeenRecord, _ stem: String) {
+        let earlier = seen(stem)
         var all = earlier
         all.add(news)
         guard all != earlier else { return }

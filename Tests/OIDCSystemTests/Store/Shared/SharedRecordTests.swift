@@ -165,6 +165,52 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example("at-2"))
     }
 
+    @Test("of two sign-ins that were signed out of, neither comes back by way of another machine")
+    func signedOutTwice() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        var first = Session.example("at-1")
+        first.nonce = "one"
+        try process().save(first, replacingDamaged: false)
+        let last = try #require(engine[record])
+        let other = ScratchDirectory()
+        let machine = SessionStore(
+            engine, state: other.path, versions: SharedVersions(), now: { self.time.withLock { $0 } }
+        ) { () throws(OIDCError) in keys }
+        #expect(try machine.load(.example) == first)
+        try process().remove(.example)
+        var second = Session.example("at-2")
+        second.nonce = "two"
+        try process().save(second, replacingDamaged: false)
+        try process().remove(.example)
+        engine[record] = last
+        time.withLock { $0 = $0.adding(60) }
+        var refreshed = Session.example("at-3")
+        refreshed.nonce = "one"
+        #expect(try machine.replace(first, with: refreshed))
+        #expect(try process().load(.example) == nil)
+    }
+
+    @Test("a session whose key was chosen to have the name of another's record does not take its place")
+    func chosenName() throws {
+        // Found by a search: the names have a hash that is fast, and no secret.
+        let path = "vxjju1d7euevti28jwzco6mkgyov03bwrufohkyp7c8xmc0q"
+        var chosen = SessionKey.example
+        chosen.resources = ["https://api.example/\(path)"]
+        #expect(chosen.fileStem == SessionKey.example.fileStem)
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        for isForced in [false, true] {
+            let refusal = failure { () throws(OIDCError) in
+                try store.save(.example("at-9", key: chosen), replacingDamaged: isForced)
+            }
+            #expect(refusal?.message.contains("neither used nor overwritten") == true, "\(refusal as Any)")
+        }
+        #expect(throws: OIDCError.self) { try store.load(chosen) }
+        #expect(throws: OIDCError.self) { try store.remove(chosen) }
+        #expect(try machine().load(.example) == .example())
+    }
+
     @Test("a session that the server hid during the sign-out stays signed out")
     func hiddenRemoval() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
