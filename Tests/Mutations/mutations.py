@@ -264,4 +264,9 @@ MUTATIONS = [
      "guard keepsLinks ||", "ClientConsentTests"),
     ("proxy: a place is given up though nobody waits for it", "guard place == 0 || Poll", "guard place >= 0 || Poll",
      "ProxyCallerTests"),
+    ("shared store: the removal of an earlier session ends the next one", "return ended.contains(signIn)\n",
+     "return !signIn.isEmpty\n", "PendingSessionTests"),
+    ("shared store: a session takes the place of one whose record has the same name",
+     "throw session.key.fileStem == key.fileStem ? .otherKey : .ofAnotherSession", "throw .ofAnotherSession",
+     "SharedStoreTests"),
 ]

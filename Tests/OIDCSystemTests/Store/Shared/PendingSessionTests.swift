@@ -257,6 +257,31 @@ struct PendingSessionTests {
         }
     }
 
+    @Test("the removal of the session before does not end the one whose refresh finds it again")
+    func earlierRemoval() throws {
+        func session(_ token: String, nonce: String) -> Session {
+            var session = Session.example(token)
+            session.nonce = nonce
+            return session
+        }
+        let name = RecordName(.session, SessionKey.example.fileStem).description
+        try machine().save(session("at-1", nonce: "one"), replacingDamaged: false)
+        try machine().remove(.example)
+        let removal = try #require(try engine.read(name))
+        let (current, next) = (session("at-2", nonce: "two"), session("at-3", nonce: "two"))
+        try machine().save(current, replacingDamaged: false)
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            #expect(try store.load(.example) == current)
+            _ = try store.reserveSpace(for: .example)
+            try engine.remove(name)
+            _ = try engine.write(name, removal.bytes, replacing: nil, lifetime: nil)
+            #expect(try store.replace(current, with: next))
+        }
+        #expect(try machine().load(.example) == next)
+        #expect(try files() == [])
+    }
+
     @Test("after a sign-out nothing is stored", arguments: [true, false])
     func signedOut(isHere: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)

@@ -191,6 +191,28 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == nil)
     }
 
+    @Test("a session that the server hid during the sign-out does not come back by way of another machine")
+    func hiddenElsewhere() throws {
+        let (scratch, other, keys) = (ScratchDirectory(), ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        func session(_ token: String) -> Session {
+            var session = Session.example(token)
+            session.nonce = "one"
+            return session
+        }
+        try process().save(session("at-1"), replacingDamaged: false)
+        let last = try #require(engine[record])
+        engine[record] = nil
+        try process().remove(.example)
+        engine[record] = last
+        time.withLock { $0 = $0.adding(60) }
+        let machine = SessionStore(
+            engine, state: other.path, versions: SharedVersions(), now: { self.time.withLock { $0 } }
+        ) { () throws(OIDCError) in keys }
+        #expect(try machine.replace(session("at-1"), with: session("at-2")))
+        #expect(try process().load(.example) == nil)
+    }
+
     @Test("a session whose key was chosen to have the name of another's record does not take its place")
     func chosenName() throws {
         // Found by a search: the names have a hash that is fast, and no secret.
