@@ -1,4 +1,5 @@
 package import OIDCCore
+import OIDCCrypto
 import Posix
 
 /// A client that registered itself at a server (RFC 7591), as it is stored for sign-ins.
@@ -89,8 +90,13 @@ package struct Registrations: Sendable {
         let server = WebURL.ofIssuer(issuer)
         let origin = resource.flatMap { WebURL($0)?.origin }.flatMap { $0 == server?.origin ? nil : $0 }
         let words = [issuer] + (origin.map { [$0] } ?? []) + redirects
-        return FileName.of(
-            server?.host ?? "server", hashing: JSONValue.array(words.map { .string($0) }).compact)
+        var text = JSONValue.array(words.map { .string($0) }).compact
+        // A resource chooses its origin, and could choose one with the name of another's file if the hash were not
+        // cryptographic. Without the library for it, no sign-in comes this far.
+        if origin != nil, let hash = try? Digest.hash(Array(text.utf8), .sha256) {
+            text = Base64URL.encode(hash)
+        }
+        return FileName.of(server?.host ?? "server", hashing: text)
     }
 
     /// Returns the clients of a file, newest first.

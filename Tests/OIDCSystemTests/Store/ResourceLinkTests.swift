@@ -222,6 +222,9 @@ struct RegistrationsTests {
             Registrations.name(issuer: issuer, resource: "https://api.example/a", redirects: [redirect]),
             Registrations.name(issuer: issuer, resource: "https://other.example/a", redirects: [redirect]),
         ]
+        // Its name would be that of api.example with a hash that is fast.
+        let chosen = "https://exj5i6xc9tmbcfwrux5zno0cqg30fld56lml4p516foebp7x.example"
+        #expect(Registrations.name(issuer: issuer, resource: chosen, redirects: [redirect]) != names[3])
         #expect(Set(names).count == 5 && names.allSatisfy { $0.hasPrefix("op.example-") })
         let same = [
             ("\(issuer)/api", names[0]), ("https://api.example/b", names[3]),
