@@ -53,8 +53,8 @@ struct ResourceRecords {
     }
 
     /// Removes the links that lead to a session, and what the user agreed to. A link that stays does no harm: its session
-    /// no longer exists. Those of resources' profiles stay for the next sign-in with them, those of clients known by
-    /// their documents tell that the client has served a resource, and all stay if `keepsLinks`.
+    /// no longer exists. Those of resources' profiles stay for the next sign-in with them, those that tell of an earlier
+    /// question or client for the next question, and all stay if `keepsLinks`.
     func forget(_ key: SessionKey, _ context: CommandContext, keepsLinks: Bool = false) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
@@ -63,7 +63,8 @@ struct ResourceRecords {
                 && link.grant == key.grant && link.account == key.account
             {
                 let isOfDocument = link.registration == nil && WebURL(link.clientID) != nil
-                guard keepsLinks || isOfDocument || context.isOfProfile(link) else {
+                let tellsOfQuestion = isOfDocument || !link.askedBefore.isEmpty
+                guard keepsLinks || tellsOfQuestion || context.isOfProfile(link) else {
                     try? links.remove(link)
                     continue
                 }

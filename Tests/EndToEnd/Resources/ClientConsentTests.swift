@@ -214,14 +214,15 @@ struct ClientConsentTests {
         }
     }
 
-    @Test("nor does a resource that names another server for a while")
-    func otherServer() throws {
+    @Test("nor does a resource that names another server for a while", arguments: [false, true])
+    func otherServer(signsOut: Bool) throws {
         let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
         let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
         expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
         world.trust(world.other)
         expectSuccess(try world.run(["login", world.url, "--scope", "repo"]))
         #expect(world.other.registrations.count == 1)
+        if signsOut { expectSuccess(try world.run(["logout", world.url])) }
         world.trust(world.server)
         try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
         let refused = try world.run(["login", world.url, "--scope", "repo admin"])
