@@ -34,7 +34,8 @@ struct ClientConsent {
             earlier.contains { $0.agreedScope != nil || $0.isConsentWithdrawn }
             || stored.contains { $0.askedBefore.contains(party) }
         guard !isOwnOrigin(countsProfile: !wasAsked) || hasUnnamedIssuer else { return nil }
-        if let known, scope.isSubset(of: known) { return known }
+        // No scope at all means the server's default ones, which may be more than was agreed to.
+        if let known, scope.isSubset(of: known), !scope.isEmpty || known.isEmpty { return known }
         let agreed = scope.union(known ?? Scope(""))
         if isNamedByOptions { return agreed }
         guard grant.needsUser else { throw unattended }

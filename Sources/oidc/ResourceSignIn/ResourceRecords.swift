@@ -63,7 +63,9 @@ struct ResourceRecords {
                 && link.grant == key.grant && link.account == key.account
             {
                 let isOfDocument = link.registration == nil && WebURL(link.clientID) != nil
-                let tellsOfQuestion = isOfDocument || !link.askedBefore.isEmpty
+                let tellsOfQuestion =
+                    isOfDocument || link.agreedScope != nil || link.isConsentWithdrawn
+                    || !link.askedBefore.isEmpty
                 guard keepsLinks || tellsOfQuestion || context.isOfProfile(link) else {
                     try? links.remove(link)
                     continue

@@ -176,6 +176,15 @@ struct ClientConsentTests {
         expectSuccess(try world.run(["login", world.url, "--scope", "repo"]))
     }
 
+    @Test("default scopes are not what was agreed to by name")
+    func defaultScopes() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine"]
+        expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options))
+        let refused = try world.run(["login", world.url, "--scope", ""])
+        #expect(refused.status == 2 && refused.errorOutput.contains("with: its default scopes"), "\(refused)")
+    }
+
     @Test("logout forgets the agreement, also if the session cannot be read")
     func withdrawnDamaged() throws {
         let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
