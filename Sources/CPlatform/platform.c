@@ -1,3 +1,6 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
 #include "CPlatform.h"
 
 #include <errno.h>
@@ -6,7 +9,9 @@
 #include <sys/resource.h>
 // For what macOS does itself; see below.
 #ifdef __linux__
+#include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #endif
 
 #ifndef OIDC_COMMIT
@@ -43,4 +48,18 @@ void oidc_restore_dumps(void) {
     if (getrlimit(RLIMIT_CORE, &limit) != 0) return;
     limit.rlim_cur = core_limit_before;
     setrlimit(RLIMIT_CORE, &limit);
+}
+
+int oidc_is_fixed(int directory, const char *name) {
+// macOS has no such mounts, and shows its flags to nobody who asks in this way.
+#if defined(__linux__) && defined(STATX_ATTR_MOUNT_ROOT)
+    const uint64_t fixed = STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_MOUNT_ROOT;
+    struct statx status;
+    if (statx(directory, name, AT_SYMLINK_NOFOLLOW, 0, &status) != 0) return 0;
+    return (status.stx_attributes & status.stx_attributes_mask & fixed) != 0;
+#else
+    (void)directory;
+    (void)name;
+    return 0;
+#endif
 }

@@ -42,7 +42,7 @@ package struct SessionDirectory: Sendable {
     ) throws(OIDCError) -> Bool {
         let directory = try PrivateDirectory.create(path)
         return try AtomicFile.write(
-            to: name + ending, temporary: name + ".tmp", in: directory,
+            to: name + ending, temporary: name + SessionDirectory.leftoverEnding, in: directory,
             survivesPowerFailure: survivesPowerFailure
         ) { () throws(OIDCError) in
             try content(try existing(name, in: directory))
@@ -59,6 +59,8 @@ package struct SessionDirectory: Sendable {
     ) throws(OIDCError) -> AnyObject {
         let directory = try PrivateDirectory.create(path)
         _ = try existing(name, in: directory)
+        try AtomicFile.checkReplaceable(
+            name + ending, temporary: name + SessionDirectory.leftoverEnding, in: directory, noun: noun)
         return try AtomicFile.reserve(
             name + SessionDirectory.reservedEnding, in: directory, byteCount: byteCount,
             survivesPowerFailure: survivesPowerFailure)
@@ -81,7 +83,9 @@ package struct SessionDirectory: Sendable {
     ) throws(OIDCError) -> Bool {
         guard let directory = try PrivateDirectory.open(path) else { return true }
         try? directory.file.remove(name + SessionDirectory.damagedEnding)
-        return try AtomicFile.remove(name + ending, temporary: name + ".tmp", in: directory) {
+        return try AtomicFile.remove(
+            name + ending, temporary: name + SessionDirectory.leftoverEnding, in: directory
+        ) {
             let bytes = (try? existing(name, in: directory)) ?? nil
             switch bytes.map(removal) ?? .removed {
             case .refused: return false

@@ -17,4 +17,8 @@ void oidc_restore_dumps(void);
 /// Returns 1 if reading from the descriptor would now return the end of input, else 0.
 int oidc_input_is_exhausted(int descriptor);
 
+/// Returns 1 if the file can be read but not replaced by another one: it is mounted by itself, or has the
+/// attribute "immutable" or "append only". Returns 0 if not, or if that is unknown.
+int oidc_is_fixed(int directory, const char *name);
+
 #endif

@@ -58,7 +58,11 @@ package enum AtomicFile {
             }
             guard let bytes else { return removeIfEmpty(file, temporary, in: directory) }
             try writing(temporary, in: directory) { () throws(Errno) in
-                try replace(name, by: file, temporary, bytes, in: directory, survivesPowerFailure)
+                try fill(file, bytes, survivesPowerFailure)
+            }
+            // If this fails, the temporary file stays for its adopter: it may be the only copy of a token.
+            do throws(Errno) { try directory.file.rename(temporary, to: name) } catch {
+                throw FileFault.system(error).storeError(directory.path(of: name), noun: "file")
             }
             isWritten = true
         }
@@ -69,15 +73,50 @@ package enum AtomicFile {
         return true
     }
 
-    /// Writes the locked temporary file and renames it.
-    static func replace(
-        _ name: String, by file: borrowing OpenFile, _ temporary: String, _ bytes: [UInt8],
-        in directory: PrivateDirectory, _ survivesPowerFailure: Bool = true
+    /// Replaces the content of the locked temporary file.
+    static func fill(
+        _ file: borrowing OpenFile, _ bytes: [UInt8], _ survivesPowerFailure: Bool = true
     ) throws(Errno) {
         try file.makeEmpty()
         try file.write(bytes)
         if survivesPowerFailure { try file.synchronize() }
-        try directory.file.rename(temporary, to: name)
+    }
+
+    /// Checks that `write` will be able to use the temporary file and to rename it, before something is received that
+    /// cannot be had twice. Changes nothing.
+    package static func checkReplaceable(
+        _ name: String, temporary: String, in directory: PrivateDirectory, noun: String
+    ) throws(OIDCError) {
+        if directory.file.isFixed(name) {
+            throw FileFault.fixed.storeError(directory.path(of: name), noun: noun)
+        }
+        do throws(FileFault) {
+            guard let file = try openTemporary(temporary, in: directory) else { return }
+            let end = MonotonicTime.now().adding(milliseconds: writersWait.milliseconds)
+            while try !FileFault.checking(try file.tryLock()) {
+                guard MonotonicTime.now() < end else { throw .locked }
+                Poll.pause(until: .now().adding(milliseconds: 20))
+            }
+        } catch {
+            throw error.storeError(directory.path(of: temporary), noun: "file")
+        }
+    }
+
+    /// Opens the temporary file; returns nil if there is none.
+    private static func openTemporary(
+        _ temporary: String, in directory: PrivateDirectory
+    ) throws(FileFault) -> OpenFile? {
+        guard let status = try? directory.file.status(of: temporary) else { return nil }
+        guard status.kind == .regular else { throw .kind(status.kind) }
+        guard !status.isSomeoneElses else { throw .owner(status.owner) }
+        guard !directory.file.isFixed(temporary) else { throw .fixed }
+        do {
+            return try OpenFile(temporary, in: directory.file, for: .changing)
+        } catch {
+            // A mode that does not let its owner write it is set by the writer.
+            guard !error.isAbsent, !error.isDenied else { return nil }
+            throw FileFault(opening: temporary, in: directory, error)
+        }
     }
 
     /// Waits until a new name is on the disk.
@@ -256,6 +295,10 @@ package enum FileFault: Error, Hashable, Sendable {
     case permissions(UInt32)
     case unreadable(UInt32)
     case tooLarge
+    /// The file can be read but not replaced.
+    case fixed
+    /// Another process has kept the file locked for too long.
+    case locked
     case system(Errno)
 
     /// Creates the fault of a file that could not be opened: its kind if it is not a regular file, else the
@@ -295,6 +338,14 @@ package enum FileFault: Error, Hashable, Sendable {
                 hint: "chmod 600 \(word)")
         case .tooLarge:
             return .damagedFile("\(subject) is larger than \(AtomicFile.sizeLimit >> 20) MiB")
+        case .fixed:
+            return .store(
+                "\(subject) cannot be replaced: it is mounted by itself, or an attribute protects it",
+                hint: "mount its directory instead of the file, or run chattr -i -a \(word)")
+        case .locked:
+            return .store(
+                "\(subject) is locked by another process",
+                hint: "try again, or end the process that hangs")
         case .system(let error):
             return .store(subject, error)
         }

@@ -1,3 +1,5 @@
+import CPlatform
+
 #if canImport(Darwin)
     import Darwin
 #else
@@ -108,6 +110,9 @@ extension OpenFile {
         _ = try Errno.check { fstatat(descriptor, name, &raw, AT_SYMLINK_NOFOLLOW) }
         return FileStatus(raw)
     }
+
+    /// Whether the file can be read but not replaced: it is mounted by itself, or an attribute protects it.
+    func isFixed(_ name: String) -> Bool { oidc_is_fixed(descriptor, name) != 0 }
 
     package func rename(_ old: String, to new: String) throws(Errno) {
         _ = try Errno.check { renameat(descriptor, old, descriptor, new) }

@@ -168,7 +168,8 @@ package struct UserFile: Sendable {
             let bytes = try content()
             do throws(Errno) {
                 if permissions != 0o600 { try lock.file.setPermissions(permissions) }
-                try AtomicFile.replace(file, by: lock.file, "\(file).new", bytes, in: directory)
+                try AtomicFile.fill(lock.file, bytes)
+                try directory.file.rename("\(file).new", to: file)
                 try AtomicFile.synchronize(directory)
             } catch {
                 throw unwritable(target, name, error.description)

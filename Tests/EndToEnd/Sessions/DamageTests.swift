@@ -151,6 +151,24 @@ struct DamageTests {
         }
     }
 
+    @Test("no refresh token is presented while the session's file is a mount, which cannot be replaced")
+    func mounted() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let preparation = """
+            FILE='\(try world.file.path)'; export FILE
+            unshare -rm true 2>/dev/null || exit 77
+            exec unshare -rm sh -c 'mount --bind "$FILE" "$FILE" || exit 77; exec "$PROGRAM" "$@"' sh "$@"
+            """
+        let refused = try world.runBelowShell(preparation, ["token", "--refresh"])
+        // Not every machine lets a user mount.
+        guard refused.status != 77 else { return }
+        #expect(refused.status == 1 && refused.output == "", "\(refused)")
+        #expect(refused.errorOutput.contains("mounted by itself"), "\(refused)")
+        #expect(world.refreshes == 0)
+        #expect(try world.program.run("token", "--refresh").status == 0)
+    }
+
     @Test("a state directory that others may enter, or that is a link, is refused with a hint")
     func directory() throws {
         let world = try SessionWorld.signedIn()

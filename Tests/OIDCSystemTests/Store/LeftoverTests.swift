@@ -123,6 +123,46 @@ struct LeftoverTests {
         #expect(try found() == .example())
     }
 
+    enum Obstacle: CaseIterable {
+        case link, directory, pipe, otherOwner
+
+        static var usable: [Obstacle] { allCases.filter { $0 != .otherOwner || getuid() == 0 } }
+    }
+
+    @Test("no token is asked for while its temporary file could not be written", arguments: Obstacle.usable)
+    func obstructed(_ obstacle: Obstacle) throws {
+        try store.save(.example(), replacingDamaged: false)
+        let path = scratch["\(stem).tmp"]
+        switch obstacle {
+        case .link:
+            scratch.put("x", "elsewhere")
+            symlink(scratch["elsewhere"], path)
+        case .directory: mkdir(path, 0o700)
+        case .pipe: mkfifo(path, 0o600)
+        case .otherOwner:
+            scratch.put("x", "\(stem).tmp", mode: 0o600)
+            chown(path, 12345, 12345)
+        }
+        let before = scratch.names
+        let refusal = failure { () throws(OIDCError) in _ = try store.reserveSpace(for: .example) }
+        #expect(refusal?.kind == .failed, "\(refusal as Any)")
+        #expect(refusal?.message.contains("\(stem).tmp") == true, "\(refusal as Any)")
+        #expect(scratch.names == before)
+    }
+
+    @Test("a temporary file whose new content cannot be renamed stays for its adopter")
+    func unrenamed() throws {
+        try store.save(.example(), replacingDamaged: false)
+        let directory = try #require(try PrivateDirectory.open(scratch.path))
+        mkdir(scratch["odd"], 0o700)
+        scratch.put("x", "odd/x")
+        let refusal = failure { () throws(OIDCError) in
+            try AtomicFile.write(to: "odd", temporary: "odd.tmp", in: directory) { Array("new".utf8) }
+        }
+        #expect(refusal != nil)
+        #expect(scratch.text("odd.tmp") == "new")
+    }
+
     @Test("what a writer at work has locked is left to it")
     func locked() throws {
         try store.save(.example(), replacingDamaged: false)
