@@ -219,10 +219,10 @@ extension SharedRecords {
         }
         memory.withLock { $0.forget(name.stem) }
         let version = seal.versions.removal(name.stem)
-        // With those before, for machines that have not seen their removal. The server may hide the session.
+        // With those before, for machines that have not seen their removal. The server may hide the session, or show the
+        // record of an earlier one.
         var seen = seal.versions.seen(name.stem)
-        let signIn = seal.signIn(in: current?.bytes) ?? seen.latest
-        seen.add(SeenRecord(ended: [signIn].compactMap { $0 }))
+        seen.add(SeenRecord(ended: [seal.signIn(in: current?.bytes), seen.latest].compactMap { $0 }))
         let ended = seen.ended
         let removal = version.flatMap {
             seal.removal(of: name.stem, version: $0, ended: ended, over: current)

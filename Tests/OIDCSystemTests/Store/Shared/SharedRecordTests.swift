@@ -191,18 +191,22 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == nil)
     }
 
-    @Test("a session that the server hid during the sign-out does not come back by way of another machine")
-    func hiddenElsewhere() throws {
+    @Test(
+        "a session that the server hid during the sign-out, or showed an earlier one for, does not come back",
+        arguments: [false, true])
+    func hiddenElsewhere(showsEarlier: Bool) throws {
         let (scratch, other, keys) = (ScratchDirectory(), ScratchDirectory(), try SealingKeys.example())
         func process() -> SessionStore { self.process(state: scratch.path, keys) }
-        func session(_ token: String) -> Session {
+        func session(_ token: String, _ nonce: String = "one") -> Session {
             var session = Session.example(token)
-            session.nonce = "one"
+            session.nonce = nonce
             return session
         }
+        try process().save(session("at-0", "zero"), replacingDamaged: false)
+        let earlier = try #require(engine[record])
         try process().save(session("at-1"), replacingDamaged: false)
         let last = try #require(engine[record])
-        engine[record] = nil
+        engine[record] = showsEarlier ? earlier : nil
         try process().remove(.example)
         engine[record] = last
         time.withLock { $0 = $0.adding(60) }
