@@ -20,9 +20,9 @@ package struct PathReadings {
         self.isComplete = isComplete
     }
 
-    /// Whether a server could read `.` or `..` as a segment: also with a parameter (`..;x`), behind a backslash, or
-    /// with the dot, the separator or the escape itself escaped (`%2e`, `%252e`, `%25%32%65`), in forms that only old
-    /// decoders accept too (`%u002e`, `%c0%ae`, `%ef%bc%8e`).
+    /// Whether a server could read `.` or `..` as a segment: also with a parameter (`..;x`), before an escaped `?` or
+    /// `#`, behind a backslash, or with the dot, the separator or the escape itself escaped (`%2e`, `%252e`,
+    /// `%25%32%65`), in forms that only old decoders accept too (`%u002e`, `%c0%ae`, `%ef%bc%8e`).
     package var haveDotSegments: Bool {
         !isComplete || all.contains(where: Self.hasDotSegments)
     }
@@ -30,16 +30,21 @@ package struct PathReadings {
     private static func hasDotSegments(_ path: [UInt8]) -> Bool {
         narrowed(path).split(omittingEmptySubsequences: false) { $0 == .slash || $0 == .backslash }.contains {
             segment in
-            let parameter = segment.firstIndex(of: UInt8(ascii: ";")) ?? segment.endIndex
+            let rest = segment.firstIndex(where: ends.contains) ?? segment.endIndex
             // Windows leaves out spaces at the end.
-            let end = segment[..<parameter].lastIndex { $0 != UInt8(ascii: " ") }
+            let end = segment[..<rest].lastIndex { $0 != UInt8(ascii: " ") }
             let name = segment[..<(end.map { $0 + 1 } ?? segment.startIndex)]
             return name.elementsEqual([.period]) || name.elementsEqual([.period, .period])
         }
     }
 
-    /// Returns the bytes with overlong UTF-8 (RFC 3629 §3) and other forms of `.`, `/` and `\`, such as full-width ones,
-    /// as ASCII.
+    /// What may end a segment's name: a parameter, what an escape hid from the parser of the URL, or the end of a string
+    /// in C.
+    private static let ends: [UInt8] = [UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0]
+
+    /// Returns the bytes with overlong UTF-8 (RFC 3629 §3) and other forms of `.`, `/`, `\` and what ends a segment, such
+    /// as full-width ones, as ASCII: those that Unicode calls compatible, and the slashes of mathematics, which Windows
+    /// replaces when it converts to its old character sets.
     private static func narrowed(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(where: { $0 >= 0xC0 }) else { return bytes }
         var result: [UInt8] = []
@@ -47,10 +52,13 @@ package struct PathReadings {
         while index < bytes.count {
             let (value, count) = scalar(bytes[index...].prefix(6))
             switch value {
-            case 0xFF0E, 0x2024: result.append(.period)
+            case 0xFF0E, 0xFE52, 0x2024: result.append(.period)
             case 0x2025: result += [.period, .period]
-            case 0xFF0F, 0x2215: result.append(.slash)
-            case 0xFF3C: result.append(.backslash)
+            case 0xFF0F, 0x2044, 0x2215: result.append(.slash)
+            case 0xFF3C, 0xFE68, 0x2216: result.append(.backslash)
+            case 0xFF1B, 0xFE54, 0x037E: result.append(UInt8(ascii: ";"))
+            case 0xFF1F, 0xFE56: result.append(UInt8(ascii: "?"))
+            case 0xFF03, 0xFE5F: result.append(UInt8(ascii: "#"))
             case ..<0x80: result.append(UInt8(value))
             default: result += bytes[index..<index + count]
             }

@@ -54,6 +54,8 @@ struct ProxyTargetTests {
             "%u002e%u002e/x", "..%u002Fx", "%uff0e%UFF0E/x", "%c0%ae%c0%ae/x", "..%c0%afx", "%c1%9c../x",
             "%e0%80%ae%e0%80%ae/x", "%f0%80%80%ae./x", "%ef%bc%8e%ef%bc%8e/x", "..%25c0%25afx",
             "%e2%80%a4%e2%80%a4/x", "%e2%80%a5/x", "..%e2%88%95x", "..%20/x",
+            "..%3f/x", "..%23/x", "..%253fx", "..%00/x", "..%ef%bc%9fx/y", "..%cd%bex",
+            "%ef%b9%92%ef%b9%92/x", "..%ef%b9%a8x", "..%e2%81%84x", "..%e2%88%96x",
             "..%c0%2fx", "%c0%6e%c0%6e/x", "%f8%80%80%80%ae%f8%80%80%80%ae/x",
         ])
     func traversal(rest: String) throws {
@@ -64,7 +66,7 @@ struct ProxyTargetTests {
         "letters of every script, and bytes that are not UTF-8, are left as they are",
         arguments: [
             "caf%C3%A9", "%u0430.", "%ef%bc%a1/x", "%f0%9f%98%80", "%c0", "%e0%80", "%fe%ff.", "..%20x",
-            ".%20x/y",
+            ".%20x/y", "x%3fy", "x%23y", "..x%3f", "%e2%80%a6",
         ])
     func letters(rest: String) throws {
         #expect(try route("https://a.example/v1").target(rest[...])?.text == "https://a.example/v1/\(rest)")
