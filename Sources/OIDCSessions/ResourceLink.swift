@@ -28,7 +28,8 @@ package struct ResourceLink: StoredRecord {
     /// The scopes that the user's own client may request for this resource, as the user has agreed or named the client
     /// for it; nil for a registered client.
     package var agreedScope: Scope?
-    /// Whether the user signed out after agreeing, and is asked again, also if a profile names the resource.
+    /// Whether the user has signed out, so is asked about the client again, also if a profile names the resource. The link
+    /// is then kept for that question only.
     package var isConsentWithdrawn = false
     /// The servers and clients of links that this one replaced, about which the user was asked.
     package private(set) var askedBefore: [String] = []

@@ -15,10 +15,11 @@ struct ResourceRecords {
         registrations = Registrations(state: path)
     }
 
-    /// The URLs of all resources that the user signed in to.
+    /// The URLs of all resources that the user signed in to, without those that the user has signed out of since.
     var urls: [String] {
         var urls: [String] = []
-        for link in (try? links.all()) ?? [] where !urls.contains(link.reach) { urls.append(link.reach) }
+        for link in (try? links.all()) ?? []
+        where !link.isConsentWithdrawn && !urls.contains(link.reach) { urls.append(link.reach) }
         return urls
     }
 
@@ -52,9 +53,9 @@ struct ResourceRecords {
         }
     }
 
-    /// Removes the links that lead to a session, and what the user agreed to. A link that stays does no harm: its session
-    /// no longer exists. Those of resources' profiles stay for the next sign-in with them, those that tell of an earlier
-    /// question or client for the next question, and all stay if `keepsLinks`.
+    /// Removes the links that lead to a session, and what the user agreed to. All stay if `keepsLinks`; else those stay
+    /// that a later sign-in needs: a profile's, and those that tell of an earlier question, which are marked. A link
+    /// that stays does no harm, as its session no longer exists.
     func forget(_ key: SessionKey, _ context: CommandContext, keepsLinks: Bool = false) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }
@@ -70,8 +71,7 @@ struct ResourceRecords {
                     try? links.remove(link)
                     continue
                 }
-                // The client of a document was not asked about, but may be from now on.
-                guard link.agreedScope != nil || isOfDocument else { continue }
+                guard tellsOfQuestion else { continue }
                 var asking = link
                 asking.agreedScope = nil
                 asking.isConsentWithdrawn = true

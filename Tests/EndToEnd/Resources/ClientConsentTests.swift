@@ -281,6 +281,22 @@ struct ClientConsentTests {
         #expect(world.tabs.count == 2)
     }
 
+    @Test("a resource that was signed out of is not named as one to sign out of")
+    func signedOut() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "mine", "--no-profile"]
+        for account in [[], ["--account", "bob"]] {
+            expectSuccess(try world.run(["login", world.url, "--scope", "repo"] + options + account))
+        }
+        let named = try world.run(["logout"])
+        #expect(named.status == 2 && named.errorOutput.contains(world.url), "\(named)")
+        for account in [[], ["--account", "bob"]] {
+            expectSuccess(try world.run(["logout", world.url] + account))
+        }
+        let none = try world.run(["logout"])
+        #expect(none.status == 2 && !none.errorOutput.contains(world.url), "\(none)")
+    }
+
     @Test(
         "that a server which only the URL names gets the client's secret is said before the answer",
         .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
