@@ -132,24 +132,22 @@ extension CommandContext {
         if let url = settings.ownResource { return url }
         let layers = settings.layers
         let named: [Setting] = [.resource, .issuer, .clientID]
-        guard let profile = settings.profile, settings.token.resources.count == 1,
+        guard settings.profile != nil, settings.token.resources.count == 1,
             named.allSatisfy({ layers.entry($0)?.origin.layer == .profile }),
             let url = settings.token.resources.first.flatMap({ WebURL($0) }),
             let links = try? ResourceRecords(self)?.links.links(of: url)
         else { return nil }
-        let isLinked = links.contains { link in
-            link.profile == profile && link.resource == settings.token.resources.first
-                && link.issuer == settings.provider.issuer && link.clientID == settings.client.id
-        }
-        return isLinked ? url : nil
+        return links.contains { settings.describesOwnClient(of: $0) } ? url : nil
     }
 
     /// Returns whether a link makes a profile that of its resource.
     func isOfProfile(_ link: ResourceLink) -> Bool {
-        guard let name = link.profile, let file = try? settingsLoader.file(),
-            let settings = try? file.settings(of: name, home: nil)
-        else { return false }
-        return settings.token.resources == [link.resource]
+        guard let file = try? settingsLoader.file() else { return false }
+        return file.profiles.contains { profile in
+            guard let settings = try? file.settings(of: profile.name, home: nil) else { return false }
+            return settings.describesOwnClient(of: link)
+                || profile.name == link.profile && settings.token.resources == [link.resource]
+        }
     }
 
     /// Returns the only profile that is signed in; nil if none is. Throws if several are.
@@ -193,6 +191,13 @@ extension CommandContext {
 }
 
 extension Settings {
+    /// Whether these settings name the resource of a link with its server and client. The profile that the link names
+    /// may be another one: the one in use at the last sign-in.
+    fileprivate func describesOwnClient(of link: ResourceLink) -> Bool {
+        token.resources == [link.resource] && client.id == link.clientID
+            && provider.issuer.map { ExactText.isSame($0, link.issuer) } == true
+    }
+
     /// The resource of a profile that names no provider, as a sign-in to a URL writes it.
     var ownResource: WebURL? {
         guard provider.issuer == nil, provider.endpoint(.token) == nil,

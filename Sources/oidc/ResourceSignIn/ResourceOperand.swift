@@ -179,8 +179,10 @@ extension ResourceOperand {
             isOwned ? [.options, .variables, .profile] : [.options, .variables]
         let grant = ownership.text(.grant, in: own).map { GrantType(rawValue: $0) } ?? .authorizationCode
         guard link.grant == grant, ownership.text(.account, in: own) == link.account else { return false }
-        guard let namedProfile, isOwned, ownership.text(.clientID, in: [.profile]) != nil else { return true }
-        return link.profile == namedProfile
+        guard namedProfile != nil, isOwned, let clientID = ownership.text(.clientID, in: [.profile]) else {
+            return true
+        }
+        return link.clientID == clientID
     }
 
     /// Returns the provider of the URL's link; nil if there is no link. Uses no network.
@@ -505,10 +507,8 @@ extension ResourceOperand {
 
     /// Returns the link that would lead to a session.
     private func link(of key: SessionKey, _ resource: String) -> ResourceLink {
-        var link = ResourceLink(
+        ResourceLink(
             resource: resource, issuer: key.provider, clientID: key.clientID, grant: key.grant,
             account: key.account)
-        if ownership.text(.clientID, in: [.profile]) == key.clientID { link.profile = namedProfile }
-        return link
     }
 }

@@ -58,10 +58,11 @@ struct SignInProfile {
     private func written() -> Saved? {
         guard let path = provider.context.settingsLoader.path else { return nil }
         let name: String?
+        var described: String?
         do throws(OIDCError) {
             name = try ProfilesFile(provider.context.settingsLoader).add { profiles throws(OIDCError) in
-                let isDescribed = profiles.members.contains { describes($0.value) }
-                guard newName != nil || !isDescribed else { return nil }
+                described = profiles.members.first { describes($0.value) }?.name
+                guard newName != nil || described == nil else { return nil }
                 let name = self.name(beside: profiles.names)
                 return (name, try entries(for: name, at: path, beside: profiles))
             }
@@ -72,10 +73,10 @@ struct SignInProfile {
             provider.context.console.warn(error, "the sign-in is not saved as a profile")
             return nil
         }
-        guard let name else { return nil }
-        if let target = provider.target, isOwnClient(target) {
+        if let name = name ?? described, let target = provider.target, isOwnClient(target) {
             ResourceRecords(provider.context)?.setProfile(name, of: target.link)
         }
+        guard let name else { return nil }
         let needed = secretVariables.map { " (needs \($0.joined(separator: " and ")) again)" } ?? ""
         return Saved(name: name, note: SignInProfile.note(name, provider.context, needed))
     }

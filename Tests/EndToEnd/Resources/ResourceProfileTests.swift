@@ -77,6 +77,50 @@ struct ResourceProfileTests {
         expectSuccess(try other.run(["token", "--refresh"]))
     }
 
+    @Test(
+        "it stays the resource's, whichever profile of the same client signs in there",
+        arguments: [[], ["-p", "main"]])
+    func otherProfileOfClient(words: [String]) throws {
+        let world = try ResourceWorld {
+            $0.registers = false
+            $0.issuesRefreshTokens = true
+        }
+        let options = ["--issuer", world.server.issuer, "--client-id", "c1"]
+        expectSuccess(try world.run(["login", "-p", "main", "--scope", "read"] + options))
+        expectSuccess(try world.run(["switch", "main"]))
+        expectSuccess(try world.run(["login", world.url] + options))
+        expectSuccess(try world.run(["login", world.url] + words))
+        let main = try world.run(["token", "-p", "main"]).output
+        let own = try world.run(["token", "-p", "127.0.0.1"])
+        expectSuccess(own)
+        #expect(own.output != main)
+        #expect(try world.run(["token", world.url]).output == own.output)
+        #expect(try world.run(["token", world.url, "-p", "main"]).output == own.output)
+        let status = try world.run(["status", "-p", "127.0.0.1"])
+        #expect(status.status == 0 && status.output.contains(world.url), "\(status)")
+        let again = try world.run(["login", "-p", "127.0.0.1"])
+        #expect(again.status == 0 && !again.errorOutput.contains("Saved"), "\(again)")
+        #expect(world.server.authorizations.last?["resource"] == world.url)
+        expectSuccess(try world.run(["logout", "-p", "127.0.0.1"]))
+        #expect(try world.run(["token", "-p", "127.0.0.1"]).status == 3)
+        #expect(try world.run(["logout", "-p", "127.0.0.1"]).errorOutput.contains("there was no session"))
+        #expect(try world.run(["token", "-p", "main"]).output == main)
+    }
+
+    @Test("a second sign-in by the same options leaves it the resource's")
+    func twice() throws {
+        let world = try ResourceWorld {
+            $0.registers = false
+            $0.issuesRefreshTokens = true
+        }
+        let words = ["login", world.url, "--issuer", world.server.issuer, "--client-id", "c1"]
+        expectSuccess(try world.run(words))
+        expectSuccess(try world.run(words))
+        expectSuccess(try world.run(["token", "--refresh"]))
+        expectSuccess(try world.run(["logout"]))
+        #expect(try world.run(["token", world.url]).status == 3)
+    }
+
     @Test("a client that was registered for the resource is not saved")
     func registeredClient() throws {
         let world = try ResourceWorld()
