@@ -179,9 +179,10 @@ extension StoreFault {
 }
 
 extension Session {
-    /// What a user's sign-in is known by, which a refresh keeps; nil if it sent no nonce.
+    /// What a user's sign-in is known by, which a refresh keeps; nil for one without a nonce that an earlier version
+    /// stored.
     var signIn: String? {
-        guard key.grant.needsUser, let nonce else { return nil }
-        return "\(createdAt.secondsSinceEpoch)-\(FNV1a.digits(nonce))"
+        guard key.grant.needsUser, let value = nonce ?? signInID else { return nil }
+        return "\(createdAt.secondsSinceEpoch)-\(FNV1a.digits(value))"
     }
 }

@@ -285,4 +285,6 @@ MUTATIONS = [
      "return links.contains { settings.describesOwnClient(of: $0) } ? url : nil",
      "return links.contains { settings.describesOwnClient(of: $0) && $0.profile == settings.profile } ? url : nil",
      "ResourceProfileTests"),
+    ("shared store: a session without a nonce comes back after a sign-out", "let value = nonce ?? signInID else",
+     "let value = nonce else", "SharedStoreTests"),
 ]

@@ -196,6 +196,7 @@ public struct SignInFlow: Sendable {
             subject: idToken?.subject, displayName: idToken?.displayName,
             dpopKey: tokenEndpoint.dpop?.pem)
         session.nonce = idToken == nil ? nil : nonce
+        if session.nonce == nil { session.signInID = Base64URL.encode(context.random(12)) }
         session.useCertificate(of: tokenEndpoint.client, at: metadata)
         warnings += try shortfalls(tokens, idToken)
         if asksForName, idToken != nil, session.displayName == nil {

@@ -34,6 +34,8 @@ public struct Session: Hashable, Sendable {
     /// The `nonce` of the sign-in, which a later ID token must repeat if it has one (OpenID Connect Core
     /// §12.2); nil if none was sent, and for sessions of version 0.1.0.
     public var nonce: String?
+    /// A random value that tells the session from those of other sign-ins where no `nonce` does.
+    package var signInID: String?
     /// Why the refresh token was refused, or cannot be used; nil while it works, or if there never was one.
     public var ended: End?
     /// Members of the stored form that this version does not know; they are written back unchanged.

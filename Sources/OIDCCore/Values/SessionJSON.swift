@@ -35,6 +35,7 @@ extension Session {
         object["subject"] = subject.map { .string($0) }
         object["display_name"] = displayName.map { .string($0) }
         object["nonce"] = nonce.map { .string($0) }
+        object["sign_in"] = signInID.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
         if bindsOpaqueTokens { object["certificate_bound"] = true }
         if !kept.isEmpty { object["kept"] = .array(kept.map(\.json)) }
@@ -48,8 +49,8 @@ extension Session {
         "version", "key", "created_at", "issuer", "token_endpoint", "refresh_endpoint", "userinfo_endpoint",
         "jwks_uri", "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
         "requested_scope", "requested_resource", "sends_resource", "access", "refresh_token", "id_token",
-        "issued_token_type", "extra", "subject", "display_name", "nonce", "dpop_key", "certificate_bound",
-        "derived", "kept", "ended",
+        "issued_token_type", "extra", "subject", "display_name", "nonce", "sign_in", "dpop_key",
+        "certificate_bound", "derived", "kept", "ended",
     ]
 
     /// Parses the stored form of the session with `key`; returns nil if it is a session of another key.
@@ -105,6 +106,7 @@ extension Session {
             subject: try stored.string("subject"), displayName: try stored.string("display_name"),
             dpopKey: try stored.string("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
         nonce = try stored.string("nonce")
+        signInID = try stored.string("sign_in")
         ended = stored["ended"].flatMap(End.init(json:))
         bindsOpaqueTokens = try stored.bool("certificate_bound") ?? false
         // One that cannot be read is obtained again.

@@ -46,6 +46,7 @@ struct DeviceFlowTests {
         let session = try signIn(provider)
         #expect(session.subject == "alice" && session.tokens.refreshToken != nil)
         #expect(polls(provider) == 3)
+        #expect(session.nonce == nil && session.signInID != nil, "it can be told from another sign-in")
     }
 
     @Test("with DPoP, the request for the code has a proof too, again with a nonce if that is demanded")

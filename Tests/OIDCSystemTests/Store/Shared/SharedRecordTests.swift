@@ -116,13 +116,15 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example("at-2"))
     }
 
-    @Test("a session stays signed out, even if a machine that has not seen it refreshes its last record")
-    func signedOutElsewhere() throws {
+    @Test(
+        "a session stays signed out, even if a machine that has not seen it refreshes its last record",
+        arguments: [true, false])
+    func signedOutElsewhere(hasNonce: Bool) throws {
         let (scratch, other, keys) = (ScratchDirectory(), ScratchDirectory(), try SealingKeys.example())
         func process() -> SessionStore { self.process(state: scratch.path, keys) }
         func signIn(_ token: String, nonce: String) -> Session {
             var session = Session.example(token)
-            session.nonce = nonce
+            if hasNonce { session.nonce = nonce } else { session.signInID = nonce }
             return session
         }
         try process().save(signIn("at", nonce: "one"), replacingDamaged: false)
@@ -155,7 +157,7 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == signIn("at-4", nonce: "two"))
     }
 
-    @Test("a sign-in without a nonce, in the second of a sign-out, is another session")
+    @Test("in the second of a sign-out, a sign-in that is stored without a nonce is another session")
     func signInOfSameSecond() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
         func process() -> SessionStore { self.process(state: scratch.path, keys) }
