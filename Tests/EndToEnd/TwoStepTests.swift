@@ -53,8 +53,8 @@ struct TwoStepTests {
     }
 
     /// Answers a sign-in, and returns while its process redeems the code.
-    private func answer(_ started: Started) throws {
-        provider.delayTokens(milliseconds: 1_500)
+    private func answer(_ started: Started, delay milliseconds: Int64 = 1_500) throws {
+        provider.delayTokens(milliseconds: milliseconds)
         let request = try started.redirect(provider)
         Thread { _ = try? Visit.send(request) }.start()
         for _ in 0..<1_000 where try !stored().contains("\"redeeming\"") { usleep(10_000) }
@@ -170,6 +170,19 @@ struct TwoStepTests {
         provider.delayTokens(milliseconds: 3_000)
         try Visit.send(try started.redirect(provider))
         let outcome = run.finish()
+        #expect(outcome.status == 0 && codes == 1, "\(outcome)")
+    }
+
+    @Test("a time limit that passes while another process redeems the answer says so, and ends nothing")
+    func limitBesideRedemption() throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        try answer(started, delay: 600_000)
+        let late = try finish(started.id, "--timeout", "1")
+        let message = "the user has answered, and another process is finishing the sign-in \(started.id)"
+        #expect(late.status == 6 && late.error == message, "\(late)")
+        provider.delayTokens(milliseconds: 0)
+        let outcome = try finish(started.id)
         #expect(outcome.status == 0 && codes == 1, "\(outcome)")
     }
 

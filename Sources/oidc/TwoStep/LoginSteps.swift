@@ -96,7 +96,15 @@ extension LoginCommand {
         guard waiting.phase == .waiting else { return try awaitEnd(of: id, signIns, context) }
         let step = try SecondStep(waiting, context)
         let answer = try step.checked(text)
-        let lock = try signIns.takeOver(id, within: .seconds(min(60, timeout ?? 60)))
+        let lock: FileLock
+        do throws(OIDCError) {
+            lock = try signIns.takeOver(id, within: .seconds(min(60, timeout ?? 60)))
+        } catch {
+            guard error.kind != .interrupted, let last = try signIns.load(id), last.phase == .redeeming else {
+                throw error
+            }
+            throw LoginCommand.unfinished(last, context)
+        }
         let current = try found(id, signIns, context)
         guard current.phase == .waiting else {
             lock.release()
@@ -140,13 +148,27 @@ extension LoginCommand {
             }
             try Interruption.throwIfPending()
             if let limit, MonotonicTime.now() >= limit {
-                let time = TimeWords.clock(waiting.end, now: context.now).map { " until \($0)" } ?? ""
-                throw OIDCError(
-                    .timedOut, "nobody has answered yet, and the sign-in \(id) is open\(time)",
-                    hint: .run("login", "--finish", id), stage: .authorization)
+                // The answer may have come since the last look.
+                if let last = try signIns.load(id), last.result == nil {
+                    throw LoginCommand.unfinished(last, context)
+                }
+            } else {
+                Poll.sleep(until: MonotonicTime.now().adding(milliseconds: 100))
             }
-            Poll.sleep(until: MonotonicTime.now().adding(milliseconds: 100))
         }
+    }
+
+    /// Returns the error of a second step whose time limit has passed before the sign-in has its result.
+    static func unfinished(_ waiting: WaitingSignIn, _ context: CommandContext) -> OIDCError {
+        let message: String
+        if waiting.phase == .redeeming {
+            message = "the user has answered, and another process is finishing the sign-in \(waiting.id)"
+        } else {
+            let time = TimeWords.clock(waiting.end, now: context.now).map { " until \($0)" } ?? ""
+            message = "nobody has answered yet, and the sign-in \(waiting.id) is open\(time)"
+        }
+        return OIDCError(
+            .timedOut, message, hint: .run("login", "--finish", waiting.id), stage: .authorization)
     }
 
     /// Waits for the answer in this process, which holds the lock. Returns nil if another one is to do so.
