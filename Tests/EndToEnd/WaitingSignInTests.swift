@@ -48,9 +48,9 @@ struct WaitingSignInTests {
         }
     }
 
-    private func waiting(until end: Int64) -> WaitingSignIn {
+    private func waiting(until end: Int64) throws -> WaitingSignIn {
         let key = SessionKey(provider: "https://login.example.com", clientID: "cli")
-        var signIn = WaitingSignIn(
+        var signIn = try WaitingSignIn(
             of: key, askedURL: nil, until: Instant(secondsSinceEpoch: end), plan: ["settings": .null])
         signIn.authorizationURL = WebURL("https://login.example.com/authorize?state=abc")
         signIn.secrets = Array("verifier".utf8)
@@ -59,7 +59,7 @@ struct WaitingSignInTests {
 
     @Test("the file returns what was written; after the answer it has neither secrets nor page")
     func stored() throws {
-        let signIn = waiting(until: 1_000)
+        let signIn = try waiting(until: 1_000)
         let read = try #require(WaitingSignIn(stored: signIn.bytes))
         #expect(read.bytes == signIn.bytes && read.secrets == signIn.secrets && read.phase == .waiting)
         for phase in [WaitingSignIn.Phase.redeeming, .finished, .expired] {
@@ -85,17 +85,31 @@ struct WaitingSignInTests {
     }
 
     @Test("the secrets of two first steps differ in their fingerprints, and two plans in their digests")
-    func fingerprints() {
-        var (one, other) = (waiting(until: 1_000), waiting(until: 1_000))
+    func fingerprints() throws {
+        var (one, other) = (try waiting(until: 1_000), try waiting(until: 1_000))
         #expect(one.fingerprint == other.fingerprint && one.planDigest == other.planDigest)
         other.secrets = Array("another".utf8)
         one.plan = ["settings": true]
         #expect(one.fingerprint != other.fingerprint && one.planDigest != other.planDigest)
     }
 
+    @Test("a resource whose key has the same short hash as another one is another sign-in (CWE-328)")
+    func ids() throws {
+        let keys = ["85505", "175202"].map { name in
+            SessionKey(
+                provider: "https://login.example.com", clientID: "cli",
+                resources: ["https://mcp.example.com/\(name)"])
+        }
+        let hashes = keys.map { FNV1a.digits($0.text).prefix(8) }
+        try #require(hashes == ["7902f4b2", "7902f4b2"])
+        let ids = try keys.map { try WaitingSignIn.id(of: $0) }
+        #expect(ids[0] != ids[1] && ids.allSatisfy { $0.utf8.count == 32 && WaitingSignIns.isID($0) })
+        #expect(try WaitingSignIn.id(of: keys[0]) == ids[0])
+    }
+
     @Test("it has ended at its end, and if the clock was set back by more than a sign-in can wait")
-    func ended() {
-        let signIn = waiting(until: 10_000)
+    func ended() throws {
+        let signIn = try waiting(until: 10_000)
         #expect(!signIn.hasEnded(at: Instant(secondsSinceEpoch: 9_999)))
         #expect(signIn.hasEnded(at: Instant(secondsSinceEpoch: 10_000)))
         #expect(signIn.hasEnded(at: Instant(secondsSinceEpoch: 8_000)))

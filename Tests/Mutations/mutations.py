@@ -224,6 +224,8 @@ MUTATIONS = [
      "_ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH)", "", "LendQuestionTests"),
     ("lend: callers cause any number of refreshes", "context.onTokenRequest = { [self] in spend(call) }", "",
      "LendBudgetTests"),
+    ("two steps: a resource chooses which sign-in it replaces",
+     "let digits = hash.prefix(16).flatMap", "let digits = hash.prefix(0).flatMap", "WaitingSignInTests"),
     ("files: readable by others", "guard !status.isOpenToOthers else { throw .permissions(status.permissions) }",
      "", "StoreFileTests"),
     ("files: another user's", "guard !status.isSomeoneElses else { throw .owner(status.owner) }\n        guard !status.isOpenToOthers",

@@ -46,7 +46,7 @@ struct FirstStep {
     private func begin(
         _ flow: SignInFlow, _ metadata: ProviderMetadata, _ signIns: WaitingSignIns
     ) throws(OIDCError) -> (signIn: WaitingSignIn, isHeld: Bool) {
-        let id = WaitingSignIn.id(of: account.key)
+        let id = try WaitingSignIn.id(of: account.key)
         try signIns.checkCount(context) { $0.id == id }
         let lock = try signIns.takeOver(id)
         let earlier = try signIns.load(id)
@@ -126,7 +126,7 @@ struct FirstStep {
         let asked = settings.layers[.timeout] == nil ? WaitingSignIn.longest : settings.timeout
         var end = now.adding(min(asked, WaitingSignIn.longest))
         if pending == nil, let device { end = min(end, device.expiresAt) }
-        var waiting = WaitingSignIn(
+        var waiting = try WaitingSignIn(
             of: account.key, askedURL: signIn.askedURL, until: end, plan: plan(flow.tokenEndpoint.url))
         waiting.expiresAt = min(end, pushed?.expiresAt ?? end)
         waiting.authorizationURL = pending.map { pushed?.url ?? $0.url }

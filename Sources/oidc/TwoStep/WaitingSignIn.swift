@@ -20,7 +20,7 @@ struct WaitingSignIn {
     static let longest: Int64 = 900
     private static let formatVersion: Int64 = 1
 
-    /// The same for each sign-in of an account, so a new first step replaces the last one.
+    /// The same for each sign-in of an account, so a new first step replaces the last one, and no other.
     let id: String
     /// The session's key as text.
     let key: String
@@ -46,8 +46,8 @@ struct WaitingSignIn {
     /// The answer to the second step.
     var result: JSONValue?
 
-    init(of key: SessionKey, askedURL: WebURL?, until end: Instant, plan: JSONValue) {
-        id = WaitingSignIn.id(of: key)
+    init(of key: SessionKey, askedURL: WebURL?, until end: Instant, plan: JSONValue) throws(OIDCError) {
+        id = try WaitingSignIn.id(of: key)
         self.key = key.text
         self.askedURL = askedURL
         self.end = end
@@ -64,7 +64,16 @@ struct WaitingSignIn {
     /// Tells the secrets of this first step from those of another one.
     var fingerprint: String { FNV1a.digits(secrets.map { Base64URL.encode($0) } ?? "") }
 
-    static func id(of key: SessionKey) -> String { String(FNV1a.digits(key.text).prefix(8)) }
+    /// Returns the first 128 bits of the key's SHA-256 hash as hexadecimal digits. A resource chooses a part of the key,
+    /// and with a weaker hash could choose the sign-in that it replaces.
+    static func id(of key: SessionKey) throws(OIDCError) -> String {
+        let hash: [UInt8]
+        do throws(CryptoError) { hash = try Digest.hash(Array(key.text.utf8), .sha256) } catch {
+            throw OIDCError(error)
+        }
+        let digits = hash.prefix(16).flatMap { [ASCII.hexDigit($0 >> 4), ASCII.hexDigit($0 & 15)] }
+        return String(decoding: digits, as: UTF8.self)
+    }
 
     /// Returns whether it has ended at a time. An end in the far future means that the clock was set back.
     func hasEnded(at now: Instant) -> Bool {
