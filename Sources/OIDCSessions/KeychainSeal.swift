@@ -108,8 +108,9 @@ package final class KeychainSeal: SessionSeal {
     }
 
     package func seal(document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] {
-        var stored = EncryptedSession(
-            key: key, helper: keeper.name, entry: newEntry("sign-in-\(key.fileStem)"))
+        // An entry of its own, so another document of the key, or of one whose file has the same name, keeps its secret.
+        let name = "sign-in-\(key.fileStem)-\(Base64URL.encode(Random.bytes(9)))"
+        var stored = EncryptedSession(key: key, helper: keeper.name, entry: newEntry(name))
         let secret = try newSecret(for: stored.entry)
         do throws(CryptoError) { try stored.seal(document, with: secret) } catch {
             throw OIDCError(error, stage: .store)

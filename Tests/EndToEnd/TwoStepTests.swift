@@ -439,6 +439,64 @@ struct TwoStepTests {
         #expect(try finish().status == 0)
     }
 
+    /// A server that answers requests for device codes once its gate is open.
+    private func codeServer(_ isOpen: @escaping @Sendable () -> Bool) throws -> ScriptedServer {
+        let code =
+            #"{"device_code":"d","user_code":"ABCD","verification_uri":"http://127.0.0.1/","expires_in":600}"#
+        return try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            while !isOpen() { usleep(10_000) }
+            peer.write(TestSupport.answer("200 OK", "Content-Type: application/json", body: code))
+        }
+    }
+
+    /// Starts a sign-in by a code of that server, which need not end.
+    private func startSlow(_ account: String, at server: ScriptedServer) throws -> Run {
+        try program.start(
+            [
+                "login", "--start", "--no-wait", "--flow", "device", "--account", account, "--set",
+                "device_authorization_endpoint=\(server.origin)/device",
+            ], ["OIDC_HTTP_TIMEOUT": "300"])
+    }
+
+    @Test("a first step whose request has no answer holds up no other sign-in")
+    func silentServer() throws {
+        defer { remove() }
+        let isOpen = Mutex(false)
+        let server = try codeServer { isOpen.withLock { $0 } }
+        let run = try startSlow("a", at: server)
+        for _ in 0..<2_000 where server.requests.isEmpty { usleep(10_000) }
+        try #require(server.requests.count == 1)
+        let other = try start("--flow", "browser", "--account", "b")
+        #expect(other.waiting && other.isListening)
+        try Visit.send(try other.redirect(provider))
+        #expect(try finish(other.id).status == 0)
+        #expect(run.isRunning)
+        isOpen.withLock { $0 = true }
+        #expect(run.finish().status == 0)
+    }
+
+    @Test(
+        "without a place, no request is sent; a place that is taken meanwhile ends a first step, and no other"
+    )
+    func taken() throws {
+        defer { remove() }
+        let isOpen = Mutex(false)
+        let server = try codeServer { isOpen.withLock { $0 } }
+        for number in 1...7 { _ = try start("--no-wait", "--flow", "browser", "--account", "a\(number)") }
+        let late = try startSlow("late", at: server)
+        for _ in 0..<2_000 where server.requests.isEmpty { usleep(10_000) }
+        _ = try start("--no-wait", "--flow", "browser", "--account", "a8")
+        let ninth = try startSlow("ninth", at: server).finish()
+        #expect(ninth.status == 2 && server.requests.count == 1, "\(ninth)")
+        isOpen.withLock { $0 = true }
+        let outcome = late.finish()
+        #expect(outcome.status == 2 && outcome.output.isEmpty, "\(outcome)")
+        #expect(outcome.error == "8 sign-ins are waiting, and no more may", "\(outcome)")
+        let files = program.files(in: ".local/state/oidc/sign-ins").filter { $0.pathExtension == "json" }
+        #expect(files.count == 8)
+    }
+
     @Test("a ninth sign-in is refused, and the second step needs an id if several wait")
     func limit() throws {
         defer { remove() }
@@ -514,6 +572,8 @@ struct TwoStepTests {
             "OIDC_EXTRA_TOKEN_PARAMS": "{\"software_secret\":\"a-secret-too\"}",
         ]
         world.program.environment.merge(variables) { $1 }
+        // The key of one that is replaced is gone, and that of its successor is not.
+        _ = try start("--no-wait", "--flow", "browser", variables: variables)
         let started = try start("--no-wait", "--flow", "browser", variables: variables)
         let text = try stored()
         let secrets = try #require(

@@ -31,6 +31,9 @@ struct FirstStep {
                 "store is none, and a sign-in in two steps needs a place for its session",
                 hint: .options(["--set", "store=file"]))
         }
+        let id = try WaitingSignIn.id(of: account.key)
+        // Again when it is saved; here, before requests for a sign-in that has no place.
+        try signIns.checkCount(context) { $0.id == id }
         try signIn.probe()
         let environment = provider.environment(over: try provider.transport())
         try checkFiles()
@@ -40,24 +43,32 @@ struct FirstStep {
         flow.pin(to: try? account.store.load(account.key))
         if settings.flow != .device { try signIn.checkMixUp(metadata) }
         signIn.announce(metadata, flow.request.scope, isDevice: settings.flow == .device)
-        return try signIns.withLock { () throws(OIDCError) in try begin(flow, metadata, signIns) }
+        return try signIns.starting(id) { () throws(OIDCError) in try begin(id, flow, metadata, signIns) }
     }
 
     private func begin(
-        _ flow: SignInFlow, _ metadata: ProviderMetadata, _ signIns: WaitingSignIns
+        _ id: String, _ flow: SignInFlow, _ metadata: ProviderMetadata, _ signIns: WaitingSignIns
     ) throws(OIDCError) -> (signIn: WaitingSignIn, isHeld: Bool) {
-        let id = try WaitingSignIn.id(of: account.key)
-        try signIns.checkCount(context) { $0.id == id }
         let lock = try signIns.takeOver(id)
-        let earlier = try signIns.load(id)
         let listener = try listener()
         defer { for descriptor in listener?.descriptors ?? [] { descriptor.close() } }
         var waiting = try begun(flow, metadata, listener)
-        if let earlier { signIns.forgetSecrets(of: earlier, context) }
-        waiting.secrets = try waiting.secrets.map { secrets throws(OIDCError) in
+        let sealed = try waiting.secrets.map { secrets throws(OIDCError) in
             try account.store.sealed(secrets, of: account.key)
         }
-        try signIns.save(waiting)
+        waiting.secrets = sealed
+        let earlier = try signIns.load(id)
+        do throws(OIDCError) {
+            // Nothing that can take long, such as a request or a keychain's question, holds up other first steps.
+            try signIns.withPlaces { () throws(OIDCError) in
+                try signIns.checkCount(context) { $0.id == id }
+                try signIns.save(waiting)
+            }
+        } catch {
+            if let sealed { account.store.forget(sealed) }
+            throw error
+        }
+        if let earlier { signIns.forgetSecrets(of: earlier, context) }
         lock.release()
         guard mayWait, listener != nil || waiting.userCode != nil else { return (waiting, false) }
         do throws(Errno) {

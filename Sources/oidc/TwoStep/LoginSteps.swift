@@ -135,7 +135,7 @@ extension LoginCommand {
             }
             wasThere = true
             if let result = waiting.result { return try conclude(result, context) }
-            if !signIns.isStarting, let lock = signIns.holdIfFree(id) {
+            if !signIns.isStarting(id), let lock = signIns.holdIfFree(id) {
                 let rest = SignInRest()
                 defer {
                     lock.release()

@@ -13,7 +13,7 @@ struct WaitingSignIns {
     /// Empty files that ask the holder of a sign-in to stop.
     private let stops: SessionDirectory
 
-    private static let firstStep = "first-step.lock"
+    private static let places = "places.lock"
 
     /// The number of sign-ins that may wait at a time.
     static let limit = 8
@@ -52,10 +52,23 @@ struct WaitingSignIns {
 
     func remove(_ id: String) throws(OIDCError) { try files.remove(id) }
 
-    /// Runs `body` while no other first step does.
-    func withLock<Value>(_ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
-        let lock = try FileLock.acquire(
-            WaitingSignIns.firstStep, in: PrivateDirectory.create(path), LockWait(limit: .seconds(30)))
+    /// Runs `body`, which counts the places and takes one, while no other process does that.
+    func withPlaces<Value>(_ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
+        try withLock(WaitingSignIns.places, within: .seconds(30), body)
+    }
+
+    /// Runs the first step of a sign-in while no other first step of the same account runs. The limit is longer than its
+    /// requests take.
+    func starting<Value>(_ id: String, _ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
+        try withLock(WaitingSignIns.firstStep(id), within: .seconds(90), body)
+    }
+
+    private static func firstStep(_ id: String) -> String { "\(id).first-step.lock" }
+
+    private func withLock<Value>(
+        _ name: String, within limit: Duration, _ body: () throws(OIDCError) -> Value
+    ) throws(OIDCError) -> Value {
+        let lock = try FileLock.acquire(name, in: PrivateDirectory.create(path), LockWait(limit: limit))
         defer { withExtendedLifetime(lock) {} }
         return try body()
     }
@@ -73,11 +86,11 @@ struct WaitingSignIns {
         return lock
     }
 
-    /// Whether a first step is at work: the lock that it has released may be its waiting process's next.
-    var isStarting: Bool {
+    /// Whether a first step of a sign-in is running: the lock that it has released may be its waiting process's next.
+    func isStarting(_ id: String) -> Bool {
         guard let directory = try? PrivateDirectory.open(path) else { return false }
         let wait = LockWait(limit: .zero)
-        guard let lock = try? FileLock.acquire(WaitingSignIns.firstStep, in: directory, wait) else {
+        guard let lock = try? FileLock.acquire(WaitingSignIns.firstStep(id), in: directory, wait) else {
             return true
         }
         withExtendedLifetime(lock) {}
