@@ -97,7 +97,7 @@ struct LendCommand: RunnableCommand {
         remote?.withheld = withheld
         let path = try socketPath(context)
         let configuration = LendServer.Configuration(
-            peers: Set(peers.map { UInt32(clamping: $0) }), end: end, question: question,
+            peers: allowedUsers, end: end, question: question,
             log: common.isQuiet
                 ? nil : { line in log("\(LendCommand.clock()) \(line)", context.console) })
         let server = try LendServer(path, loans, configuration)
@@ -144,6 +144,8 @@ struct LendCommand: RunnableCommand {
                 "\r\(DisplayText.clean(line, limit: 600))\r\n", environment: ProcessEnvironment.current))
     }
 
+    private var allowedUsers: Set<UInt32> { Set(peers.map { UInt32(clamping: $0) }) }
+
     private func socketPath(_ context: CommandContext) throws(OIDCError) -> String {
         if let listen { return UserFile.absolute(context.path(String(listen.dropFirst(5)))) }
         let directory = try LendSocketPath.directory(context)
@@ -158,7 +160,8 @@ struct LendCommand: RunnableCommand {
         let scope = options.scope.isEmpty ? nil : Scope(options.scope.joined(separator: " "))
         let conditions = Loan.Conditions(
             end: end, scope: scope, minimumValidity: Int64(minimumValidity), givesIDTokens: type == .id,
-            lender: DisplayText.clean("\(user)@\(Platform.hostName ?? "?")", limit: 130))
+            lender: DisplayText.clean("\(user)@\(Platform.hostName ?? "?")", limit: 130),
+            users: allowedUsers.union([FileStatus.currentUser]).count)
         let names: [String?] = common.profiles.isEmpty ? [nil] : common.profiles
         return try names.map { name throws(OIDCError) -> Loan in
             let own = name.map { context.using(profile: $0) } ?? context

@@ -33,23 +33,40 @@ struct LendCaller: Hashable, Sendable {
     }
 }
 
-/// The requests to the provider that callers caused within the last minute: a caller may claim each token to be refused,
-/// or want another scope each time.
+/// The requests to the provider that callers caused within the last minute.
 struct LendBudget {
-    private var spent: [(caller: LendCaller, moment: MonotonicTime)] = []
-    /// The number for each caller, and for all.
-    private static let limits = (each: 6, all: 18)
+    /// What a request is for.
+    enum Purpose {
+        /// A token in place of the profile's own one, which has ended. All callers share it.
+        case ended
+        /// A token that a caller chose to want: it may want another scope each time, or claim each token to be refused.
+        case chosen
+    }
 
-    mutating func spend(_ caller: LendCaller, at now: MonotonicTime) {
+    private var spent: [(caller: LendCaller, purpose: Purpose, moment: MonotonicTime)] = []
+    /// The number of users that may call.
+    private let users: Int
+    /// The number for all callers, and for chosen tokens: those of all callers, of one user if others may want some, and
+    /// of one caller. The rest is the profile's own, whose tokens may end every eight seconds.
+    private static let limits = (all: 18, chosen: 10, chosenByUser: 8, chosenByCaller: 6)
+
+    init(users: Int = 1) { self.users = users }
+
+    mutating func spend(_ caller: LendCaller, _ purpose: Purpose, at now: MonotonicTime) {
         forget(at: now)
-        spent.append((caller, now))
+        spent.append((caller, purpose, now))
     }
 
     /// Returns whether the caller may cause another request.
-    mutating func allows(_ caller: LendCaller, at now: MonotonicTime) -> Bool {
+    mutating func allows(_ caller: LendCaller, _ purpose: Purpose, at now: MonotonicTime) -> Bool {
         forget(at: now)
-        return spent.count < Self.limits.all
-            && spent.count { $0.caller == caller } < Self.limits.each
+        guard spent.count < Self.limits.all else { return false }
+        let alike = spent.filter { $0.purpose == purpose }
+        let own = alike.count { $0.caller == caller }
+        // A caller that no token satisfies leaves some to the others.
+        guard purpose == .chosen else { return own < Self.limits.all - Self.limits.chosen }
+        return own < Self.limits.chosenByCaller && alike.count < Self.limits.chosen
+            && (users == 1 || alike.count { $0.caller.user == caller.user } < Self.limits.chosenByUser)
     }
 
     private mutating func forget(at now: MonotonicTime) {

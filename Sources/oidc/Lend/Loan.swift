@@ -14,18 +14,26 @@ final class Loan: Sendable {
         var minimumValidity: Int64 = 60
         var givesIDTokens = false
         var lender: String
+        /// The number of users that may call.
+        var users = 1
     }
 
     let name: String
     private let target: Target
     private let conditions: Conditions
-    private let memory = Mutex(Memory())
+    private let memory: Mutex<Memory>
 
-    /// Who asks, and when the request came.
+    /// Who asks, when the request came, and what a request to the provider would be for.
     struct Call: Sendable {
         /// Nil for the lender itself.
         var caller: LendCaller?
         var arrivedAt = MonotonicTime.now()
+        fileprivate var purpose = LendBudget.Purpose.ended
+
+        init(caller: LendCaller? = nil, arrivedAt: MonotonicTime = .now()) {
+            self.caller = caller
+            self.arrivedAt = arrivedAt
+        }
     }
 
     /// The access token that is asked for.
@@ -45,7 +53,7 @@ final class Loan: Sendable {
         var unstored: [(scope: Scope?, delivery: SessionTokens.Delivery)] = []
         /// The scopes that callers narrowed tokens to, the one that was asked for last at the end.
         var scopes: [Scope] = []
-        var budget = LendBudget()
+        var budget: LendBudget
         /// The last token from the provider, and when it was there.
         var obtained: (token: Redacted<String>, moment: MonotonicTime)?
         /// The last failure to reach the provider, and when it was known.
@@ -62,6 +70,7 @@ final class Loan: Sendable {
         self.target = target
         self.name = name
         self.conditions = conditions
+        memory = Mutex(Memory(budget: LendBudget(users: conditions.users)))
     }
 
     /// The variables that programs must not get, as settings name them.
@@ -124,6 +133,8 @@ final class Loan: Sendable {
     ) -> Result<JSONObject, OIDCError> {
         if let stored = storedAnswer(matter, call, profiles: profiles) { return stored }
         return Result { () throws(OIDCError) in
+            var call = call
+            call.purpose = purpose(of: matter)
             let account = try account(call)
             switch matter {
             case .terms: return JSONObject()
@@ -167,7 +178,18 @@ final class Loan: Sendable {
 
     private func spend(_ call: Call) {
         guard let caller = call.caller else { return }
-        memory.withLock { $0.budget.spend(caller, at: .now()) }
+        memory.withLock { $0.budget.spend(caller, call.purpose, at: .now()) }
+    }
+
+    /// Returns what a request to the provider is for that is made because no stored token will do.
+    private func purpose(of matter: LendRequest.Matter) -> LendBudget.Purpose {
+        switch matter {
+        case .terms, .proof: return .ended
+        case .accessToken(let scope, _, let isRenewed, let refused):
+            let isOwn = scope.map { $0.isEmpty || $0 == conditions.scope } ?? true
+            return isOwn && !isRenewed && refused == nil ? .ended : .chosen
+        case .idToken(_, let isRenewed): return isRenewed ? .chosen : .ended
+        }
     }
 
     /// Runs what asks the provider, if the caller may cause that. A failure to reach it is that of all requests which
@@ -179,7 +201,9 @@ final class Loan: Sendable {
             memory.failure.flatMap { call.arrivedAt < $0.moment ? $0.error : nil }
         }
         if let known { throw known }
-        if let caller = call.caller, !memory.withLock({ $0.budget.allows(caller, at: .now()) }) {
+        if let caller = call.caller,
+            !memory.withLock({ $0.budget.allows(caller, call.purpose, at: .now()) })
+        {
             throw Loan.exhausted
         }
         do throws(OIDCError) { return try body() } catch {
