@@ -231,6 +231,8 @@ MUTATIONS = [
      "LendBudgetTests"),
     ("two steps: a resource chooses which sign-in it replaces",
      "let digits = hash.prefix(16).flatMap", "let digits = hash.prefix(0).flatMap", "WaitingSignInTests"),
+    ("consent: many scopes push the question off the screen", "guard more > 0 else { return",
+     "guard more < 0 else { return", "ClientConsentTests"),
     ("files: readable by others", "guard !status.isOpenToOthers else { throw .permissions(status.permissions) }",
      "", "StoreFileTests"),
     ("files: another user's", "guard !status.isSomeoneElses else { throw .owner(status.owner) }\n        guard !status.isOpenToOthers",

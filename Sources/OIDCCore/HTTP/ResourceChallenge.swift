@@ -14,6 +14,8 @@ public struct ResourceChallenge: Hashable, Sendable {
 
     /// The longest scope that a challenge may request, in bytes, as it becomes part of a URL.
     package static let maximumScopeByteCount = 4_096
+    /// The largest number of scopes that a resource may request: people have to read them.
+    package static let maximumScopeCount = 256
 
     package init(
         metadataURL: String? = nil, scope: Scope? = nil, error: String? = nil, stepUp: StepUp? = nil,
@@ -43,14 +45,19 @@ public struct ResourceChallenge: Hashable, Sendable {
         }
     }
 
-    /// Checks the characters and the length of a scope that a resource requests (RFC 6749 §3.3), as it is
-    /// printed and sent to the authorization server.
+    /// Checks the characters, the length and the number of the scopes that a resource requests (RFC 6749 §3.3), as they
+    /// are printed and sent to the authorization server.
     static func checked(_ scope: Scope) throws(OIDCError) -> Scope {
         guard scope.isWellFormed, scope.text.utf8.count <= maximumScopeByteCount else {
             throw .protocolViolation(
                 .resource, "scope",
                 expected: "up to \(maximumScopeByteCount) ASCII characters without \" and \\",
                 found: DisplayText.clean(scope.text, limit: 80))
+        }
+        guard scope.tokens.count <= maximumScopeCount else {
+            throw .protocolViolation(
+                .resource, "scope", expected: "up to \(maximumScopeCount) scopes",
+                found: "\(scope.tokens.count)")
         }
         return scope
     }

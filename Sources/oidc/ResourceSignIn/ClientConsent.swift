@@ -41,7 +41,7 @@ struct ClientConsent {
         guard grant.needsUser else { throw unattended }
         guard TerminalQuestion.isPossible, context.ownsTerminal else { throw unasked }
         guard try isAllowed() else {
-            throw OIDCError(.refused, "\(subject): declined", stage: .authorization)
+            throw OIDCError(.refused, "\(subject(with: excerpt.text)): declined", stage: .authorization)
         }
         return agreed
     }
@@ -126,10 +126,34 @@ struct ClientConsent {
         scope.isEmpty ? "its default scopes" : DisplayText.clean(scope.text, limit: .max)
     }
 
-    private var subject: String {
-        "\(DisplayText.clean(resource.resource, limit: 200)) asks for a token of "
-            + "\(DisplayText.clean(issuer, limit: 200)), as your client "
-            + "\(DisplayText.clean(client.clientID, limit: 200)), with: \(scopeText)"
+    private var subject: String { subject(with: ": \(scopeText)") }
+
+    private func subject(with scopes: String) -> String {
+        "\(resourceText) asks for a token of \(DisplayText.clean(issuer, limit: 200)), as your client "
+            + "\(DisplayText.clean(client.clientID, limit: 200)), with\(scopes)"
+    }
+
+    private var resourceText: String { DisplayText.clean(resource.resource, limit: 200) }
+
+    /// The scopes that a question names itself: with more, its start could leave the screen.
+    private static let questionLimits = (scopes: 20, characters: 600)
+
+    /// The scopes as a question names them, and whether these are all.
+    private var excerpt: (text: String, isWhole: Bool) {
+        let limits = ClientConsent.questionLimits
+        var shown: [String] = []
+        var characters = 0
+        for token in scope.tokens.prefix(limits.scopes) {
+            let token = DisplayText.clean(token, limit: .max)
+            characters += token.count + 1
+            guard characters <= limits.characters else { break }
+            shown.append(token)
+        }
+        let more = scope.tokens.count - shown.count
+        guard more > 0 else { return (": \(scopeText)", true) }
+        guard scope.tokens.count > 1 else { return (" the one scope above", false) }
+        let list = shown.isEmpty ? "" : ": \(shown.joined(separator: " ")), and \(more) more"
+        return (" the \(scope.tokens.count) scopes above\(list)", false)
     }
 
     /// Says that the answer gives away more than a token.
@@ -137,9 +161,12 @@ struct ClientConsent {
         hasUnnamedIssuer ? "; that server, which only this URL names, gets the client's secret" : ""
     }
 
+    /// Asks. The last lines say who asks, for which server and as which client, however many scopes there are.
     private func isAllowed() throws(OIDCError) -> Bool {
-        try TerminalQuestion.isAllowed(
-            WrappedText(.standardError).text("\(subject)\(secretText). Continue? [y/N] ")) ?? false
+        let (scopes, isWhole) = excerpt
+        let list = isWhole ? "" : "The scopes that \(resourceText) asks for:\n\n\(scopeText)\n\n"
+        let question = "\(list)\(subject(with: scopes))\(secretText). Continue? [y/N] "
+        return try TerminalQuestion.isAllowed(WrappedText(.standardError).text(question)) ?? false
     }
 
     /// The error where nobody can be asked: `oidc login` says how to answer by options, other commands lead

@@ -211,6 +211,48 @@ struct ClientConsentTests {
         #expect(parts[0].contains("Scopes: \(scopes.joined(separator: " "))\n"), "\(login)")
     }
 
+    @Test(
+        "the question's last lines name resource, server and client, and all scopes stand before them",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"),
+        arguments: [200, 21, 1])
+    func longQuestion(count: Int) throws {
+        let name = String(repeating: "a", count: 4_000 / count - 6)
+        let scopes = (0..<count).map { "s\($0):\(name)" }
+        let world = try ResourceWorld(isOwnResource: false) {
+            $0.registers = false
+        } resource: {
+            $0.metadata = ["scopes_supported": .array(scopes.map { .string($0) })]
+        }
+        try world.configure(#"{"issuer":"\#(world.server.issuer)","client_id":"corp-client"}"#)
+        let run = try TerminalRun(world.program, ["login", world.url], columns: 80)
+        try #require(run.wait(within: 60) { $0.contains("[y/N]") ? true : nil } == true, "\(run.text)")
+        let lines = run.text.replacingOccurrences(of: "\r", with: "").split(separator: "\n")
+        let last = lines.suffix(20).joined(separator: " ")
+        let subject =
+            "\(world.url) asks for a token of \(world.server.issuer), as your client corp-client, "
+            + "with the \(count == 1 ? "one scope" : "\(count) scopes") above"
+        #expect(last.contains(subject) && lines.allSatisfy { $0.count <= 4_096 }, "\(run.text)")
+        if count > 1 { #expect(last.contains("\(scopes[0]) ") && last.contains(" more. Continue? [y/N]")) }
+        let list = lines.joined(separator: " ").components(separatedBy: subject)[0]
+        #expect(scopes.allSatisfy { list.contains($0) }, "\(run.text)")
+        run.type("n\n")
+        #expect(run.finish().status == 4 && world.tabs.isEmpty)
+    }
+
+    @Test("more scopes than a user can read are refused, unless the user names some")
+    func tooManyScopes() throws {
+        let world = try ResourceWorld(isOwnResource: false) {
+            $0.registers = false
+        } resource: {
+            $0.metadata = ["scopes_supported": .array((0...256).map { .string("s\($0)") })]
+        }
+        let line = ["login", world.url, "--issuer", world.server.issuer, "--client-id", "mine"]
+        let refused = try world.run(line)
+        #expect(refused.status == 4 && refused.errorOutput.contains("--scope"), "\(refused)")
+        #expect(world.tabs.isEmpty)
+        expectSuccess(try world.run(line + ["--scope", "s0"]))
+    }
+
     @Test("a resource that spells its identifier otherwise is not another one")
     func otherSpelling() throws {
         let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }

@@ -72,10 +72,11 @@ struct ScopeChoiceTests {
     }
 
     @Test(
-        "scopes with control characters or without an end are refused",
+        "scopes with control characters, without an end or without number are refused",
         arguments: [
             #""a\u001b[2J""#, #""a\nb""#, #""a\"b""#, #""é""#,
             "\"" + String(repeating: "a", count: 5_000) + "\"",
+            (0...256).map { "\"s\($0)\"" }.joined(separator: ","),
         ])
     func malformed(_ scopes: String) throws {
         let error = Fixture.error { try choice(resource: scopes) }
