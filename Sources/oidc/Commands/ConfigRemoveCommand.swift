@@ -24,13 +24,17 @@ struct ConfigRemoveCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         context.traceConfiguration()
         let file = try ProfilesFile(context.settingsLoader)
-        let sessions = ProfileSessions(try context.settingsLoader.file(), context)
+        // A file that cannot be used is refused below, unless the removal repairs it.
+        let sessions = ProfileSessions((try? context.settingsLoader.file()) ?? nil, context)
         let removed = sessions.profiles.first { $0.name == profile }
         _ = try file.remove(profile)
         ResourceRecords(context)?.rename(profile: profile, to: nil)
         let console = context.console
+        let path = DisplayText.clean(file.path)
         console.note(
-            "Removed profile \(DisplayText.clean(profile)) from \(DisplayText.clean(file.path)).")
+            removed == nil
+                ? "Removed default_profile from \(path): there is no profile \(DisplayText.clean(profile))."
+                : "Removed profile \(DisplayText.clean(profile)) from \(path).")
         if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty,
             case .success(.some) = sessions.report(removed)
         {

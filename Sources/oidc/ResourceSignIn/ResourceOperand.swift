@@ -155,7 +155,17 @@ extension ResourceOperand {
         let ownership = ownership
         return try records.links.links(of: url).filter { link in
             link.covers(url) && fits(link, ownership)
-        }.max { $0.reach.utf8.count < $1.reach.utf8.count }
+        }.max { $0.reach.utf8.count < $1.reach.utf8.count }.map(current)
+    }
+
+    /// Returns a link without its profile if that is no longer in the file, as `oidc config rm` would have left it.
+    private func current(_ link: ResourceLink) -> ResourceLink {
+        guard let profile = link.profile, profile != settings.profile,
+            context.settingsLoader.lacks(profile: profile)
+        else { return link }
+        var link = link
+        link.profile = nil
+        return link
     }
 
     /// Returns whether a link has the requested grant, account, issuer and client.
@@ -213,7 +223,8 @@ extension ResourceOperand {
 
     /// Returns the provider of a link, with the settings that belong to it.
     func provider(_ link: ResourceLink) throws(OIDCError) -> ProviderContext {
-        provider(ResourceTarget(operand: self, link: link), nil, try entries(of: link.profile))
+        let link = current(link)
+        return provider(ResourceTarget(operand: self, link: link), nil, try entries(of: link.profile))
     }
 
     /// Returns the entries of the settings. If another profile is named, its entries replace those of the

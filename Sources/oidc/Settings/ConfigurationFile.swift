@@ -155,17 +155,20 @@ private struct FileStructure {
         throw fault(
             "default_profile: there is no profile \"\(DisplayText.distinct(name, from: names))\""
                 + ConfigurationFile.listed(names, beside: name),
-            using: Nearest.match(name, among: names) ?? names.first)
+            using: Nearest.match(name, among: names) ?? names.first, insteadOf: name)
     }
 
     private func fault(_ problem: String, fix: String = "fix it") -> OIDCError {
         ConfigurationFile.error(path, problem, hint: .words("\(fix), then: ", .run("config check")))
     }
 
-    /// Returns an error about the default profile; the hint chooses another one.
-    private func fault(_ problem: String, using profile: String?) -> OIDCError {
+    /// Returns an error about the default profile; the hint chooses another one, or removes one that does not exist.
+    private func fault(
+        _ problem: String, using profile: String?, insteadOf missing: String? = nil
+    ) -> OIDCError {
         ConfigurationFile.error(
             path, problem,
-            hint: profile.map { .run("config use", $0) } ?? "remove default_profile")
+            hint: profile.map { .run("config use", $0) } ?? missing.map { .run("config rm", $0) }
+                ?? "remove default_profile")
     }
 }

@@ -123,8 +123,13 @@ struct ProfilesFile {
     }
 
     /// Removes a profile. If it was the default one, no profile is the default afterwards, unless only one is left.
+    /// Repairs a file whose default profile is of that name and does not exist.
     func remove(_ name: String) throws(OIDCError) -> Outcome {
         try rewrite { own throws(OIDCError) in
+            if let own, let bytes = ProfilesFile.withoutDefault(name, in: own.bytes) {
+                _ = try loader.parsed(bytes, permissions: own.permissions)
+                return (bytes, Outcome(profile: name, remaining: nil))
+            }
             guard let own, let file = try parsed(own), let profile = try file.profile(named: name) else {
                 throw noFile
             }
@@ -134,6 +139,17 @@ struct ProfilesFile {
             text.remove(profile.name, in: ["profiles"])
             return (text.bytes, Outcome(profile: name, remaining: nil))
         }
+    }
+
+    /// Returns the text of a file without a default profile that does not exist; nil if that is not its fault.
+    private static func withoutDefault(_ name: String, in bytes: [UInt8]) -> [UInt8]? {
+        guard let object = (try? JSONValue(parsing: bytes))?.object,
+            object["default_profile"]?.string == name, let profiles = object["profiles"]?.object,
+            profiles[name] == nil
+        else { return nil }
+        var text = JSONText(bytes)
+        text.remove("default_profile", in: [])
+        return text.bytes
     }
 
     /// Renames a profile, also where another profile names it.

@@ -116,6 +116,19 @@ struct SettingsLoader: Sendable {
         } ?? []
     }
 
+    /// Returns whether the file has no profile of a name. False if the file cannot be read.
+    func lacks(profile name: String) -> Bool {
+        do throws(OIDCError) {
+            guard let contents = try ownFile() else { return true }
+            guard ConfigurationFile.selected(name, in: contents) == nil else { return false }
+            return try !parsed(contents.bytes, permissions: contents.permissions).profiles.contains {
+                $0.name == name
+            }
+        } catch {
+            return false
+        }
+    }
+
     /// Reads and parses the file. Returns nil if there is none, and none was named or the named one may be missing.
     func file() throws(OIDCError) -> ConfigurationFile? { try contents()?.file }
 

@@ -44,6 +44,58 @@ struct ResourceProfileTests {
         #expect(try !world.run(["login", world.url, "--client-id", "c1"]).errorOutput.contains("Saved"))
     }
 
+    private func write(_ text: String, in world: ResourceWorld) throws {
+        _ = try world.keep(".config/oidc/config.json", text)
+    }
+
+    @Test(
+        "a profile that was removed by hand is gone as by config rm: its session stays, and each hint works",
+        arguments: [#"{"profiles":{}}"#, #"{"profiles":{"other":{"issuer":"https://login.example.com"}}}"#])
+    func removedByHand(text: String) throws {
+        let world = try ResourceWorld {
+            $0.registers = false
+            $0.issuesRefreshTokens = true
+        }
+        let options = ["--issuer", world.server.issuer, "--client-id", "c1"]
+        expectSuccess(try world.run(["login", world.url] + options))
+        let token = try world.run(["token", world.url]).output
+        try write(text, in: world)
+        for words in [["status"], ["token"], ["request"], ["credential", "headers"]] {
+            expectSuccess(try world.run(words + [world.url]))
+        }
+        #expect(try world.run(["token", world.url]).output == token)
+        expectSuccess(try world.run(["token", "--refresh", world.url]))
+        // The sign-in's client is still known, and its profile is written again.
+        let again = try world.run(["login", world.url])
+        #expect(again.status == 0 && again.errorOutput.contains("Saved as profile 127.0.0.1"), "\(again)")
+        try write(text, in: world)
+        expectSuccess(try world.run(["logout", world.url]))
+        let after = try world.run(["token", world.url])
+        #expect(after.status == 3 && after.errorOutput.contains("try: oidc login \(world.url)\n"), "\(after)")
+    }
+
+    @Test("a default profile that was removed by hand is named by a hint that works")
+    func removedDefault() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.run(["login", world.url]))
+        try write(#"{"default_profile":"127.0.0.1","profiles":{}}"#, in: world)
+        for words in [["status", world.url], ["token", world.url], ["status"], ["logout", world.url]] {
+            let outcome = try world.run(words)
+            #expect(
+                outcome.status == 2 && outcome.errorOutput.hasSuffix("\n  try: oidc config rm 127.0.0.1\n"),
+                "\(outcome)")
+        }
+        let repair = try world.run(["config", "rm", "127.0.0.1"])
+        let removed = "Removed default_profile from "
+        #expect(repair.status == 0 && repair.errorOutput.hasPrefix(removed), "\(repair)")
+        for words in [["status", world.url], ["token", world.url], ["status"], ["logout", world.url]] {
+            expectSuccess(try world.run(words))
+        }
+        // Any other fault of the file stays one.
+        try write(#"{"default_profile":"gone","profile":{}}"#, in: world)
+        #expect(try world.run(["config", "rm", "gone"]).status == 2)
+    }
+
     @Test("the file of a secret is saved by name; the line says that a secret in a variable is needed again")
     func confidentialClient() throws {
         var configuration = DemoConfiguration()
