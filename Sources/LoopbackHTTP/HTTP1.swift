@@ -8,6 +8,10 @@ package enum HTTP1 {
         package var requestLine = 16_384
         /// The size of all header lines together.
         package var headerBytes = 65_536
+        /// The size of the header lines from which the parser asks whether they may be longer.
+        package var shortHeaders = 16_384
+        /// The size of the values of Connection, and of Upgrade.
+        package var optionBytes = 1_024
         package var headerCount = 100
         package var body = 65_536
 

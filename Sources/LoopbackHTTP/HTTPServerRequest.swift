@@ -28,7 +28,7 @@ package struct HTTPServerRequest: Hashable, Sendable {
     }
 
     /// The path, not decoded: `%2e` stays `%2e`.
-    package var path: String { String(target.prefix { $0 != "?" }) }
+    package var path: String { String(Substring(target.utf8.prefix { $0 != .questionMark })) }
 
     /// The part after the first `?`, not decoded.
     package var query: String? {
@@ -41,7 +41,7 @@ package struct HTTPServerRequest: Hashable, Sendable {
     /// The media type of the body in lower case, without parameters.
     package var mediaType: String? {
         headers["Content-Type"].map {
-            ASCII.lowercased(ASCII.trimmed($0.prefix { $0 != ";" }))
+            ASCII.lowercased(ASCII.trimmed(Substring($0.utf8.prefix { $0 != UInt8(ascii: ";") })))
         }
     }
 

@@ -74,6 +74,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         self.request = request
         self.admission = admission
         state = server.states[admission.route]
+        try ProxyHeaders.checkCookies(request.headers)
         framing = try HTTP1.BodyFraming(of: request)
         if request.method == HTTPMethod("HEAD"), framing != .length(0) {
             throw HTTP1.Rejection(400, "a HEAD request has no body")

@@ -27,7 +27,7 @@ struct ProxyGate {
         }
         // A secret must reach neither the log nor the server, which could use it in a redirect.
         guard !hasSecret(String(match.rest)) else { return refuse(.secretInTarget) }
-        let shown = "/" + match.rest.prefix { $0 != "?" }.drop { $0 == "/" }
+        let shown = "/" + Substring(match.rest.utf8.prefix { $0 != .questionMark }.drop { $0 == .slash })
         func refuseHere(_ problem: ProxyProblem) -> Result<Admission, ProxyProblem.Refusal> {
             .failure(ProxyProblem.Refusal(problem: problem, route: match.route, path: shown))
         }
@@ -41,11 +41,10 @@ struct ProxyGate {
         guard !match.rest.hasPrefix("//"), ProxyRoute.withoutExtraSlash(match.rest) == match.rest else {
             return refuseHere(.doubleSlash)
         }
-        guard let target = routes[match.route].target(match.rest) else { return refuseHere(.target) }
+        guard let (target, raw) = routes[match.route].targets(match.rest) else { return refuseHere(.target) }
         return .success(
             Admission(
-                route: match.route, target: target, rawTarget: routes[match.route].rawTarget(match.rest),
-                prefix: match.prefix, shownPath: shown))
+                route: match.route, target: target, rawTarget: raw, prefix: match.prefix, shownPath: shown))
     }
 
     /// Returns whether the caller requires a WebSocket. Other upgrades are optional and are not passed on
@@ -55,6 +54,9 @@ struct ProxyGate {
             option.prefix { $0 != "/" } == "websocket"
         }
     }
+
+    /// Returns whether a request, whose first fields are known, has the secret of a route, or needs none.
+    func hasProof(_ request: HTTPServerRequest) -> Bool { !address.needsSecret || match(request) != nil }
 
     /// Returns whether a string contains the secret of any route.
     func hasSecret(_ text: String) -> Bool {
@@ -83,9 +85,9 @@ struct ProxyGate {
     private func match(_ request: HTTPServerRequest) -> RouteMatch? {
         let target = request.target
         guard address.needsSecret else { return match(below: "", target[...], among: Array(routes.indices)) }
-        let segment = target.dropFirst().prefix { $0 != "/" && $0 != "?" }
+        let segment = Substring(target.utf8.dropFirst().prefix { $0 != .slash && $0 != .questionMark })
         if let route = route(provenBy: segment) {
-            return match(below: "/\(segment)", target.dropFirst(1 + segment.count), among: [route])
+            return match(below: "/\(segment)", target[segment.endIndex...], among: [route])
                 .map { match in
                     RouteMatch(
                         route: match.route, prefix: match.prefix,

@@ -23,18 +23,45 @@ enum ProxyHeaders {
     ) -> [HTTPHeaders.Field] {
         let named = connectionOptions(headers.values("Connection"))
         return headers.fields.compactMap { field in
-            let name = ASCII.lowercased(field.name)
+            let name = named.isEmpty ? "" : ASCII.lowercased(field.name)
             // Many servers make one variable of `X-Name` and `X_Name` (RFC 3875 §4.1.18).
-            let variable = String(name.map { $0 == "_" ? "-" : $0 })
+            let letters = Array(field.name.utf8).map { $0 == .underscore ? .hyphen : ASCII.lowercased($0) }
+            let variable = String(decoding: letters, as: UTF8.self)
             guard !hopByHop.contains(variable), !ours.contains(variable), !named.contains(name),
                 !variable.hasPrefix("proxy-"), !variable.hasPrefix("x-forwarded")
             else { return nil }
-            guard name == "cookie" else { return field }
-            let pairs = field.value.split(separator: ";").filter { acceptsCookie(Cookie($0)) }
-            guard !pairs.isEmpty else { return nil }
-            return HTTPHeaders.Field(
-                name: field.name, value: ASCII.trimmed(pairs.joined(separator: ";")))
+            guard variable == "cookie" else { return field }
+            let value = accepted(Array(field.value.utf8), by: acceptsCookie)
+            return value.map { HTTPHeaders.Field(name: field.name, value: $0) }
         }
+    }
+
+    /// Returns the pairs of a Cookie field that are accepted; nil if there are none.
+    private static func accepted(_ value: [UInt8], by accepts: (Cookie) -> Bool) -> String? {
+        var kept: [UInt8] = []
+        kept.reserveCapacity(value.count)
+        var start = 0
+        while start < value.count {
+            let end = value[start...].firstIndex(of: semicolon) ?? value.endIndex
+            if start < end, accepts(Cookie(value[start..<end])) {
+                if !kept.isEmpty { kept.append(semicolon) }
+                kept += value[start..<end]
+            }
+            start = end + 1
+        }
+        return kept.isEmpty ? nil : ASCII.trimmed(String(decoding: kept, as: UTF8.self))
+    }
+
+    private static let semicolon = UInt8(ascii: ";")
+    /// The largest number of cookies of a request. Browsers keep at most 180 for a host.
+    private static let cookieLimit = 1_000
+
+    /// Checks that there are not too many cookies to compare them with those of other routes.
+    static func checkCookies(_ headers: HTTPHeaders) throws(HTTP1.Rejection) {
+        let count = headers.values("Cookie").reduce(0) { count, value in
+            count + 1 + value.utf8.count(where: { $0 == semicolon })
+        }
+        guard count <= cookieLimit else { throw HTTP1.Rejection(431, "there are too many cookies") }
     }
 
     /// A cookie as clients send it back: without the white space around name and value, and one without a name as its
@@ -43,21 +70,42 @@ enum ProxyHeaders {
         let name: String
         let value: String
 
-        init(_ pair: Substring) {
-            var pair = Self.trimmed(pair.unicodeScalars)
-            if pair.first == "=" { pair = Self.trimmed(pair.dropFirst()) }
-            let name = pair.prefix { $0 != "=" }
-            self.name = String(String.UnicodeScalarView(Self.trimmed(name)))
-            value = String(String.UnicodeScalarView(Self.trimmed(pair.dropFirst(name.count + 1))))
+        /// Parses the UTF-8 of a pair whose characters are Latin-1.
+        init(_ pair: ArraySlice<UInt8>) {
+            var pair = Self.trimmed(pair)
+            if pair.first == .equals { pair = Self.trimmed(pair.dropFirst()) }
+            let end = pair.firstIndex(of: .equals) ?? pair.endIndex
+            name = String(decoding: Self.trimmed(pair[..<end]), as: UTF8.self)
+            value = String(decoding: Self.trimmed(pair[end...].dropFirst()), as: UTF8.self)
         }
 
-        private static func trimmed(_ text: Substring.UnicodeScalarView) -> Substring.UnicodeScalarView {
-            func isBlank(_ scalar: Unicode.Scalar) -> Bool {
-                scalar.value <= 0x20 || scalar.properties.isWhitespace
+        init(_ pair: some StringProtocol) { self.init(Array(pair.utf8)[...]) }
+
+        /// Returns a text without control characters, spaces, U+0085 and U+00A0 at either end.
+        private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+            func isBlank(_ lead: UInt8, _ last: UInt8) -> Bool {
+                lead == 0xC2 && (last == 0x85 || last == 0xA0)
             }
-            var rest = text.drop(while: isBlank)
-            while let last = rest.last, isBlank(last) { rest.removeLast() }
-            return rest
+            var (start, end) = (text.startIndex, text.endIndex)
+            while start < end {
+                if text[start] <= .space {
+                    start += 1
+                } else if start + 1 < end, isBlank(text[start], text[start + 1]) {
+                    start += 2
+                } else {
+                    break
+                }
+            }
+            while start < end {
+                if text[end - 1] <= .space {
+                    end -= 1
+                } else if start + 1 < end, isBlank(text[end - 2], text[end - 1]) {
+                    end -= 2
+                } else {
+                    break
+                }
+            }
+            return text[start..<end]
         }
     }
 

@@ -12,11 +12,11 @@ struct ProxyOwnURLs {
     /// Returns the field for the server; nil if it must not be sent. A `Destination` (RFC 4918 §10.3) must be
     /// on the route.
     func forServer(_ field: HTTPHeaders.Field) -> HTTPHeaders.Field? {
-        switch ASCII.lowercased(field.name) {
-        case "referer": return address(of: field, isOptional: true)
-        case "destination": return address(of: field, isOptional: false)
-        default: return hasSecret(field.value) ? nil : field
+        if ASCII.isSameIgnoringCase(field.name, "Referer") { return address(of: field, isOptional: true) }
+        guard !ASCII.isSameIgnoringCase(field.name, "Destination") else {
+            return address(of: field, isOptional: false)
         }
+        return hasSecret(field.value) ? nil : field
     }
 
     private func address(of field: HTTPHeaders.Field, isOptional: Bool) -> HTTPHeaders.Field? {

@@ -45,13 +45,13 @@ package struct ProxyRoute: Sendable {
 
     /// Returns the URL for the part of a request target after the route's own path; nil if it would not be on
     /// the route. A lone `/` stands for the route's path with a `/` at its end.
-    func target(_ rest: Substring) -> WebURL? {
-        pathAndQuery(rest).flatMap { WebURL(root + ProxyTarget.escaped($0[...])) }
-    }
+    func target(_ rest: Substring) -> WebURL? { targets(rest)?.url }
 
-    /// Returns the unchanged request target if it has characters that a URL cannot contain, else nil.
-    func rawTarget(_ rest: Substring) -> String? {
-        pathAndQuery(rest).flatMap { ProxyTarget.escaped($0[...]) == $0 ? nil : $0 }
+    /// Returns that URL, and the unchanged request target if it has characters that a URL cannot contain.
+    func targets(_ rest: Substring) -> (url: WebURL, raw: String?)? {
+        guard let text = pathAndQuery(rest) else { return nil }
+        let escaped = ProxyTarget.escaped(text)
+        return WebURL(root + escaped).map { ($0, escaped.utf8.count == text.utf8.count ? nil : text) }
     }
 
     private func pathAndQuery(_ rest: Substring) -> String? {
@@ -98,18 +98,26 @@ enum ProxyTarget {
     }
 
     /// Escapes the characters that RFC 3986 does not allow but some callers send.
-    static func escaped(_ text: Substring) -> String {
-        let strange = "\"<>^`{|}".utf8
-        guard text.utf8.contains(where: { strange.contains($0) }) else { return String(text) }
+    static func escaped(_ text: String) -> String {
+        guard text.utf8.contains(where: isStrange) else { return text }
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(3 * text.utf8.count)
         for byte in text.utf8 {
-            guard strange.contains(byte) else {
+            guard isStrange(byte) else {
                 bytes.append(byte)
                 continue
             }
-            bytes += [.percent, ASCII.uppercased(ASCII.hexDigit(byte >> 4))]
+            bytes.append(.percent)
+            bytes.append(ASCII.uppercased(ASCII.hexDigit(byte >> 4)))
             bytes.append(ASCII.uppercased(ASCII.hexDigit(byte & 15)))
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    private static func isStrange(_ byte: UInt8) -> Bool {
+        switch byte {
+        case .quote, .lessThan, .greaterThan, .caret, .backtick, .leftBrace, .verticalBar, .rightBrace: true
+        default: false
+        }
     }
 }

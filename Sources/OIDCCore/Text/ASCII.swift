@@ -40,7 +40,12 @@ package enum ASCII {
     /// Returns whether a byte may be in a token, such as a header's name: tchar of RFC 9110 §5.6.2.
     @inlinable
     package static func isTokenCharacter(_ byte: UInt8) -> Bool {
-        isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        switch byte {
+        case UInt8(ascii: "!"), .hash, UInt8(ascii: "$"), .percent, .ampersand, .apostrophe,
+            UInt8(ascii: "*"), .plus, .hyphen, .period, .caret, .underscore, .backtick, .verticalBar, .tilde:
+            true
+        default: isAlphanumeric(byte)
+        }
     }
 
     @inlinable

@@ -5,17 +5,13 @@
 extension Substring {
     /// Returns the parts before and after the first occurrence of a nonempty text.
     package func parts(around text: String) -> (before: Substring, after: Substring)? {
-        guard !text.isEmpty else { return nil }
-        var start = startIndex
-        while start != endIndex {
-            if let end = self.end(of: text, at: start) { return (self[..<start], self[end...]) }
-            utf8.formIndex(after: &start)
-        }
-        return nil
+        guard let offset = offset(of: text) else { return nil }
+        let start = utf8.index(startIndex, offsetBy: offset)
+        return (self[..<start], self[utf8.index(start, offsetBy: text.utf8.count)...])
     }
 
     package func includes(_ text: String) -> Bool {
-        parts(around: text) != nil
+        offset(of: text) != nil
     }
 
     /// Returns the parts before, between and after the occurrences of a string.
@@ -29,14 +25,20 @@ extension Substring {
         return pieces + [rest]
     }
 
-    /// Returns the end of `text` if it starts at `start`; nil otherwise.
-    private func end(of text: String, at start: Index) -> Index? {
-        var index = start
-        for byte in text.utf8 {
-            guard index != endIndex, utf8[index] == byte else { return nil }
-            utf8.formIndex(after: &index)
+    /// Returns how many bytes come before the first occurrence of a nonempty text; nil if there is none.
+    private func offset(of text: String) -> Int? {
+        var (whole, text) = (self, text)
+        return whole.withUTF8 { whole in
+            text.withUTF8 { text in
+                guard let first = text.first, text.count <= whole.count else { return nil }
+                for start in 0...(whole.count - text.count) where whole[start] == first {
+                    var count = 1
+                    while count < text.count, whole[start + count] == text[count] { count += 1 }
+                    if count == text.count { return start }
+                }
+                return nil
+            }
         }
-        return index
     }
 }
 

@@ -28,14 +28,21 @@ package struct PathReadings {
     }
 
     private static func hasDotSegments(_ path: [UInt8]) -> Bool {
-        narrowed(path).split(omittingEmptySubsequences: false) { $0 == .slash || $0 == .backslash }.contains {
-            segment in
-            let rest = segment.firstIndex(where: ends.contains) ?? segment.endIndex
-            // Windows leaves out spaces at the end.
-            let end = segment[..<rest].lastIndex { $0 != UInt8(ascii: " ") }
-            let name = segment[..<(end.map { $0 + 1 } ?? segment.startIndex)]
-            return name.elementsEqual([.period]) || name.elementsEqual([.period, .period])
+        let path = narrowed(path)
+        var start = 0
+        while start <= path.count {
+            let end = path[start...].firstIndex { $0 == .slash || $0 == .backslash } ?? path.endIndex
+            if isDots(path[start..<end]) { return true }
+            start = end + 1
         }
+        return false
+    }
+
+    private static func isDots(_ segment: ArraySlice<UInt8>) -> Bool {
+        guard segment.first == .period else { return false }
+        let rest = segment.dropFirst(segment.dropFirst().first == .period ? 2 : 1)
+        // Windows leaves out spaces at the end.
+        return rest.first { $0 != .space }.map(ends.contains) ?? true
     }
 
     /// What may end a segment's name: a parameter, what an escape hid from the parser of the URL, or the end of a string
@@ -97,7 +104,7 @@ package struct PathReadings {
             {
                 result.append(high << 4 | low)
                 index += 3
-            } else if let value = wideEscape(bytes[index...].prefix(6)) {
+            } else if bytes[index] == .percent, let value = wideEscape(bytes[index...].prefix(6)) {
                 result += String(value).utf8
                 index += 6
             } else {

@@ -146,6 +146,49 @@ struct HTTP1Tests {
         #expect(status("\(head)\(many(99))\r\n") == nil)
     }
 
+    @Test("headers from a size on must be allowed by those before, in any segments", arguments: [1, 7, .max])
+    func longHeaders(pieces: Int) {
+        func status(_ value: Int, _ fields: String...) -> Int? {
+            let fields = fields.map { "\($0)\r\n" }.joined()
+            let long = "A: \(String(repeating: "a", count: value))\r\n"
+            let text = "GET /a HTTP/1.1\r\n\(fields)\(long)Known: x\r\n\r\n"
+            var limits = HTTP1.Limits()
+            limits.shortHeaders = 100
+            limits.headerBytes = 200
+            var asked: [String] = []
+            var parser = HTTP1.RequestParser(limits: limits) { request in
+                asked.append(request.target)
+                return request.headers["Known"] != nil
+            }
+            var outcome = HTTP1.RequestParser.Outcome.needsMore
+            var rest = Array(text.utf8)[...]
+            while !rest.isEmpty, outcome == .needsMore {
+                parser.feed(Array(rest.prefix(pieces)))
+                rest = rest.dropFirst(pieces)
+                outcome = parser.next()
+            }
+            #expect(asked.allSatisfy { $0 == "/a" } && asked.count <= 1)
+            switch outcome {
+            case .needsMore: return nil
+            case .request: return 200
+            case .rejected(let rejection): return rejection.status
+            }
+        }
+        #expect(status(70, "Host: a") == 200)
+        #expect(status(90, "Host: a") == 431)
+        #expect(status(90, "Host: a", "Known: x") == 200)
+        #expect(status(200, "Host: a", "Known: x") == 431)
+    }
+
+    @Test("the fields that list options are short", arguments: ["Connection", "Upgrade"])
+    func options(name: String) {
+        let line = { (count: Int) in "\(name): \(String(repeating: "a,", count: count / 2))\r\n" }
+        let head = "GET / HTTP/1.1\r\nHost: a\r\n"
+        #expect(status("\(head)\(line(1_024))\r\n") == nil)
+        #expect(status("\(head)\(line(1_026))\r\n") == 431)
+        #expect(status("\(head)\(line(512))\(line(514))\r\n") == 431)
+    }
+
     @Test("what comes after a rejected request is not read")
     func rejectedIsFinal() {
         var parser = HTTP1.RequestParser()
