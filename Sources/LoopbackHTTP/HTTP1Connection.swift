@@ -45,6 +45,10 @@ package final class HTTP1Connection {
     package private(set) var stream: (any HTTP1Stream)?
     /// Whether a request of this peer was good enough for a stream.
     package private(set) var isTrusted = false
+    /// The number of the cycle in which the connection had its last turn.
+    var cycle = 0
+    /// Whether bytes have arrived that were not read as a request yet.
+    private var hasUnread = false
     /// Whether the peer closed its sending side but still waits for its answer.
     private(set) var isHalfClosed = false
     private var parser: HTTP1.RequestParser
@@ -63,7 +67,8 @@ package final class HTTP1Connection {
         self.descriptor = descriptor
         leavesBody = policy.leavesBody
         isOnSocket = policy.isOnSocket
-        parser = HTTP1.RequestParser(limits: policy.requests, leavesBody: policy.leavesBody)
+        parser = HTTP1.RequestParser(
+            limits: policy.requests, leavesBody: policy.leavesBody, mayBeLong: policy.mayBeLong)
         began = now
         lastActivity = now
         requestBegan = now
@@ -87,6 +92,8 @@ package final class HTTP1Connection {
     package var isIdle: Bool { awaitsRequest && parser.isIdle }
     /// Whether the peer has sent part of a request.
     var isReading: Bool { awaitsRequest && !parser.isIdle }
+    /// Whether another request may have arrived together with the last one, and can be handled now.
+    var isDue: Bool { hasUnread && awaitsRequest }
     /// The path of the rejected request, if it was read.
     var rejectedPath: String? { parser.rejectedPath }
 
@@ -123,9 +130,11 @@ package final class HTTP1Connection {
             switch parser.next() {
             case .request(let request):
                 if leavesBody { pending = parser.takeUnread()[...] }
+                hasUnread = !parser.isIdle
                 return .request(request)
             case .rejected(let rejection): return .rejected(rejection)
             case .needsMore:
+                hasUnread = false
                 sendContinueIfAwaited(now: now)
                 guard readsLeft > 0, receive(now: now) else {
                     defer { tlsRejection = nil }
@@ -209,7 +218,10 @@ package final class HTTP1Connection {
         requestBegan = now
         closesAfterOutput = closesAfterOutput || closes
         guard !closesAfterOutput else { return }
-        if !pending.isEmpty { parser.feed(Array(pending)) }
+        if !pending.isEmpty {
+            parser.feed(Array(pending))
+            hasUnread = true
+        }
         pending = []
     }
 
@@ -321,9 +333,10 @@ package final class HTTP1Connection {
         drain()
     }
 
-    /// Discards what the peer still sends, up to a limit.
+    /// Discards what the peer still sends, a part at a time and up to a limit.
     private func drain() {
-        while !isEnded, let bytes = LoopbackSocket.receive(from: descriptor) {
+        for _ in 0..<4 {
+            guard !isEnded, let bytes = LoopbackSocket.receive(from: descriptor) else { return }
             drained += bytes.count
             if bytes.isEmpty || drained > LoopbackSocket.drainLimit { end() }
         }

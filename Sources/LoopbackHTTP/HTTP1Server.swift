@@ -1,7 +1,8 @@
 package import OIDCCore
 package import Posix
 
-/// A single-threaded HTTP/1 server on listening sockets. It works in rounds: each waits for events, and handles them.
+/// A single-threaded HTTP/1 server on listening sockets. It works in rounds: each waits for events, and handles them for
+/// a limited time. The peers take turns of one request, or one piece of it.
 package final class HTTP1Server {
     /// The handling of a request.
     package enum Disposition {
@@ -33,6 +34,12 @@ package final class HTTP1Server {
     /// What servers do differently.
     package struct Policy {
         package var connections = 256
+        /// The milliseconds of a round in which requests of connections are read and handled, and then again those of new
+        /// ones.
+        package var turnMilliseconds: Int64 = 15
+        /// A function that returns whether the headers of a request, of which the first are known, may be longer than
+        /// `requests.shortHeaders`.
+        package var mayBeLong: (HTTPServerRequest) -> Bool = { _ in true }
         /// The number of descriptors that a connection may need.
         package var descriptorsEach = 1
         package var requests = HTTP1.Limits()
@@ -84,6 +91,8 @@ package final class HTTP1Server {
     private var policy: Policy
     private var nextID = 1
     private var admissionPause: AdmissionPause?
+    /// The number of the current cycle, in which each connection with an event has one turn.
+    private var cycle = 1
     private var isFinishing = false
     /// The time of the next look at peers that closed their sending side.
     private var halfClosedLook: MonotonicTime?
@@ -120,29 +129,54 @@ package final class HTTP1Server {
         interests += served.map { Poll.Interest($0.descriptor.rawValue, $0.interest) }
         interests += listening.map { Poll.Interest($0.rawValue, .reading) }
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
+        let hasDue = connections.contains(where: \.isDue)
         let moments = connections.map(nextMoment) + [deadline, pause?.end, halfClosedLook]
-        let isReady = Poll.wait(&interests, until: moments.compactMap { $0 }.min())
+        let isReady = Poll.wait(&interests, until: hasDue ? .now() : moments.compactMap { $0 }.min())
         others = Array(interests.prefix(others.count))
-        guard isReady else { return nil }
+        guard isReady || hasDue else { return nil }
 
-        for (connection, interest) in zip(served, interests.dropFirst(others.count))
-        where !interest.ready.isEmpty {
-            if advance(connection, interest.ready, now: .now(), handle: handle) { return connection }
-        }
+        let events = zip(served, interests.dropFirst(others.count)).map { ($0, $1.ready) }
+        if let connection = takeTurns(events, handle: handle) { return connection }
         removeEnded()
+        let end = MonotonicTime.now().adding(milliseconds: policy.turnMilliseconds)
         for (listener, interest) in zip(listening, interests.dropFirst(others.count + served.count))
         where !interest.ready.isEmpty {
-            if let connection = admit(from: listener, handle: handle) { return connection }
+            if let connection = admit(from: listener, until: end, handle: handle) { return connection }
         }
         return nil
     }
 
-    /// Sends collected output, and handles requests that arrived with earlier ones. Returns whether there were any.
-    package func settle(handle: Handler) -> Bool {
-        let now = MonotonicTime.now()
+    /// Handles the events of connections for a limited time: first of those that have waited since an earlier cycle, and
+    /// among these of those that a stream has served. So nobody has a second turn before all others have had one. Returns
+    /// the connection whose request ends the round.
+    private func takeTurns(
+        _ events: [(connection: HTTP1Connection, ready: Poll.Direction)], handle: Handler
+    ) -> HTTP1Connection? {
+        let queue = events.filter { !$0.ready.isEmpty || $0.connection.isDue }.sorted { left, right in
+            let (left, right) = (left.connection, right.connection)
+            guard left.cycle == right.cycle else { return left.cycle < right.cycle }
+            return left.isTrusted == right.isTrusted ? left.id < right.id : left.isTrusted
+        }
+        let end = MonotonicTime.now().adding(milliseconds: policy.turnMilliseconds)
+        for (connection, ready) in queue {
+            if connection.cycle == cycle { cycle += 1 }
+            connection.cycle = cycle
+            let now = MonotonicTime.now()
+            if advance(connection, ready, now: now, handle: handle) { return connection }
+            if MonotonicTime.now() >= end { return nil }
+        }
+        return nil
+    }
+
+    /// Sends collected output, and handles requests that arrived with earlier ones, one of each connection, until `end`.
+    /// Returns whether there were any.
+    package func settle(until end: MonotonicTime, handle: Handler) -> Bool {
+        var now = MonotonicTime.now()
         for connection in connections where connection.hasOutput { connection.flush(now: now) }
         var hasServed = false
-        for connection in connections where connection.isReading {
+        for connection in connections where connection.isDue {
+            now = .now()
+            guard now < end else { break }
             _ = serve(connection, reads: 0, now: now) { request, connection in
                 hasServed = true
                 return handle(request, connection)
@@ -163,31 +197,31 @@ package final class HTTP1Server {
         return serve(connection, reads: ready.contains(.reading) ? 4 : 0, now: now, handle: handle)
     }
 
-    /// Handles the requests of a connection, which are read if they have not arrived yet. Returns whether the round
+    /// Handles the next request of a connection, which is read if it has not arrived yet. Returns whether the round
     /// ends.
     private func serve(
         _ connection: HTTP1Connection, reads: Int, now: MonotonicTime, handle: Handler
     ) -> Bool {
         var reads = reads
-        while true {
-            switch connection.nextRequest(&reads, now: now) {
-            case .waiting: return false
-            case .rejected(let rejection):
-                let page = answerRejection(rejection, connection.rejectedPath)
-                connection.answer(page, closes: true, now: now)
-            case .request(var request):
-                request.peer = policy.identify(connection.descriptor)
-                if policy.namesAddress {
-                    request.ownAddress = LoopbackSocket.ownAddress(connection.descriptor)
-                }
-                connection.open(request)
-                switch handle(request, connection) {
-                case .respond(let response, let reason, let closes):
-                    connection.answer(response, reason: reason, closes: closes || isFinishing, now: now)
-                case .hold(let endsRound): return endsRound
-                case .stream(let stream): connection.begin(stream, now: now)
-                }
+        switch connection.nextRequest(&reads, now: now) {
+        case .waiting: return false
+        case .rejected(let rejection):
+            let page = answerRejection(rejection, connection.rejectedPath)
+            connection.answer(page, closes: true, now: now)
+            return false
+        case .request(var request):
+            request.peer = policy.identify(connection.descriptor)
+            if policy.namesAddress {
+                request.ownAddress = LoopbackSocket.ownAddress(connection.descriptor)
             }
+            connection.open(request)
+            switch handle(request, connection) {
+            case .respond(let response, let reason, let closes):
+                connection.answer(response, reason: reason, closes: closes || isFinishing, now: now)
+            case .hold(let endsRound): return endsRound
+            case .stream(let stream): connection.begin(stream, now: now)
+            }
+            return false
         }
     }
 
@@ -201,11 +235,14 @@ package final class HTTP1Server {
 
     /// Accepts waiting connections and handles their first requests, as most have already sent one. If there is no
     /// room, another connection is closed, or the new ones wait. Returns the connection whose request ends the round.
-    private func admit(from listener: FileDescriptor, handle: Handler) -> HTTP1Connection? {
+    private func admit(
+        from listener: FileDescriptor, until end: MonotonicTime, handle: Handler
+    ) -> HTTP1Connection? {
         for place in 0..<64 {
             // Nobody gives up a place that no one waits for.
             guard place == 0 || Poll.isReady(listener.rawValue, .reading) else { return nil }
             let now = MonotonicTime.now()
+            guard place == 0 || now < end else { return nil }
             if isFull, !giveOneUp(now: now) {
                 admissionPause = AdmissionPause(
                     end: nextGraceEnd ?? now.adding(milliseconds: 20), isForRoom: true)
@@ -242,6 +279,7 @@ package final class HTTP1Server {
 
     private func add(_ descriptor: FileDescriptor, now: MonotonicTime) -> HTTP1Connection {
         let connection = HTTP1Connection(descriptor, id: nextID, policy, now: now)
+        connection.cycle = cycle
         nextID += 1
         connections.append(connection)
         return connection

@@ -32,12 +32,13 @@ package final class ProxyServer {
 
         package init(_ curl: CurlConfiguration) { self.curl = curl }
 
-        fileprivate func policy(at address: ProxyAddress) -> HTTP1Server.Policy {
+        fileprivate func policy(at address: ProxyAddress, _ gate: ProxyGate) -> HTTP1Server.Policy {
             var policy = HTTP1Server.Policy()
             policy.connections = connections
             policy.descriptorsEach = 2
             policy.requests.headerCount = 200
             policy.leavesBody = true
+            policy.mayBeLong = { gate.hasProof($0) }
             policy.isOnSocket = !address.needsSecret
             policy.idleMilliseconds = idleConnection
             policy.requestMilliseconds = headTimeout
@@ -178,7 +179,8 @@ package final class ProxyServer {
         try CurlLibrary.require()
         listener = try ProxyListener(endpoint)
         address = listener.address
-        server = HTTP1Server([listener.descriptor], configuration.policy(at: address))
+        gate = ProxyGate(routes: self.routes, address: address)
+        server = HTTP1Server([listener.descriptor], configuration.policy(at: address, gate))
         do throws(Errno) {
             wake = try FileDescriptor.pipe()
             try wake.reading.setNonBlocking()
@@ -189,7 +191,6 @@ package final class ProxyServer {
             throw OIDCError(.failed, "the proxy cannot be started: \(error)", hint: error.shortageHint)
         }
         sessions = sources.map { [wake] in ProxyTokens($0, wake: wake.writing) }
-        gate = ProxyGate(routes: self.routes, address: address)
         for (session, delivery) in zip(sessions, first) {
             if let delivery { try session.begin(with: delivery) }
         }
@@ -386,7 +387,7 @@ extension ProxyServer {
                 (transfer.client as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
             }
             let now = MonotonicTime.now()
-            if server.settle(handle: take) || server.hasOutput { isBusy = true }
+            if server.settle(until: end, handle: take) || server.hasOutput { isBusy = true }
             guard isBusy || requests?.timer.map({ $0 <= now }) ?? false, now < end else { return }
         }
     }

@@ -78,6 +78,42 @@ struct LoopbackLoadTests {
         #expect(server.connectionCount <= 3)
     }
 
+    @Test("connections take turns: none is served twice before all others were once")
+    func turns() throws {
+        var policy = HTTP1Server.Policy()
+        policy.turnMilliseconds = 0
+        let server = try LoopbackServer(LoopbackAddress(), policy)
+        let clients = try (0..<3).map { _ in try LoopbackClient(server) }
+        defer { for client in clients { client.close() } }
+        func ask(_ name: String, _ count: Int) -> String {
+            (0..<count).map { "GET /\(name)\($0) HTTP/1.1\r\nHost: a\r\n\r\n" }.joined()
+        }
+        for client in clients { try client.send(ask("x", 1)) }
+        var served: [String] = []
+        func serve(_ count: Int) {
+            let limit = soon()
+            while served.count < count, MonotonicTime.now() < limit {
+                _ = server.turn(until: soon(100), also: []) { request in
+                    served.append(String(request.target.dropFirst()))
+                    return .respond(HTTPResponse(status: 204))
+                }
+            }
+        }
+        serve(3)
+        served = []
+        for (name, client) in zip(["a", "b", "c"], clients) { try client.send(ask(name, 3)) }
+        serve(9)
+        #expect(served.map { $0.suffix(1) } == ["0", "0", "0", "1", "1", "1", "2", "2", "2"], "\(served)")
+        // One that was silent goes before those that have just had their turns.
+        served = []
+        try clients[0].send(ask("a", 4))
+        try clients[1].send(ask("b", 4))
+        serve(4)
+        try clients[2].send(ask("c", 1))
+        serve(9)
+        #expect(served.firstIndex(of: "c0") == 4, "\(served)")
+    }
+
     @Test("a connection that never finishes its request is closed")
     func slowloris() throws {
         var policy = HTTP1Server.Policy()

@@ -253,6 +253,29 @@ struct ProxyCallerTests {
         withExtendedLifetime(idle) {}
     }
 
+    @Test("the headers of a caller are short until it has sent the secret, and a few cookies suffice")
+    func longHeads() throws {
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server)
+        let long = "X-A: \(String(repeating: "a", count: 40_000))"
+        func status(_ target: String, _ fields: String...) throws -> Int? {
+            let caller = try world.connect()
+            let lines = ["GET \(target) HTTP/1.1", "Host: \(world.host)", "Connection: close"] + fields
+            caller.send(lines.joined(separator: "\r\n") + "\r\n\r\n")
+            return RawConnection.status(caller.received(within: 60))
+        }
+        let secret = world.prefixes[0].split(separator: "/").joined()
+        #expect(try status("\(world.prefixes[0])x", long) == 200)
+        #expect(try status("/x", "Authorization: Bearer \(secret)", long) == 200)
+        #expect(try status("/x", long, "Authorization: Bearer \(secret)") == 431)
+        #expect(try status("/wrong/x", long) == 431)
+        #expect(try status("/wrong/x", "X-A: a") == 403)
+        for (count, expected) in [(900, 200), (2_000, 431)] {
+            let cookies = "Cookie: \(String(repeating: "a=b;", count: count))"
+            #expect(try status("\(world.prefixes[0])x", cookies) == expected)
+        }
+    }
+
     @Test("hundreds of idle callers do not keep others out, and slow heads end")
     func flood() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
