@@ -263,12 +263,15 @@ package final class HTTP1Server {
         return nil
     }
 
-    /// Accepts all connections in the backlog, before the server stops.
-    private func admitAll(handle: Handler) {
+    /// Accepts the connections in the backlog before the server stops, until `end` or a signal: others may come all the
+    /// time.
+    private func admitAll(until end: MonotonicTime, handle: Handler) {
         for listener in listeners {
-            while Poll.isReady(listener.rawValue, .reading), !isFull || giveOneUp(now: .now()) {
-                guard let accepted = try? LoopbackSocket.accept(listener) else { break }
+            for _ in 0..<LoopbackListener.backlog {
                 let now = MonotonicTime.now()
+                guard now < end, Interruption.pending == nil, Poll.isReady(listener.rawValue, .reading),
+                    !isFull || giveOneUp(now: now), let accepted = try? LoopbackSocket.accept(listener)
+                else { break }
                 let connection = add(accepted, now: now)
                 _ = advance(connection, .reading, now: now, handle: handle)
                 if connection.isIdle { connection.end() }
@@ -360,17 +363,17 @@ package final class HTTP1Server {
     private func removeEnded() { connections.removeAll(where: \.isEnded) }
 
     /// Stops listening, answers all requests so far, and returns when all answers are delivered, or after the time
-    /// limit. Without `admitting`, requests that wait are left to another process that has the listeners.
+    /// limit or a signal. Without `admitting`, requests that wait are left to another process that has the listeners.
     package func finish(admitting: Bool, milliseconds: Int64, handle: Handler) {
         isFinishing = true
         policy.drainMilliseconds = 200
-        if admitting { admitAll(handle: handle) }
-        closeListeners()
         let end = MonotonicTime.now().adding(milliseconds: milliseconds)
+        if admitting { admitAll(until: end, handle: handle) }
+        closeListeners()
         var others: [Poll.Interest] = []
         expire(now: .now())
         _ = round(until: .now(), also: &others, handle: handle)
-        while MonotonicTime.now() < end {
+        while MonotonicTime.now() < end, Interruption.pending == nil {
             for connection in connections where connection.isIdle { connection.end() }
             expire(now: .now())
             guard !connections.isEmpty else { break }

@@ -114,6 +114,48 @@ struct LoopbackLoadTests {
         #expect(served.firstIndex(of: "c0") == 4, "\(served)")
     }
 
+    /// A server whose peers connect again and again: each request that it handles brings the next one.
+    private func finish(_ milliseconds: Int64, onRequest: (Int) -> Void = { _ in }) throws -> Int {
+        let listener = try LoopbackListener(LoopbackAddress())
+        let server = HTTP1Server(listener.descriptors, HTTP1Server.Policy())
+        var clients: [FileDescriptor] = []
+        func connect() throws {
+            let client = try LoopbackSocket.connect(.ipv4, port: listener.port)
+            _ = try LoopbackSocket.send(Array("GET / HTTP/1.0\r\n\r\n".utf8)[...], to: client)
+            clients.append(client)
+            if clients.count > 64 { clients.removeFirst().close() }
+        }
+        try connect()
+        var count = 0
+        server.finish(admitting: true, milliseconds: milliseconds) { _, _ in
+            count += 1
+            onRequest(count)
+            if count < 5_000 { try? connect() }
+            return .respond(HTTPResponse(status: 404))
+        }
+        for client in clients { client.close() }
+        return count
+    }
+
+    @Test("peers that connect again and again do not keep the server from its end")
+    func endlessBacklog() throws {
+        #expect(try finish(600_000) <= Int(LoopbackListener.backlog) + 1)
+        #expect(try finish(0) <= 1)
+    }
+
+    @Test("nor does it wait for them after a signal")
+    func interruptedEnd() async {
+        await #expect(processExitsWith: .exitCode(9)) {
+            try Interruption.install()
+            let count = try LoopbackLoadTests().finish(600_000) { count in
+                guard count == 3 else { return }
+                kill(getpid(), SIGINT)
+                while Interruption.pending == nil { Poll.pause(until: .now().adding(milliseconds: 1)) }
+            }
+            exit(count == 3 ? 9 : 1)
+        }
+    }
+
     @Test("a connection that never finishes its request is closed")
     func slowloris() throws {
         var policy = HTTP1Server.Policy()
