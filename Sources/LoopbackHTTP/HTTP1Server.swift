@@ -57,6 +57,9 @@ package final class HTTP1Server {
         package var drainMilliseconds: Int64 = 1000
         /// The time before a connection may be closed for a new one, as its peer may be about to send.
         package var graceMilliseconds: Int64 = 100
+        /// The time in which a new connection, which no stream has served yet, is not closed before others of a higher
+        /// class, unless half of all connections are such ones: its peer may be about to send.
+        package var newcomerMilliseconds: Int64 = 0
         /// A function that returns how dispensable a connection is when there are too many; nil if it is in use.
         package var rank: (HTTP1Connection) -> Rank? = { connection in
             guard connection.openRequest == nil else { return nil }
@@ -291,7 +294,14 @@ package final class HTTP1Server {
     /// Closes the most dispensable connection to make room for a new one. Returns false if every connection is too
     /// new or in use.
     private func giveOneUp(now: MonotonicTime) -> Bool {
-        let ranked = connections.compactMap { connection in policy.rank(connection).map { (connection, $0) } }
+        let youngest = now.adding(milliseconds: -policy.newcomerMilliseconds)
+        let areFew = 2 * connections.count { !$0.isTrusted } < connections.count
+        let ranked = connections.compactMap { connection in
+            policy.rank(connection).map { rank in
+                let isProtected = areFew && !connection.isTrusted && connection.began > youngest
+                return (connection, isProtected ? Rank(.max, since: rank.since) : rank)
+            }
+        }
         let victim = ranked.filter { graceEnd($0.0) <= now }.min { $0.1 < $1.1 }
         guard let victim else { return false }
         victim.0.end()

@@ -20,6 +20,8 @@ package final class ProxyServer {
         /// Milliseconds without a request after which the proxy ends; nil if it never does.
         package var idleTimeout: Int64?
         package var connections = 1_024
+        /// Milliseconds in which a new caller, who may be about to send a request, keeps its place beside idle ones.
+        package var newcomer: Int64 = 250
         /// Whether callers of other users are refused; false in tests that run without `/proc`.
         package var identifiesPeers = true
         package var log: (ProxyLogEntry) -> Void = { _ in }
@@ -44,6 +46,7 @@ package final class ProxyServer {
             policy.requestMilliseconds = headTimeout
             policy.blockedMilliseconds = timeout
             policy.graceMilliseconds = 0
+            policy.newcomerMilliseconds = newcomer
             policy.rank = { connection in
                 if connection.stream != nil { return nil }
                 // Whoever has not sent the secret makes room first.

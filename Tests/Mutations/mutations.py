@@ -306,4 +306,6 @@ MUTATIONS = [
     ("proxy: any number of cookies is looked at", "        try ProxyHeaders.checkCookies(request.headers)\n", "",
      "ProxyCallerTests"),
     ("proxy: any number of options is looked at", "            try checkOptions()\n", "", "HTTP1Tests"),
+    ("proxy: a new caller makes room for the idle ones of others", "let isProtected = areFew &&",
+     "let isProtected = !areFew &&", "ProxyCallerTests"),
 ]

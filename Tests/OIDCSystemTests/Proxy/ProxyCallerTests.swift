@@ -253,6 +253,27 @@ struct ProxyCallerTests {
         withExtendedLifetime(idle) {}
     }
 
+    @Test("such a caller keeps its place beside idle ones also if others come meanwhile")
+    func lateRequestAmongOthers() throws {
+        let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
+        let world = try ProxyWorld(server) {
+            $0.connections = 4
+            $0.newcomer = 600_000
+        }
+        func idle() throws -> RawConnection {
+            let caller = try world.connect()
+            caller.send(world.head("GET", "x"))
+            #expect(caller.received(until: "hello").contains("hello"))
+            return caller
+        }
+        var callers = try (0..<4).map { _ in try idle() }
+        let late = try world.connect()
+        callers += try (0..<6).map { _ in try idle() }
+        late.send(world.head("GET", "x"))
+        #expect(late.received(until: "hello").contains("hello"))
+        withExtendedLifetime(callers) {}
+    }
+
     @Test("the headers of a caller are short until it has sent the secret, and a few cookies suffice")
     func longHeads() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
