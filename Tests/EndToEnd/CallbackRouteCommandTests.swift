@@ -60,18 +60,14 @@ private struct Front {
 struct CallbackRouteCommandTests {
     private let provider: ProviderServer
     private let program: TestSupport.Program
+    private let ports = HeldPorts()
 
     init() throws {
         provider = try ProviderServer()
         program = try Program(provider)
     }
 
-    private func freePort() throws -> UInt16 {
-        let address = try #require(NumericAddress("127.0.0.2"))
-        let (descriptor, port) = try LoopbackSocket.listen(address, port: 0, backlog: 1)
-        descriptor.close()
-        return port
-    }
+    private func freePort() throws -> UInt16 { try #require(ports.next()) }
 
     @Test(
         "behind a front that strips a prefix: the callback and the result page arrive, and nothing is warned of"
