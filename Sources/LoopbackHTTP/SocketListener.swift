@@ -2,7 +2,7 @@ import CPlatform
 package import OIDCCore
 package import Posix
 
-/// A listening Unix socket of mode 0600.
+/// A listening Unix socket of mode 0600, in a directory in which no other user can put another one in its place.
 package struct SocketListener {
     package let path: String
     package let descriptor: FileDescriptor
@@ -15,6 +15,7 @@ package struct SocketListener {
                 .usage, "\(DisplayText.clean(path)) is \(kind.rawValue), not a socket",
                 hint: "choose another path")
         }
+        try SocketListener.checkDirectory(of: path)
         do throws(Errno) {
             try SocketListener.removeAbandoned(path)
             let result = oidc_listen_unix(path, LoopbackListener.backlog)
@@ -30,6 +31,20 @@ package struct SocketListener {
         }
         self.path = path
         file = try? FilePath.status(path)
+    }
+
+    /// Refuses a directory that others may write to: callers would send their requests to whoever replaces the socket.
+    private static func checkDirectory(of path: String) throws(OIDCError) {
+        let directory = FilePath.split(path).directory
+        guard UserFile.openDirectory(of: FilePath.join(directory, ".")) != nil else { return }
+        let isOwn = (try? FilePath.status(FilePath.join(directory, ".")))?.isSomeoneElses == false
+        throw OIDCError(
+            .usage,
+            "other users can replace the socket \(DisplayText.clean(path)), as they may write to its directory",
+            hint: .text(
+                isOwn
+                    ? "let only yourself write there: chmod go-w \(ShellWord.quoted(directory))"
+                    : "choose a path in a directory of your own"))
     }
 
     /// Removes a socket of this user that no program listens on, such as one left by a crash. Only a socket:

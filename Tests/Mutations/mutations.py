@@ -308,4 +308,6 @@ MUTATIONS = [
     ("proxy: any number of options is looked at", "            try checkOptions()\n", "", "HTTP1Tests"),
     ("proxy: a new caller makes room for the idle ones of others", "let isProtected = areFew &&",
      "let isProtected = !areFew &&", "ProxyCallerTests"),
+    ("socket: in a directory that others may write to", "        try SocketListener.checkDirectory(of: path)\n", "",
+     "SocketListenerTests"),
 ]

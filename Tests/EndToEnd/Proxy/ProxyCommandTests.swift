@@ -91,6 +91,12 @@ struct ProxyCommandTests {
                 ["proxy", "--listen", "unix:\(path)", "https://a.example"], world.machine)
             #expect(result.code == 2 && result.errors.contains(message), "\(result)")
         }
+        let open = "\(world.home)/open"
+        try #require(mkdir(open, 0o700) == 0 && chmod(open, 0o777) == 0)
+        let result = try world.run(
+            ["proxy", "--listen", "unix:\(open)/s", "https://a.example"], world.machine)
+        #expect(result.code == 2 && result.errors.contains("other users can replace the socket"), "\(result)")
+        #expect(result.errors.contains("chmod go-w \(open)"), "\(result)")
         var status = stat()
         #expect(lstat(pipe, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO)
         #expect(lstat("/dev/null", &status) == 0 && status.st_mode & S_IFMT == S_IFCHR)
