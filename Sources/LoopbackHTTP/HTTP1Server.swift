@@ -377,8 +377,10 @@ package final class HTTP1Server {
     package func finish(admitting: Bool, milliseconds: Int64, handle: Handler) {
         isFinishing = true
         policy.drainMilliseconds = 200
-        let end = MonotonicTime.now().adding(milliseconds: milliseconds)
-        if admitting { admitAll(until: end, handle: handle) }
+        let start = MonotonicTime.now()
+        let end = start.adding(milliseconds: milliseconds)
+        // The answers need some time, too.
+        if admitting { admitAll(until: start.adding(milliseconds: milliseconds / 2), handle: handle) }
         closeListeners()
         var others: [Poll.Interest] = []
         expire(now: .now())

@@ -94,8 +94,12 @@ struct ProxyGate {
                         rest: ProxyRoute.withoutExtraSlash(match.rest))
                 }
         }
-        let proofs = request.headers.values("Authorization").compactMap(Self.bearerToken)
-        guard proofs.count == 1, let route = route(provenBy: proofs[0]) else { return nil }
+        let proofs = request.headers.values("Authorization").filter {
+            ASCII.isSameIgnoringCase($0.prefix(7), "Bearer ")
+        }
+        guard proofs.count == 1, let route = route(provenBy: ASCII.trimmed(proofs[0].dropFirst(7))) else {
+            return nil
+        }
         return match(below: "", target[...], among: [route])
     }
 
@@ -125,11 +129,6 @@ struct ProxyGate {
             found = index
         }
         return found
-    }
-
-    private static func bearerToken(_ value: String) -> String? {
-        guard ASCII.lowercased(value.prefix(7)) == "bearer " else { return nil }
-        return ASCII.trimmed(value.dropFirst(7))
     }
 }
 
