@@ -70,9 +70,12 @@ package struct FileRecords: RecordPlace {
     }
 
     package func adoptLeftover(
-        _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record) -> Bool
+        _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool
     ) {
-        directory.adoptLeftover(name.stem) { isSuccessor(Record(bytes: $0), Record(bytes: $1)) }
+        directory.adoptLeftover(name.stem) { stored, leftover in
+            guard let stored else { return false }
+            return isSuccessor(Record(bytes: stored), Record(bytes: leftover.content), leftover.isOlder)
+        }
     }
 
     package func takeLeftovers(

@@ -1,5 +1,5 @@
 package import OIDCCore
-import Posix
+package import Posix
 
 /// A directory with one file per session or other record, and its lock and temporary file beside it.
 package struct SessionDirectory: Sendable {
@@ -146,8 +146,8 @@ package struct SessionDirectory: Sendable {
 
     /// Renames a killed writer's leftover to the session's file if it is the successor of the stored content.
     /// Called under the session's lock.
-    func adoptLeftover(
-        _ name: String, if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool
+    package func adoptLeftover(
+        _ name: String, if isSuccessor: (_ stored: [UInt8]?, _ leftover: Leftover) -> Bool
     ) {
         guard let directory = try? PrivateDirectory.open(path) else { return }
         AtomicFile.adopt(

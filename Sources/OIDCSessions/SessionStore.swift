@@ -290,11 +290,11 @@ public struct SessionStore: Sendable {
         return try records.withTokenLock(
             key.recordName, mayRedeem: key.grant.needsUser, wait, unless: settled
         ) { () throws(OIDCError) in
-            records.adoptLeftover(key.recordName) { stored, leftover in
+            records.adoptLeftover(key.recordName) { stored, leftover, isOlder in
                 guard let stored = try? seal.open(stored, of: key),
                     let leftover = try? seal.open(leftover, of: key)
                 else { return false }
-                return leftover.isRefreshed(from: stored)
+                return leftover.isRefreshed(from: stored, isOlder: isOlder)
             }
             return try body()
         }
@@ -396,11 +396,15 @@ extension Session {
     }
 
     /// Returns whether this session may be the result of a refresh of the other one: both are of the same
-    /// sign-in and have a refresh token, and this one is not older. The other's refresh token may then be
-    /// spent.
-    func isRefreshed(from other: Session) -> Bool {
-        key == other.key && createdAt == other.createdAt && self != other
-            && tokens.refreshToken != nil && other.tokens.refreshToken != nil
-            && tokens.access.obtainedAt >= other.tokens.access.obtainedAt
+    /// sign-in and have a refresh token, and this one's was issued for the other's, or this one is not older; `isOlder`
+    /// is what the files' times say. The other's refresh token may then be spent.
+    func isRefreshed(from other: Session, isOlder: Bool) -> Bool {
+        guard key == other.key, createdAt == other.createdAt, nonce == other.nonce,
+            signInID == other.signInID,
+            self != other, tokens.refreshToken != nil, let token = other.tokens.refreshToken
+        else { return false }
+        // The clock may have been set back between the two.
+        if replacedToken == FNV1a.digits(token.revealed) { return true }
+        return !isOlder && tokens.access.obtainedAt >= other.tokens.access.obtainedAt
     }
 }

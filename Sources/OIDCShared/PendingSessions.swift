@@ -15,6 +15,12 @@ struct PendingSessions: Sendable {
 
     func content(_ name: String) -> [UInt8]? { try? directory.read(name) }
 
+    /// Completes the write of a killed process, if `isWhole` returns true for what it left: that may be the only copy of a
+    /// refresh token. A later writer would have replaced it.
+    func adoptLeftover(_ name: String, if isWhole: ([UInt8]) -> Bool) {
+        directory.adoptLeftover(name) { _, leftover in isWhole(leftover.content) }
+    }
+
     func keep(_ bytes: [UInt8], _ name: String) throws(OIDCError) {
         try directory.replace(name) { _ in bytes }
     }

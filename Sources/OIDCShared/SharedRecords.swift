@@ -135,6 +135,7 @@ extension SharedRecords {
         guard name.kind == .session else { return try readOnce(name) }
         let lease = lease(stem)
         if let outage = lease?.outage { throw outage }
+        pending?.adoptLeftover(pendingName(stem)) { (try? seal.open(pending: $0, stem)) != nil }
         if hasPending(stem) { memory.withLock { $0.forget(stem) } }
         do throws(OIDCError) { try writePending(stem) } catch {
             // A refresh starts from the record on the server, so it does not use the local copy.

@@ -74,7 +74,10 @@ public struct TokenRefresh: Sendable {
         }
         // If there is no new refresh token to save, an error in the answer fails the request.
         if issued.refreshToken == nil { _ = try issued.tokens.get() }
-        successor.tokens.refreshToken = issued.refreshToken ?? refreshToken
+        if let next = issued.refreshToken, next != refreshToken {
+            successor.tokens.refreshToken = next
+            successor.replacedToken = FNV1a.digits(refreshToken.revealed)
+        }
         if let flaw = try? issued.tokens.get().refreshTokenFlaw {
             // The old one was replaced, so presenting it again would be a replay (RFC 9700 §4.14.2).
             successor = successor.ended(

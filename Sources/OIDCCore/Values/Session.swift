@@ -36,6 +36,9 @@ public struct Session: Hashable, Sendable {
     public var nonce: String?
     /// A random value that tells the session from those of other sign-ins where no `nonce` does.
     package var signInID: String?
+    /// A hash of the refresh token for which this session's own was issued; nil before the first refresh. It is too short to
+    /// reveal the token.
+    package var replacedToken: String?
     /// Why the refresh token was refused, or cannot be used; nil while it works, or if there never was one.
     public var ended: End?
     /// Members of the stored form that this version does not know; they are written back unchanged.

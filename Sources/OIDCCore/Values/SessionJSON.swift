@@ -36,6 +36,7 @@ extension Session {
         object["display_name"] = displayName.map { .string($0) }
         object["nonce"] = nonce.map { .string($0) }
         object["sign_in"] = signInID.map { .string($0) }
+        object["replaced_token"] = replacedToken.map { .string($0) }
         object["dpop_key"] = dpopKey.map { .string($0.revealed) }
         if bindsOpaqueTokens { object["certificate_bound"] = true }
         if !kept.isEmpty { object["kept"] = .array(kept.map(\.json)) }
@@ -49,7 +50,8 @@ extension Session {
         "version", "key", "created_at", "issuer", "token_endpoint", "refresh_endpoint", "userinfo_endpoint",
         "jwks_uri", "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
         "requested_scope", "requested_resource", "sends_resource", "access", "refresh_token", "id_token",
-        "issued_token_type", "extra", "subject", "display_name", "nonce", "sign_in", "dpop_key",
+        "issued_token_type", "extra", "subject", "display_name", "nonce", "sign_in", "replaced_token",
+        "dpop_key",
         "certificate_bound", "derived", "kept", "ended",
     ]
 
@@ -107,6 +109,7 @@ extension Session {
             dpopKey: try stored.string("dpop_key").map { Redacted($0) }, derived: derived.compactMap { $0 })
         nonce = try stored.string("nonce")
         signInID = try stored.string("sign_in")
+        replacedToken = try stored.string("replaced_token")
         ended = stored["ended"].flatMap(End.init(json:))
         bindsOpaqueTokens = try stored.bool("certificate_bound") ?? false
         // One that cannot be read is obtained again.

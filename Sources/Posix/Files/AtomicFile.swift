@@ -225,25 +225,34 @@ package enum AtomicFile {
     }
 }
 
+/// What a killed writer left in its temporary file.
+package struct Leftover {
+    package var content: [UInt8]
+    /// Whether it is older than the file, by the clock of the time. A clock may have been set back since.
+    package var isOlder: Bool
+}
+
 /// The temporary files that killed writers leave. All writers of a session's file use the same one, so a
 /// leftover contains what was written last.
 extension AtomicFile {
     /// Completes the write of a killed process: renames its temporary file to `name` if `isSuccessor` returns
     /// true.
     ///
-    /// The temporary file must certainly be ours: a regular file of this user with mode 0600, not empty, not
-    /// older than the file it replaces, and not locked by a running writer, which renames it itself. `isSuccessor` is
-    /// called without the writers' lock, as it may ask a keychain.
+    /// The temporary file must certainly be ours: a regular file of this user with mode 0600, not empty, and not locked by
+    /// a running writer, which renames it itself. `isSuccessor` is called without the writers' lock, as it may ask a
+    /// keychain. The content that it gets is nil if there is no file `name`.
     package static func adopt(
         _ temporary: String, as name: String, in directory: PrivateDirectory,
-        if isSuccessor: (_ stored: [UInt8], _ leftover: [UInt8]) -> Bool
+        if isSuccessor: (_ stored: [UInt8]?, _ leftover: Leftover) -> Bool
     ) {
         guard let status = try? directory.file.status(of: temporary), status.kind == .regular,
             !status.isSomeoneElses, status.permissions == 0o600, status.size > 0,
-            let current = try? directory.file.status(of: name), !status.isOlder(than: current),
-            let stored = (try? read(name, in: directory)) ?? nil,
-            let leftover = (try? read(temporary, in: directory)) ?? nil, isSuccessor(stored, leftover)
+            let stored = try? read(name, in: directory) as [UInt8]??,
+            let leftover = (try? read(temporary, in: directory)) ?? nil
         else { return }
+        let current = try? directory.file.status(of: name)
+        let isOlder = current.map(status.isOlder) ?? false
+        guard isSuccessor(stored, Leftover(content: leftover, isOlder: isOlder)) else { return }
         do throws(FileFault) {
             let file = try FileFault.checking(try OpenFile(temporary, in: directory.file, for: .changing))
             guard let lock = try FileLock.take(file, temporary, in: directory),

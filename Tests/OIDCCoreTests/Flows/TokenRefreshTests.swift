@@ -34,6 +34,7 @@ struct TokenRefreshTests {
         let answer = try refresh.request(session, for: .own)
         var expected = session
         expected.tokens.refreshToken = answer.successor.tokens.refreshToken
+        expected.replacedToken = FNV1a.digits(try #require(session.tokens.refreshToken?.revealed))
         #expect(answer.successor == expected)
         #expect(answer.successor.tokens.refreshToken != session.tokens.refreshToken)
         if let outcome = try? refresh.check(answer) {

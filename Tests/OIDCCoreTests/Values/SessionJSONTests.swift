@@ -99,7 +99,7 @@ struct SessionJSONTests {
         ("dpop_key", 1, "dpop_key"), ("extra", 1, "extra"), ("sends_resource", "x", "sends_resource"),
         ("refresh_endpoint", "x", "refresh_endpoint"), ("display_name", 1, "display_name"),
         ("client_auth", 1, "client_auth"), ("certificate_bound", "x", "certificate_bound"),
-        ("sign_in", 1, "sign_in"),
+        ("sign_in", 1, "sign_in"), ("replaced_token", 1, "replaced_token"),
     ]
 
     @Test("a damaged member is named", arguments: damages)

@@ -89,6 +89,19 @@ struct LeftoverTests {
         #expect(scratch.names == [])
     }
 
+    @Test(
+        "one that the clock calls older is adopted if its token was issued for the stored one",
+        arguments: [0, 3_600])
+    func clockSetBack(seconds: Int64) throws {
+        try store.save(.example(), replacingDamaged: false)
+        let successor = refreshed {
+            $0.replacedToken = FNV1a.digits(Session.example().tokens.refreshToken?.revealed ?? "")
+            $0.tokens.access.obtainedAt = $0.tokens.access.obtainedAt.adding(-seconds)
+        }
+        try leave(successor.json.compact, seconds: -10)
+        #expect(try found() == successor)
+    }
+
     @Test("a lock for a sign-in adopts nothing")
     func signInLock() throws {
         try store.save(.example(), replacingDamaged: false)
@@ -98,7 +111,8 @@ struct LeftoverTests {
     }
 
     enum Doubt: CaseIterable {
-        case older, half, blank, otherKey, otherSignIn, olderToken, withoutRefreshToken, wideMode, link
+        case older, half, blank, otherKey, otherSignIn, otherNonce, olderToken, withoutRefreshToken, wideMode,
+            link
     }
 
     @Test("what is older, half, foreign or open to others is not adopted", arguments: Doubt.allCases)
@@ -111,6 +125,7 @@ struct LeftoverTests {
         case .blank: try leave(String(repeating: " ", count: 32_768))
         case .otherKey: try leave(refreshed { $0.key = .other }.json.compact)
         case .otherSignIn: try leave(refreshed { $0.createdAt = $0.createdAt.adding(60) }.json.compact)
+        case .otherNonce: try leave(refreshed { $0.nonce = "of another sign-in" }.json.compact)
         case .olderToken:
             try leave(
                 refreshed { $0.tokens.access.obtainedAt = $0.createdAt.adding(-60) }.json.compact)

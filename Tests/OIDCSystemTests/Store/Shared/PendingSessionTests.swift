@@ -108,6 +108,23 @@ struct PendingSessionTests {
         #expect(try machine().load(.example) == .example("at-2"))
     }
 
+    @Test(
+        "what a killed process had written, and not yet put in place, is stored too",
+        arguments: [true, false])
+    func killedBeforeRename(isWhole: Bool) throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        let directory = "\(scratch.path)/pending"
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".sealed") })
+        let temporary = "\(directory)/\(name.dropLast(7)).tmp"
+        try FileManager.default.moveItem(atPath: "\(directory)/\(name)", toPath: temporary)
+        if !isWhole { truncate(temporary, 100) }
+        try recover()
+        #expect(try machine().load(.example) == (isWhole ? .example("at-2") : .example()))
+        #expect(try files() == [])
+    }
+
     @Test("a refresh does not start from the local copy, but from the record that it became")
     func chain() throws {
         try machine().save(.example(), replacingDamaged: false)
