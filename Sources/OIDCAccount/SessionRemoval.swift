@@ -24,8 +24,14 @@ extension AccountEngine {
         }
         // For a missing session, nothing is created, not even a lock.
         if isMissing {
+            let isHidden = try store.hides(key)
             try noteRemoval()
-            return SessionRemoval(content: .success(try store.takeLeftovers(of: key) { _ in true }.first))
+            let leftover = try store.takeLeftovers(of: key) { _ in true }.first
+            guard leftover == nil, isHidden else { return SessionRemoval(content: .success(leftover)) }
+            let error = OIDCError(
+                .failed, "\(store.description) no longer has the session that this machine has seen",
+                stage: .store)
+            return SessionRemoval(content: .failure(error))
         }
         do throws(OIDCError) {
             try store.withLock(key, lockWait) { () throws(OIDCError) in removal = removed() }

@@ -52,7 +52,11 @@ package protocol RecordPlace: RecordStore {
 
     /// Completes the write of a killed process, if `isSuccessor` returns true for what it left.
     func adoptLeftover(
-        _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record) -> Bool)
+        _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool)
+
+    /// Returns whether a session is missing that this machine has seen, and whose sign-out it has not: the place has lost it
+    /// or hides it.
+    func hides(_ name: RecordName) throws(OIDCError) -> Bool
 
     /// Removes what killed writers left before a record existed, and records that were kept aside. Returns the former.
     /// Only those of one session, or of any if `stem` is nil, are removed, and only if `isMeant` returns true.
@@ -92,8 +96,10 @@ extension RecordPlace {
     }
 
     package func adoptLeftover(
-        _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record) -> Bool
+        _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool
     ) {}
+
+    package func hides(_ name: RecordName) throws(OIDCError) -> Bool { false }
 
     package func takeLeftovers(
         of stem: String?, if isMeant: (Record) -> Bool

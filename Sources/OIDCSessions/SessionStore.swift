@@ -248,6 +248,9 @@ public struct SessionStore: Sendable {
         }
     }
 
+    /// Returns whether the store has lost or hides a session that this machine has seen.
+    package func hides(_ key: SessionKey) throws(OIDCError) -> Bool { try records.hides(key.recordName) }
+
     /// Removes what killed sign-ins left, with its secrets, and returns the sessions that can be read.
     ///
     /// Only sessions of `key`, or of any key if that is nil, are removed, and only if `isMeant` returns true. It

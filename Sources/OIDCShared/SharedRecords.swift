@@ -255,16 +255,32 @@ extension SharedRecords {
     /// no clock with which TLS works is wrong by so much.
     private static let removalLifetime = Duration.seconds(366 * 86_400)
 
+    func hides(_ name: RecordName) throws(OIDCError) -> Bool {
+        let seen = seal.versions.seen(name.stem)
+        guard let latest = seen.latest, !seen.ended.contains(latest) else { return false }
+        return try read(name) == nil
+    }
+
     /// Removes, with those of all sessions, the ones that this machine has seen and the server does not list: it may only
-    /// be hiding them. It returns none, as none can be read.
+    /// be hiding them. It returns none, as none can be read, and throws if their sign-outs are not known either.
     func takeLeftovers(
         of stem: String?, if isMeant: (Record) -> Bool
     ) throws(OIDCError) -> [(stem: String, record: Record)] {
         guard stem == nil, isMeant(.unreadable) else { return [] }
         let seen = seal.versions.stems
         guard !seen.isEmpty, let listed = try? names(.session) else { return [] }
-        for stem in Set(seen).subtracting(listed.map(\.stem)) {
-            _ = try remove(RecordName(.session, stem), ifStill: nil)
+        var hiddenCount = 0
+        for stem in Set(seen).subtracting(listed.map(\.stem)).sorted() {
+            let name = RecordName(.session, stem)
+            if try hides(name) { hiddenCount += 1 }
+            _ = try remove(name, ifStill: nil)
+        }
+        guard hiddenCount == 0 else {
+            let sessions = hiddenCount == 1 ? "a session" : "\(hiddenCount) sessions"
+            throw OIDCError(
+                .refused,
+                "\(description) no longer has \(sessions) that this machine has seen, so nothing was revoked there",
+                hint: "the tokens stay valid at the provider until they expire", stage: .revocation)
         }
         return []
     }

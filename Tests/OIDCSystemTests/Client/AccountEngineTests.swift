@@ -1,4 +1,5 @@
 @testable import OIDCCore
+@testable import OIDCShared
 @testable import OIDCSessions
 @testable import OIDCAccount
 @testable import Posix
@@ -160,6 +161,23 @@ struct AccountEngineTests {
         let failure = try #require(removal.failure)
         #expect(failure.kind == .unreachable && failure.message.contains("is not known"))
         #expect(failure.hint == "log out again once the store can be reached")
+    }
+
+    @Test("a session that the store has lost, or hides, is not taken for one that was signed out of")
+    func hidden() throws {
+        let (scratch, keys, server) = (ScratchDirectory(), try SealingKeys.example(), MemoryEngine())
+        func store() -> SessionStore {
+            SessionStore(server, state: scratch.path, versions: SharedVersions()) { () throws(OIDCError) in
+                keys
+            }
+        }
+        var session = Session.example()
+        session.nonce = "one"
+        try store().save(session, replacingDamaged: false)
+        try server.remove("session/\(SessionKey.example.fileStem)")
+        let removal = try engine(store()).taken()
+        #expect(failure { () throws(OIDCError) in _ = try removal.content.get() }?.kind == .failed)
+        #expect(try engine(store()).taken().content.get() == nil)
     }
 
     @Test("an interrupted sign-out leaves the session, as nothing was revoked")

@@ -271,6 +271,38 @@ extension SharedStoreTests {
     }
 
     @Test(
+        "that a session is hidden is said once, and not of one whose sign-out is known",
+        arguments: [true, false])
+    func hiddenIsSaid(isListed: Bool) throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        func isSaid() throws -> Bool {
+            guard isListed else {
+                let isHidden = try process().hides(.example)
+                try process().remove(.example)
+                return isHidden
+            }
+            let error = failure { () throws(OIDCError) in
+                _ = try process().takeLeftovers(of: nil) { _ in true }
+            }
+            return error?.message.contains("no longer has a session") == true
+        }
+        #expect(try !isSaid())
+        var session = Session.example()
+        session.nonce = "one"
+        try process().save(session, replacingDamaged: false)
+        engine[record] = nil
+        #expect(try isSaid())
+        #expect(try !isSaid())
+        session.nonce = "two"
+        try process().save(session, replacingDamaged: false)
+        try process().remove(.example)
+        #expect(try !isSaid())
+        engine[record] = nil
+        #expect(try !isSaid())
+    }
+
+    @Test(
         "a session that the server does not remove stays usable, and a sign-out can be repeated",
         arguments: [false, true])
     func refusedRemoval(isListed: Bool) throws {
