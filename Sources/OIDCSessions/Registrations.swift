@@ -75,13 +75,16 @@ package struct RegisteredRecord: StoredRecord {
 package struct Registrations: Sendable {
     private let list: RecordList<RegisteredRecord>
 
-    /// Creates access to the files in `registrations` below a state directory. A file keeps the newest client and those
+    /// The number of clients that a file keeps, beside those in use.
+    private static let unusedLimit = 16
+
+    /// Creates access to the files in `registrations` below a state directory. A file keeps the newest clients and those
     /// of earlier sessions.
     package init(state path: String) {
         list = RecordList(
             directory: SessionDirectory(
                 path: "\(FilePath.trimmed(path))/registrations", ending: ".json", noun: "registration file"),
-            ownerMember: "issuer", recordsMember: "clients", limit: 16)
+            ownerMember: "issuer", recordsMember: "clients", limit: 1_024)
     }
 
     /// Returns the name of the file for an issuer and the redirect URLs to register there. A resource on another origin
@@ -113,11 +116,16 @@ package struct Registrations: Sendable {
         return nil
     }
 
-    /// Adds a client, or replaces the one with the same ID.
-    package func keep(_ client: RegisteredRecord, as name: String, issuer: String) throws(OIDCError) {
+    /// Adds a client, or replaces the one with the same ID. Of the oldest ones, only those stay of which `isUsed` returns
+    /// true: without its secret, a session can be neither refreshed nor revoked.
+    package func keep(
+        _ client: RegisteredRecord, as name: String, issuer: String, isUsed: (_ clientID: String) -> Bool
+    ) throws(OIDCError) {
         try list.change(name, of: issuer) { clients in
             clients.removeAll { $0.clientID == client.clientID }
             clients.insert(client, at: 0)
+            let older = clients.dropFirst(Registrations.unusedLimit).filter { isUsed($0.clientID) }
+            clients = clients.prefix(Registrations.unusedLimit) + older
             return true
         }
     }

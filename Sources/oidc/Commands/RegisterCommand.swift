@@ -253,7 +253,7 @@ extension RegisterCommand {
         var record = RegisteredRecord(clientID: client.clientID)
         record.access = access
         do throws(OIDCError) {
-            try records.registrations.keep(record, as: RegisterCommand.recordName(issuer), issuer: issuer)
+            try records.keep(record, as: RegisterCommand.recordName(issuer), issuer: issuer)
         } catch {
             provider.context.console.warn(
                 "the registration access token could not be kept, so --update and --delete are not possible: "
@@ -306,7 +306,7 @@ extension RegisterCommand {
         // The provider may replace the token with each answer (RFC 7592 §3).
         var record = managed.record
         record.access = outcome.client.access ?? managed.access
-        try managed.records.registrations.keep(record, as: managed.name, issuer: managed.issuer)
+        try managed.records.keep(record, as: managed.name, issuer: managed.issuer)
         if let profile = provider.settings.profile {
             let file = try ProfilesFile(context.settingsLoader)
             if let new = outcome.client.clientSecret, new != secret {

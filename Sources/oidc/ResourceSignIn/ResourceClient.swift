@@ -181,7 +181,7 @@ struct ResourceClient {
                 if let known = try known(name, records) { return choice(known, name: name) }
                 let client = try register(replacing: try newest(name, records))
                 do throws(OIDCError) {
-                    try records.registrations.keep(client, as: name, issuer: issuer)
+                    try records.keep(client, as: name, issuer: issuer)
                 } catch {
                     context.console.warn(error, "the registered client could not be stored")
                 }

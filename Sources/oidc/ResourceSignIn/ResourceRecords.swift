@@ -23,6 +23,15 @@ struct ResourceRecords {
         return urls
     }
 
+    /// Keeps a registered client, and those of resources that were signed in to.
+    func keep(_ client: RegisteredRecord, as name: String, issuer: String) throws(OIDCError) {
+        let used = Result { () throws(OIDCError) in
+            Set(try links.all().filter { ExactText.isSame($0.issuer, issuer) }.map(\.clientID))
+        }
+        // Links that cannot be read may name any client.
+        try registrations.keep(client, as: name, issuer: issuer) { (try? used.get().contains($0)) ?? true }
+    }
+
     /// The error of a logout without a provider, which lists the resources; nil if there are none.
     var choice: OIDCError? {
         let urls = urls

@@ -196,16 +196,27 @@ struct RegistrationsTests {
         var client = RegisteredRecord(
             clientID: "c-1", clientSecret: Redacted("s3cret"), secretExpiresAt: now, scope: Scope("a b"))
         client.settings["redirect_ports"] = [1, 2]
-        try registrations.keep(client, as: name, issuer: issuer)
+        try registrations.keep(client, as: name, issuer: issuer) { _ in false }
         #expect(try registrations.clients(name, issuer: issuer) == [client])
         #expect(try registrations.client("c-1", issuer: issuer) == client)
         #expect(mode(state["registrations/\(name).json"]) == 0o600)
         #expect(!"\(client)".contains("s3cret"))
     }
 
+    @Test("of many clients, the newest are kept, and those in use")
+    func manyClients() throws {
+        for number in 0..<40 {
+            try registrations.keep(RegisteredRecord(clientID: "c-\(number)"), as: name, issuer: issuer) {
+                ["c-3", "c-20"].contains($0)
+            }
+        }
+        let kept = try registrations.clients(name, issuer: issuer).map(\.clientID)
+        #expect(kept == (24..<40).reversed().map { "c-\($0)" } + ["c-20", "c-3"])
+    }
+
     @Test("a secret is only for the issuer that it came from, and issuers are compared exactly")
     func issuers() throws {
-        try registrations.keep(RegisteredRecord(clientID: "c-1"), as: name, issuer: issuer)
+        try registrations.keep(RegisteredRecord(clientID: "c-1"), as: name, issuer: issuer) { _ in false }
         for other in ["https://op.example/", "https://OP.example", "https://evil.example"] {
             #expect(try registrations.clients(name, issuer: other).isEmpty)
             #expect(try registrations.client("c-1", issuer: other) == nil)
@@ -238,7 +249,7 @@ struct RegistrationsTests {
     func longID() throws {
         for count in [2_048, 2_049] {
             let client = RegisteredRecord(clientID: String(repeating: "x", count: count))
-            try registrations.keep(client, as: name, issuer: issuer)
+            try registrations.keep(client, as: name, issuer: issuer) { _ in false }
         }
         #expect(try registrations.clients(name, issuer: issuer).map(\.clientID.utf8.count) == [2_048])
     }
@@ -249,11 +260,11 @@ struct RegistrationsTests {
         #expect(client.isUsable(at: now) && !client.isUsable(at: now.adding(10)))
         #expect(client.allows(Scope("b")) && !client.allows(Scope("a c")))
         #expect(RegisteredRecord(clientID: "c").allows(Scope("anything")))
-        try registrations.keep(client, as: name, issuer: issuer)
+        try registrations.keep(client, as: name, issuer: issuer) { _ in false }
         try registrations.retire("c-1", in: name, issuer: issuer)
         let retired = try #require(try registrations.client("c-1", issuer: issuer))
         #expect(!retired.isUsable(at: now))
-        try registrations.keep(RegisteredRecord(clientID: "c-2"), as: name, issuer: issuer)
+        try registrations.keep(RegisteredRecord(clientID: "c-2"), as: name, issuer: issuer) { _ in false }
         #expect(try registrations.clients(name, issuer: issuer).map(\.clientID) == ["c-2", "c-1"])
     }
 }
