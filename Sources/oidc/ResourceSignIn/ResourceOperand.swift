@@ -512,7 +512,13 @@ extension ResourceOperand {
     /// Returns whether a session is of the linked resource, or of exactly this URL, and fits the settings.
     func isOwn(_ key: SessionKey, _ link: ResourceLink?) -> Bool {
         guard let resource = key.resources.first, key.resources.count == 1 else { return false }
-        return (resource == link?.resource || ResourceIdentifier(resource)?.identifies(url) == true)
+        // What is only a part of a resource does not speak for the sessions of the whole.
+        let isLinked =
+            link.map { link in
+                resource == link.resource
+                    && (link.prefix == nil || key.provider == link.issuer && key.clientID == link.clientID)
+            } ?? false
+        return (isLinked || ResourceIdentifier(resource)?.identifies(url) == true)
             && fits(self.link(of: key, resource), ownership)
     }
 
