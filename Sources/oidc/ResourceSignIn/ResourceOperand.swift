@@ -125,6 +125,15 @@ struct ResourceOperand: Sendable {
         return operand
     }
 
+    /// Returns the operand for one search, which has a time limit as a whole: a resource may name many servers that do not
+    /// answer.
+    func forSearch() -> ResourceOperand {
+        guard deadline == nil else { return self }
+        var operand = self
+        operand.deadline = .now().adding(seconds: settings.network.httpTimeout * 2 + 30)
+        return operand
+    }
+
     /// Returns the operand with settings that override those given.
     func adding(_ entries: [SettingLayers.Entry]) -> ResourceOperand {
         guard !entries.isEmpty else { return self }

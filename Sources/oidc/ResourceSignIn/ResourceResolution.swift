@@ -46,7 +46,15 @@ extension ResourceOperand {
     func resolved(
         _ evidence: Evidence = Evidence(), mayLogIn: Bool = true
     ) throws(OIDCError) -> ProviderContext {
-        try ResourceResolution(self, evidence).provider(mayLogIn: mayLogIn)
+        do throws(OIDCError) {
+            return try ResourceResolution(self, evidence).provider(mayLogIn: mayLogIn)
+        } catch {
+            // Without a sign-in, the limit is that of the servers.
+            guard error.kind == .timedOut, deadline == nil else { throw error }
+            var error = error
+            error.kind = .unreachable
+            throw error
+        }
     }
 
     /// Returns whether the URL's server says which server protects it (RFC 9728).
@@ -80,7 +88,7 @@ struct ResourceResolution {
         self.operand = operand
         self.evidence = evidence
         earlier = try? operand.link()
-        let reach = operand.reach
+        let reach = operand.forSearch().reach
         var environment = try reach.environment()
         cache = CacheTrace(environment.cache)
         environment.cache = cache
