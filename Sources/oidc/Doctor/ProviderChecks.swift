@@ -46,7 +46,7 @@ struct ProviderChecks {
         // Sign-ins to a URL need no provider in the settings.
         let resources = ResourceRecords(provider.context)?.urls ?? []
         if settings.provider.endpoint(.token) == nil,
-            !resources.isEmpty || settings.client.metadataURL != nil
+            !resources.isEmpty || settings.client.metadataURL != nil || settings.ownResource != nil
         {
             let list = resources.isEmpty ? "none yet" : resources.joined(separator: ", ")
             return .ok("none is set; resources that were signed in to: \(list)")

@@ -161,6 +161,8 @@ final class ProviderContext: Sendable {
             return .run(
                 settings.token.grant.needsUser ? "login" : "config init --issuer URL --client-id ID")
         }
+        // The server of a resource's profile is found by a sign-in.
+        if let url = settings.ownResource { return .run("login", url.text) }
         return .run("config set", "-p", profile, "issuer=URL")
             .adding(settings.client.id == nil ? ["client_id=ID"] : [])
     }

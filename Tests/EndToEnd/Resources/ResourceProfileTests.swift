@@ -159,6 +159,19 @@ struct ResourceProfileTests {
         #expect(try world.run(["token", "-p", "main"]).output == main)
     }
 
+    @Test("once signed out of, every command leads back to the sign-in at the URL")
+    func signedOut() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["logout"]))
+        for words in [["token"], ["introspect"], ["revoke"], ["inspect"]] {
+            let outcome = try world.run(words)
+            #expect(outcome.errorOutput.hasSuffix("  try: oidc login \(world.url)\n"), "\(words): \(outcome)")
+        }
+        let doctor = try world.run(["doctor", "--offline"])
+        #expect(doctor.status == 0 && doctor.output.contains("none is set"), "\(doctor)")
+    }
+
     @Test("a second sign-in by the same options leaves it the resource's")
     func twice() throws {
         let world = try ResourceWorld {
