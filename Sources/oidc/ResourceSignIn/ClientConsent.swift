@@ -59,14 +59,16 @@ struct ClientConsent {
     }
 
     /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same
-    /// for every resource, so it is the user's own once it serves another one; the first one keeps what it had.
+    /// for every resource, so it is the user's own once it serves another one, or the user themselves; the first resource
+    /// keeps what it had.
     private func isOfUser(_ earlier: [ResourceLink]) -> Bool {
         guard client.registered == nil, client.registration == nil else { return false }
-        guard client.clientID == operand.settings.client.metadataURL else { return true }
+        // For id_jag, the server gets the user's identity.
+        guard client.clientID == operand.settings.client.metadataURL, grant != .idJAG else { return true }
         let isKept = earlier.contains { link in
             link.agreedScope == nil && !link.isConsentWithdrawn && scope.isSubset(of: link.scope ?? Scope(""))
         }
-        return !isKept && servesOther()
+        return !isKept && (servesOther() || OwnClients(operand).includes(client.clientID, at: issuer))
     }
 
     /// Returns whether the client has signed in for a resource on another origin.
@@ -187,9 +189,10 @@ struct ClientConsent {
     private var unattended: OIDCError {
         let missing = hasUnnamedIssuer ? "the server, which gets its secret" : "this resource"
         let message = "\(subject): its settings do not name \(missing)"
-        // For id_jag, the profile may be that of the user's own provider.
-        let namesOther = hasUnnamedIssuer && !ResourceOwnership(entries: entries).issuers.isEmpty
-        guard let profile = client.profile ?? operand.settings.profile, !namesOther else {
+        // A profile of another server gives its own tokens to what it names, as that of the user's provider for id_jag.
+        let ownership = ResourceOwnership(entries: entries)
+        let isOfOther = !ownership.issuers.isEmpty && !ownership.names(issuer: issuer)
+        guard let profile = client.profile ?? operand.settings.profile, grant != .idJAG, !isOfOther else {
             let options = operand.settings.givenOptions(and: [("--grant", .grant), ("--scope", .scope)])
             return .usage(message, hint: .run("token", [operand.url.text] + options + names))
         }

@@ -64,6 +64,17 @@ struct ResourceClient {
             context.console.trace("client_metadata_url is not used: \(issuer) does not support it")
             return nil
         }
+        // A registered client has a redirect URL of its own, so no other server's answer can be taken for this one's.
+        if resource != nil, server.registrationEndpoint != nil,
+            !server.authorizationResponseIssParameterSupported,
+            !operand.ownership.names(issuer: issuer),
+            let other = operand.issuerSharingRedirect(with: issuer, of: url)
+        {
+            context.console.trace(
+                "client_metadata_url is not used: \(issuer) does not name itself in its answers, "
+                    + "and \(other) has the same redirect URL")
+            return nil
+        }
         return Choice(
             clientID: try ClientMetadataDocument.checkedURL(url).text, reason: "client_metadata_url")
     }
@@ -89,7 +100,8 @@ struct ResourceClient {
     private func earlier(_ grant: GrantType) throws(OIDCError) -> Choice? {
         guard let link = try operand.link(), let resource, link.resource == resource.resource,
             link.grant == grant,
-            ExactText.isSame(link.issuer, issuer), link.registration == nil, link.profile == nil
+            ExactText.isSame(link.issuer, issuer), link.registration == nil, link.profile == nil,
+            link.clientID != operand.settings.client.metadataURL
         else { return nil }
         return Choice(clientID: link.clientID, reason: "of the last sign-in")
     }

@@ -260,18 +260,15 @@ struct SignIn {
         return error
     }
 
-    /// Checks a server that does not promise `iss` and shares its redirect URL with the server of another resource:
-    /// its own authorization endpoint can forward the browser to that one's, and so get the code and the verifier of
-    /// an answer there (RFC 9700 §4.4.1). Only the user's word for the issuer allows it.
+    /// Checks a server that does not promise `iss` and shares its redirect URL with another one, of the user or of a
+    /// resource: its own authorization endpoint can forward the browser to that one's, and so get the code and the
+    /// verifier of an answer there (RFC 9700 §4.4.1). Only the user's word for the issuer allows it.
     private func checkOthers(_ metadata: ProviderMetadata, _ issuer: String) throws(OIDCError) {
         guard !metadata.authorizationResponseIssParameterSupported, let target = provider.target,
-            target.operand.settings.layers.entry(.issuer).map({ $0.origin == .session }) ?? true,
-            let links = try? ResourceRecords(provider.context)?.links.all(),
-            let other = links.first(where: {
-                $0.registration == nil && !IssuerSpelling.isSameServer($0.issuer, issuer)
-            })
+            !target.isIssuerNamed,
+            let other = target.operand.issuerSharingRedirect(with: issuer, of: key.clientID)
         else { return }
-        let shown = DisplayText.clean(other.issuer, limit: 200)
+        let shown = DisplayText.clean(other, limit: 200)
         throw .untrusted(
             .discovery, "authorization_response_iss_parameter_supported",
             expected: "true, as a sign-in at \(shown) has the same redirect URL", found: "none",

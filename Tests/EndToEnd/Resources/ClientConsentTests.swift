@@ -311,6 +311,36 @@ struct ClientConsentTests {
         #expect(try world.run(["token", "--login", world.url]).status == 3)
     }
 
+    @Test(
+        "a client known by its document is asked about if the user signs in with it, too",
+        arguments: [true, false])
+    func ownDocument(isConfigured: Bool) throws {
+        let document = "https://client.example/oidc.json"
+        let world = try ResourceWorld(
+            ["OIDC_CLIENT_METADATA_URL": document], isOwnResource: false
+        ) {
+            $0.metadata = ["client_id_metadata_document_supported": true]
+        } resource: {
+            $0.metadata = Self.scopes
+        }
+        if isConfigured {
+            try world.configure(
+                #"{"issuer":"\#(world.server.issuer)","client_id":"\#(document)","client_metadata_url":"\#(document)"}"#
+            )
+        } else {
+            let own = ["login", "--issuer", world.server.issuer, "--client-id", document, "--scope", "read"]
+            expectSuccess(try world.run(own + ["--no-profile"]))
+        }
+        let tabs = world.tabs.count
+        let refused = try world.run(["token", "--login", world.url])
+        #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
+        guard isConfigured else { return }
+        let machine = try world.run(["token", "--grant", "client_credentials", world.url])
+        #expect(
+            machine.status == 2 && machine.errorOutput.contains("do not name this resource"), "\(machine)")
+        #expect(world.tabs.count == tabs && world.server.tokenRequests.isEmpty)
+    }
+
     @Test("a client known by its document has served a resource also after the user has signed out of it")
     func documentSignedOut() throws {
         let (world, second) = try documentWorlds()

@@ -126,6 +126,7 @@ struct MixUpTests {
         // The second server could forward the browser to the first one.
         world.trust(world.server)
         world.server.change {
+            $0.registers = false
             $0.metadata["client_id_metadata_document_supported"] = true
             $0.metadata["authorization_response_iss_parameter_supported"] = .null
             $0.responseIssuer = { _ in nil }
@@ -140,6 +141,29 @@ struct MixUpTests {
         // One that promises iss is told apart.
         world.trust(world.other)
         expectSuccess(try world.run(["login", world.url]))
+    }
+
+    @Test(
+        "nor that of the user's own provider: a client is registered, if it can be",
+        arguments: [true, false])
+    func ownProvider(registers: Bool) throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"])
+        world.server.change {
+            $0.registers = registers
+            $0.metadata["client_id_metadata_document_supported"] = true
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        try world.configure(#"{"issuer":"\#(world.other.issuer)","client_id":"mine"}"#)
+        let login = try world.run(["login", world.url])
+        guard registers else {
+            #expect(login.status == 7 && world.server.authorizations.isEmpty, "\(login)")
+            #expect(login.errorOutput.contains(world.other.issuer), "\(login)")
+            return expectSuccess(try world.run(["login", world.url, "--issuer", world.server.issuer]))
+        }
+        expectSuccess(login)
+        #expect(world.server.registrations.count == 1)
+        #expect(world.server.authorizations.first?["redirect_uri"]?.contains("/callback/") == true)
     }
 
     @Test(
