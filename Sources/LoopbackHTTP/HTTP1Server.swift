@@ -57,8 +57,8 @@ package final class HTTP1Server {
         package var drainMilliseconds: Int64 = 1000
         /// The time before a connection may be closed for a new one, as its peer may be about to send.
         package var graceMilliseconds: Int64 = 100
-        /// The time in which a new connection, which no stream has served yet, is not closed before others of a higher
-        /// class, unless half of all connections are such ones: its peer may be about to send.
+        /// The time in which a new connection, which no stream has served yet, is not closed for another one, unless half of
+        /// all connections are such ones: its peer may be about to send.
         package var newcomerMilliseconds: Int64 = 0
         /// A function that returns how dispensable a connection is when there are too many; nil if it is in use.
         package var rank: (HTTP1Connection) -> Rank? = { connection in
@@ -247,8 +247,9 @@ package final class HTTP1Server {
             let now = MonotonicTime.now()
             guard place == 0 || now < end else { return nil }
             if isFull, !giveOneUp(now: now) {
+                let soon = now.adding(milliseconds: 5)
                 admissionPause = AdmissionPause(
-                    end: nextGraceEnd ?? now.adding(milliseconds: 20), isForRoom: true)
+                    end: max(nextGraceEnd ?? now.adding(milliseconds: 20), soon), isForRoom: true)
                 return nil
             }
             do throws(Errno) {
@@ -297,10 +298,8 @@ package final class HTTP1Server {
         let youngest = now.adding(milliseconds: -policy.newcomerMilliseconds)
         let areFew = 2 * connections.count { !$0.isTrusted } < connections.count
         let ranked = connections.compactMap { connection in
-            policy.rank(connection).map { rank in
-                let isProtected = areFew && !connection.isTrusted && connection.began > youngest
-                return (connection, isProtected ? Rank(.max, since: rank.since) : rank)
-            }
+            let isProtected = areFew && !connection.isTrusted && connection.began > youngest
+            return isProtected ? nil : policy.rank(connection).map { (connection, $0) }
         }
         let victim = ranked.filter { graceEnd($0.0) <= now }.min { $0.1 < $1.1 }
         guard let victim else { return false }

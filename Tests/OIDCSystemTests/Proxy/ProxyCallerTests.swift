@@ -274,6 +274,39 @@ struct ProxyCallerTests {
         withExtendedLifetime(callers) {}
     }
 
+    @Test("and if all others are in use, those who come meanwhile wait for it")
+    func lateRequestAmongRequests() throws {
+        let arrived = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            let isLate = peer.readRequest()?.contains("/late") == true
+            arrived.signal()
+            if isLate {
+                peer.write(answer("200 OK", body: "hello"))
+            } else {
+                _ = peer.readRequest()
+            }
+        }
+        let world = try ProxyWorld(server) {
+            $0.connections = 4
+            $0.newcomer = 600_000
+        }
+        func caller() throws -> RawConnection {
+            let caller = try world.connect()
+            caller.send(world.head("GET", "x"))
+            return caller
+        }
+        var callers = try (0..<3).map { _ in try caller() }
+        for _ in callers { try #require(arrived.wait(timeout: .now() + 60) == .success) }
+        let late = try world.connect()
+        callers.append(try caller())
+        #expect(arrived.wait(timeout: .now() + 0.2) == .timedOut)
+        late.send(world.head("GET", "late"))
+        #expect(late.received(until: "hello").contains("hello"))
+        // Now the place of the late one is free.
+        for _ in 0..<2 { #expect(arrived.wait(timeout: .now() + 60) == .success) }
+        withExtendedLifetime(callers) {}
+    }
+
     @Test("the headers of a caller are short until it has sent the secret, and a few cookies suffice")
     func longHeads() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
