@@ -41,16 +41,15 @@ struct Redirect {
 extension WebURL {
     /// Returns the URL of a reference relative to this one (RFC 3986 §5.2); nil if it is not a URL.
     public func resolving(_ reference: String) -> WebURL? {
-        let reference = String(reference.prefix { $0 != "#" })
-        if let scheme = reference.firstIndex(where: { ":/?".contains($0) }), reference[scheme] == ":" {
-            return WebURL(reference)
-        }
+        let reference = String(reference[..<(reference.utf8.firstIndex(of: .hash) ?? reference.endIndex)])
+        let delimiter = reference.utf8.first { $0 == .colon || $0 == .slash || $0 == .questionMark }
+        if delimiter == .colon { return WebURL(reference) }
         if reference.hasPrefix("//") { return WebURL("\(scheme):\(reference)") }
         let base = "\(scheme)://\(hostAndPort)"
         if reference.isEmpty { return WebURL("\(base)\(path)\(query.map { "?\($0)" } ?? "")") }
         if reference.hasPrefix("?") { return WebURL("\(base)\(path)\(reference)") }
-        let end = reference.firstIndex(of: "?") ?? reference.endIndex
-        let folder = path.lastIndex(of: "/").map { path[...$0] } ?? "/"
+        let end = reference.utf8.firstIndex(of: .questionMark) ?? reference.endIndex
+        let folder = path.utf8.lastIndex(of: .slash).map { path[...$0] } ?? "/"
         let steps = String(reference[..<end])
         let whole = steps.hasPrefix("/") ? steps : folder + steps
         return WebURL("\(base)\(WebURL.withoutDots(whole))\(reference[end...])")
@@ -58,7 +57,9 @@ extension WebURL {
 
     /// Returns a path without `.` and `..` segments (RFC 3986 §5.2.4).
     private static func withoutDots(_ path: String) -> String {
-        let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        guard path.includes("/.") else { return path }
+        let segments = path.utf8.split(separator: .slash, omittingEmptySubsequences: false).dropFirst()
+            .map(Substring.init)
         var kept: [Substring] = []
         for (index, segment) in segments.enumerated() {
             let isLast = index == segments.count - 1

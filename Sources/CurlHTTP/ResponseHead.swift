@@ -13,7 +13,9 @@ package struct ResponseHead {
     }
 
     /// The size limit of all lines together, including interim answers and trailers, in bytes.
-    package static let byteLimit = 256 * 1_024
+    package static let byteLimit = 64 * 1_024
+    /// The limit for their number.
+    package static let lineLimit = 1_000
 
     package private(set) var status = 0
     package private(set) var reason: [UInt8] = []
@@ -22,6 +24,7 @@ package struct ResponseHead {
     /// Whether the final answer's head has ended.
     package private(set) var isComplete = false
     private var byteCount = 0
+    private var lineCount = 0
 
     package enum Line {
         case more
@@ -46,7 +49,8 @@ package struct ResponseHead {
     /// Takes the next line; those of trailers are only counted.
     package mutating func take(_ line: UnsafeRawBufferPointer) -> Line {
         byteCount += line.count
-        guard byteCount <= Self.byteLimit else { return .tooLarge }
+        lineCount += 1
+        guard byteCount <= Self.byteLimit, lineCount <= Self.lineLimit else { return .tooLarge }
         guard !isComplete else { return .more }
         var end = line.count
         while end > 0, line[end - 1] == .lineFeed || line[end - 1] == .carriageReturn { end -= 1 }

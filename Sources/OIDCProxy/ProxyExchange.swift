@@ -401,17 +401,28 @@ extension ProxyExchange {
         switch head.take(line) {
         case .more: return true
         case .interim where head.status == 101:
-            problem = ProxyProblem(502, "refused", "\(host) switched protocols, which was not requested")
-            return false
-        case .interim where head.interimCount <= Self.interimLimit:
+            return refuse("\(host) switched protocols, which was not requested")
+        case .interim where head.interimCount > Self.interimLimit:
+            return refuse("\(host) sent more than \(Self.interimLimit) interim answers")
+        case .interim, .complete:
+            if let name = ProxyHeaders.excessiveField(of: head) {
+                return refuse("the header of the answer of \(host) has too many or too long \(name) fields")
+            }
+            guard !head.isComplete else { return receiveHead() }
             passInterimOn()
             return true
-        case .complete: return receiveHead()
-        case .interim, .malformed, .tooLarge:
-            problem = ProxyProblem(
-                502, "refused", "the header of the answer of \(host) is malformed or too large")
-            return false
+        case .malformed: return refuse("the header of the answer of \(host) is malformed")
+        case .tooLarge:
+            return refuse(
+                "the header of the answer of \(host) has more than \(ResponseHead.byteLimit / 1_024) KiB or "
+                    + "\(ResponseHead.lineLimit) lines")
         }
+    }
+
+    /// Ends the transfer because of its answer; returns false.
+    private func refuse(_ reason: String) -> Bool {
+        problem = ProxyProblem(502, "refused", reason)
+        return false
     }
 
     /// Passes on an interim answer, such as 103. The proxy sends 100 itself, when libcurl reads the body.
@@ -508,8 +519,7 @@ extension ProxyExchange {
     private func beginAnswer() -> Bool {
         let length: Int?
         do { length = try ProxyHeaders.bodyLength(of: head) } catch {
-            problem = ProxyProblem(error.status, "refused", "the answer of \(host): \(error.reason)")
-            return false
+            return refuse("the answer of \(host): \(error.reason)")
         }
         let hasNoBody = isHead || head.status == 204 || head.status == 304
         endsUnseen = head.status >= 300 && hasUnsentStream
@@ -558,7 +568,10 @@ extension ProxyExchange {
 
     /// Returns a field's value for the caller; nil if it must not get the field.
     private func value(of field: ResponseHead.Field) -> [UInt8]? {
-        switch ASCII.lowercased(field.name) {
+        let name = ASCII.lowercased(field.name)
+        // In an interim answer, these mean nothing.
+        if !head.isComplete, ["location", "content-location", "set-cookie"].contains(name) { return nil }
+        switch name {
         case "location", "content-location":
             return ProxyHeaders.location(
                 field.latin1, from: admission.target, prefix: admission.prefix, route: route,
@@ -566,6 +579,7 @@ extension ProxyExchange {
                 leadsHere: { server.gate.leads($0, to: admission.route) }
             ).map(Latin1.encode)
         case "set-cookie":
+            guard field.value.count <= ProxyHeaders.cookieLimit else { return nil }
             server.noteCookie(field.latin1, on: admission.route)
             return Latin1.encode(ProxyHeaders.cookie(field.latin1, prefix: admission.prefix, route: route))
         default: return Array(field.value)

@@ -139,26 +139,49 @@ enum ProxyHeaders {
         Set(values.flatMap { $0.split(separator: ",") }.map { ASCII.lowercased(ASCII.trimmed($0)) })
     }
 
+    /// The size limit of a cookie with its attributes, in bytes. Clients ignore one whose name and value have more than
+    /// 4096 (draft-ietf-httpbis-rfc6265bis §5.6).
+    static let cookieLimit = 8_192
+    /// The limits for all fields with one of these names, of which the proxy reads the value: their bytes and number.
+    private static let limits: [String: (bytes: Int, count: Int)] = [
+        "connection": (4_096, 64), "location": (16_384, 4), "content-location": (16_384, 4),
+        "set-cookie": (ResponseHead.byteLimit, 200),
+    ]
+
+    /// Returns the name of a field of which an answer has more than the proxy reads; nil if there is none.
+    static func excessiveField(of head: ResponseHead) -> String? {
+        var sums: [String: (bytes: Int, count: Int)] = [:]
+        return head.fields.first { field in
+            let name = ASCII.lowercased(field.name)
+            guard let limit = limits[name] else { return false }
+            var sum = sums[name] ?? (0, 0)
+            sum.bytes += field.value.count
+            sum.count += 1
+            sums[name] = sum
+            return sum.bytes > limit.bytes || sum.count > limit.count
+        }?.name
+    }
+
     /// Returns a `Set-Cookie` value for a cookie that the caller sends back on this route only (RFC 6265
     /// §5.2): without Domain, below the route's path, and without Secure, as the proxy is plain http on this
     /// machine.
     static func cookie(_ value: String, prefix: String, route: ProxyRoute) -> String {
-        var parts = value.split(separator: ";", omittingEmptySubsequences: false).map(ASCII.trimmed)
-        var path = "\(prefix)/"
-        parts = parts.enumerated().compactMap { index, part in
-            guard index > 0 else { return part }
-            let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            switch ASCII.lowercased(pair.first ?? "") {
-            case "domain", "secure", "partitioned": return nil
-            case "path":
-                let given = pair.count > 1 ? String(pair[1]) : ""
-                let url = given.hasPrefix("/") ? route.url.replacingPath(given) : nil
-                if let rest = url.flatMap(route.rest) { path = "\(prefix)/\(rest)" }
-                return nil
-            default: return part
+        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        var kept = [ASCII.trimmed(Substring(parts[0]))]
+        // Of several paths, the last one counts.
+        var given: Substring?
+        for part in parts.dropFirst() {
+            let name = part.prefix { $0 != .equals }
+            switch ASCII.lowercased(ASCII.trimmed(Substring(name))) {
+            case "domain", "secure", "partitioned": break
+            case "path": given = Substring(part.dropFirst(name.count + 1))
+            default: kept.append(ASCII.trimmed(Substring(part)))
             }
         }
-        return (parts + ["Path=\(path)"]).joined(separator: "; ")
+        let path = given.map(ASCII.trimmed) ?? ""
+        let url = path.hasPrefix("/") ? route.url.replacingPath(path) : nil
+        kept.append("Path=\(prefix)/\(url.flatMap(route.rest) ?? "")")
+        return kept.joined(separator: "; ")
     }
 
     /// Returns a `Location` for the caller: the proxy's URL if the target is on the route and `leadsHere` returns true
@@ -170,39 +193,48 @@ enum ProxyHeaders {
         _ value: String, from target: WebURL, prefix: String, route: ProxyRoute, origin: String,
         isOurs: (String) -> Bool = { _ in false }, leadsHere: (String) -> Bool = { _ in true }
     ) -> String? {
-        guard let text = [value, escaped(value)].first(where: { target.resolving($0) != nil }),
-            let url = target.resolving(text)
-        else { return isOfOtherScheme(value) ? value : nil }
+        var text = value
+        var resolved = target.resolving(text)
+        if resolved == nil {
+            text = escaped(value)
+            resolved = target.resolving(text)
+        }
+        guard let url = resolved else { return isOfOtherScheme(value) ? value : nil }
         let fragment = text.utf8.firstIndex(of: .hash).map { text[$0...] } ?? ""
         if let rest = route.rest(of: url), leadsHere("\(prefix)/\(rest)") {
             return "\(origin)\(prefix)/\(rest)\(fragment)"
         }
         guard url.isSecure || !isOurs(url.hostAndPort) else { return nil }
         // Only a scheme makes it absolute, not a URL within its query (RFC 3986 §4.2).
-        return text.dropFirst(scheme(of: text).count).hasPrefix("://") ? text : url.text + fragment
+        return text[scheme(of: text).endIndex...].hasPrefix("://") ? text : url.text + fragment
     }
 
     /// Returns what comes before the first delimiter.
     private static func scheme(of text: String) -> Substring {
-        text.prefix { $0 != ":" && $0 != "/" && $0 != "?" && $0 != "#" }
+        Substring(
+            text.utf8.prefix { $0 != .colon && $0 != .slash && $0 != .questionMark && $0 != .hash })
     }
 
     /// Returns whether a string has a scheme with which no client comes back to the proxy.
     private static func isOfOtherScheme(_ text: String) -> Bool {
         let scheme = scheme(of: text)
-        return text.dropFirst(scheme.count).hasPrefix(":") && !scheme.isEmpty
+        return text[scheme.endIndex...].hasPrefix(":") && !scheme.isEmpty
             && scheme.utf8.allSatisfy { ASCII.isAlphanumeric($0) || "+-.".utf8.contains($0) }
             && !["http", "https"].contains(ASCII.lowercased(scheme))
     }
 
     /// Returns a URL reference with the bytes escaped that none contains (RFC 3986 §2), as clients do.
     private static func escaped(_ latin1: String) -> String {
-        let bytes = Latin1.encode(latin1).flatMap { byte -> [UInt8] in
-            guard !ASCII.isVisible(byte) || "\"<>\\^`{|}".utf8.contains(byte) else { return [byte] }
-            return [
-                .percent, ASCII.uppercased(ASCII.hexDigit(byte >> 4)),
-                ASCII.uppercased(ASCII.hexDigit(byte & 15)),
-            ]
+        var bytes: [UInt8] = []
+        for byte in Latin1.encode(latin1) {
+            switch byte {
+            case .quote, .lessThan, .greaterThan, .backslash, .caret, .backtick, .leftBrace, .verticalBar,
+                .rightBrace, ...(.space), .delete...:
+                bytes.append(.percent)
+                bytes.append(ASCII.uppercased(ASCII.hexDigit(byte >> 4)))
+                bytes.append(ASCII.uppercased(ASCII.hexDigit(byte & 15)))
+            default: bytes.append(byte)
+            }
         }
         return Latin1.decode(bytes)
     }

@@ -261,7 +261,7 @@ package final class ProxyServer {
     }
 
     func noteCookie(_ value: String, on route: Int) {
-        states[route].note(ProxyHeaders.Cookie(value.prefix { $0 != ";" }))
+        states[route].note(ProxyHeaders.Cookie(Substring(value.utf8.prefix { $0 != UInt8(ascii: ";") })))
     }
 }
 

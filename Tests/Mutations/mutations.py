@@ -267,6 +267,8 @@ MUTATIONS = [
     ("logout: what the user agreed to stays if the session cannot be read",
      "guard keepsLinks || tellsOfQuestion ||", "guard !keepsLinks else { continue }\n                guard tellsOfQuestion ||",
      "ClientConsentTests"),
+    ("proxy: a head may have any number of lines", "lineCount <= Self.lineLimit else", "lineCount <= Int.max else",
+     "ResponseHeadTests"),
     ("proxy: a new request waits for the answers of others", "actIfDue(now: .now(), turn: 0)",
      "actIfDue(now: .now(), turn: 20)", "CurlMultiTests"),
     ("consent: a client known by its document is forgotten after a sign-out", "guard keepsLinks || tellsOfQuestion ||",

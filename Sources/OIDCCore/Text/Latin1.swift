@@ -1,9 +1,7 @@
 /// ISO 8859-1, in which each byte is the character of its number. Header fields pass through it unchanged, whatever
 /// their encoding is (RFC 9110 §5.5).
 package enum Latin1 {
-    package static func decode(_ bytes: [UInt8]) -> String { decode(bytes[...]) }
-
-    package static func decode(_ bytes: ArraySlice<UInt8>) -> String {
+    package static func decode(_ bytes: some Collection<UInt8>) -> String {
         guard !bytes.allSatisfy({ $0 < 0x80 }) else { return String(decoding: bytes, as: UTF8.self) }
         var encoded: [UInt8] = []
         encoded.reserveCapacity(2 * bytes.count)

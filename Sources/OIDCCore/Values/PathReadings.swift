@@ -29,6 +29,7 @@ package struct PathReadings {
 
     private static func hasDotSegments(_ path: [UInt8]) -> Bool {
         let path = narrowed(path)
+        guard path.contains(.period) else { return false }
         var start = 0
         while start <= path.count {
             let end = path[start...].firstIndex { $0 == .slash || $0 == .backslash } ?? path.endIndex
@@ -97,22 +98,23 @@ package struct PathReadings {
     private static func decoded(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == .percent, index + 2 < bytes.count, let high = ASCII.hexValue(bytes[index + 1]),
-                let low = ASCII.hexValue(bytes[index + 2])
+        var start = 0
+        while let escape = bytes[start...].firstIndex(of: .percent) {
+            result += bytes[start..<escape]
+            if escape + 2 < bytes.count, let high = ASCII.hexValue(bytes[escape + 1]),
+                let low = ASCII.hexValue(bytes[escape + 2])
             {
                 result.append(high << 4 | low)
-                index += 3
-            } else if bytes[index] == .percent, let value = wideEscape(bytes[index...].prefix(6)) {
+                start = escape + 3
+            } else if let value = wideEscape(bytes[escape...].prefix(6)) {
                 result += String(value).utf8
-                index += 6
+                start = escape + 6
             } else {
-                result.append(bytes[index])
-                index += 1
+                result.append(.percent)
+                start = escape + 1
             }
         }
-        return result
+        return result + bytes[start...]
     }
 
     /// Returns the character that `%u` and four digits stand for, which IIS decodes; nil for anything else.

@@ -54,12 +54,17 @@ struct ResponseHeadTests {
         #expect(head.headers == HTTPHeaders([("a b", "c\u{1}"), ("d", "e")]))
     }
 
-    @Test("the size of all lines together is limited, with interim answers and trailers")
-    func size() {
-        let line = "a: " + String(repeating: "x", count: 100_000)
-        let interim = ["HTTP/1.1 103 x", line, ""]
+    @Test(
+        "the size of all lines together and their number are limited, with interim answers and trailers",
+        arguments: [
+            ["a: " + String(repeating: "x", count: ResponseHead.byteLimit / 5 * 2)],
+            Array(repeating: "a:", count: ResponseHead.lineLimit / 5 * 2),
+        ])
+    func size(lines: [String]) {
+        let interim = ["HTTP/1.1 103 x"] + lines + [""]
         #expect(head(interim + interim).last == .interim)
         #expect(head(interim + interim + interim).last == .tooLarge)
-        #expect(head(["HTTP/1.1 200 x", "", line, line, line]).last == .tooLarge)
+        #expect(head(["HTTP/1.1 200 x", ""] + lines + lines).last == .more)
+        #expect(head(["HTTP/1.1 200 x", ""] + lines + lines + lines).last == .tooLarge)
     }
 }

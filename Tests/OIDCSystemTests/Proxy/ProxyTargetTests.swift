@@ -156,7 +156,9 @@ struct ProxyHeaderTests {
         arguments: [
             ("a=1; Path=/; Domain=a.example; Secure; HttpOnly", "a=1; HttpOnly; Path=/S/"),
             ("a=1; path=/v1/x", "a=1; Path=/S/x"), ("a=1; Path=/else", "a=1; Path=/S/"),
-            ("a=1", "a=1; Path=/S/"),
+            ("a=1", "a=1; Path=/S/"), ("a=1; path=/v1/x; Path=/v1/y", "a=1; Path=/S/y"),
+            ("a=1; path=/v1/x; Path=/else", "a=1; Path=/S/"),
+            ("a=1; Domain =a.example; path = /v1/x", "a=1; Path=/S/x"),
         ])
     func setCookie(value: String, expected: String) throws {
         let route = try ProxyRoute(try #require(WebURL("https://a.example/v1")))
