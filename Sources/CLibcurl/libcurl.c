@@ -61,6 +61,8 @@ const char *oidc_curl_load(
     OIDC_TLS_FIND(BIO_set_callback)
     OIDC_TLS_FIND(BIO_set_callback_arg)
     OIDC_TLS_FIND(BIO_get_callback_arg)
+    OIDC_TLS_FIND(BIO_set_flags)
+    OIDC_TLS_FIND(BIO_clear_flags)
     OIDC_TLS_FIND(gnutls_record_check_pending)
 #undef OIDC_TLS_FIND
     if (missing == NULL) return NULL;
@@ -197,15 +199,31 @@ static _Thread_local struct {
     uint64_t bytes;
     /// The thread's CPU time at the first read, in nanoseconds.
     int64_t began;
-} reading;
+    /// The time at which the turn ends, in nanoseconds.
+    int64_t turn_end;
+    /// Whether a read was put off since that was asked last.
+    bool was_put_off;
+} reading = {.turn_end = INT64_MAX};
 
-void oidc_curl_begin_reads(void) { reading.connection = NULL; }
+void oidc_curl_begin_reads(int64_t turn_end) {
+    reading.connection = NULL;
+    reading.turn_end = turn_end;
+    reading.was_put_off = false;
+}
 
-int64_t oidc_curl_cpu_time(void) {
+int oidc_curl_take_put_off(void) {
+    bool was_put_off = reading.was_put_off;
+    reading.was_put_off = false;
+    return was_put_off;
+}
+
+static int64_t nanoseconds(clockid_t clock) {
     struct timespec time;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+    if (clock_gettime(clock, &time) != 0) return 0;
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
+
+int64_t oidc_curl_cpu_time(void) { return nanoseconds(CLOCK_THREAD_CPUTIME_ID); }
 
 static void note_connection(const void *bio) {
     if (reading.connection == bio) return;
@@ -219,22 +237,49 @@ enum { step_limit = 2048 };
 // many steps of messages came after it. A message takes about three.
 static char handshake[step_limit + 2];
 
-static bool may_read(void *bio) {
+/// Returns whether the connection's next read has to wait. The first two make a record, so it gets on however short its
+/// turn is, unless the others of this call have taken far more.
+static bool is_turn_over(void) {
+    if (reading.turn_end == INT64_MAX) return false;
+    int64_t excess = nanoseconds(CLOCK_MONOTONIC) - reading.turn_end;
+    return excess >= (reading.reads < 2 ? 20000000 : 0);
+}
+
+enum permission { denied, granted, put_off };
+
+static enum permission permission_to_read(void *bio) {
     note_connection(bio);
     const char *state = loaded.tls.BIO_get_callback_arg(bio);
     // Servers send a few tickets, and new keys after billions of bytes.
-    if (state == handshake + step_limit + 1) return false;
+    if (state == handshake + step_limit + 1) return denied;
     if (state == handshake) {
-        // Ten times the largest certificates that OpenSSL takes. Not CPU time, as between two reads, libcurl may
-        // load the authorities.
-        return reading.bytes < 1000000 && reading.reads++ < 50000;
+        // Ten times the largest certificates that OpenSSL takes, in many more parts than servers make of them. Not CPU
+        // time, as between two reads, libcurl may load the authorities.
+        return reading.bytes < 1000000 && reading.reads++ < 5000 ? granted : denied;
     }
-    if (reading.reads++ % 16 != 0) return true;
+    if (is_turn_over()) return put_off;
+    if (reading.reads++ % 16 != 0) return granted;
     // CPU time, as a process that was stopped or had to wait must not lose a connection.
     int64_t now = oidc_curl_cpu_time();
     if (reading.reads == 1) reading.began = now;
     // A hundred times what libcurl needs for the largest part of an answer that it reads at once.
-    return now - reading.began < 250000000;
+    return now - reading.began < 250000000 ? granted : denied;
+}
+
+enum { bio_flag_read = 1, bio_flag_retry = 8, bio_flags = 15 };
+
+static bool may_read(void *bio) {
+    enum permission permission = permission_to_read(bio);
+    if (permission == granted) return true;
+    const oidc_curl_tls *tls = &loaded.tls;
+    // What an earlier read left there would make the end of the connection a moment without bytes.
+    if (tls->BIO_clear_flags != NULL) tls->BIO_clear_flags(bio, bio_flags);
+    if (permission == denied) return false;
+    // Where the functions are missing, only the limits above end a connection.
+    if (tls->BIO_clear_flags == NULL || tls->BIO_set_flags == NULL) return true;
+    tls->BIO_set_flags(bio, bio_flag_read | bio_flag_retry);
+    reading.was_put_off = true;
+    return false;
 }
 
 enum { bio_read = 2, bio_has_read = 0x80 | bio_read };

@@ -49,7 +49,7 @@ package struct CurlFailure {
             error(.refused, "the header of the answer is too large")
         case .outOfMemory: error(.failed, "libcurl has no memory for a request")
         case _ where code.isTLSFailure: CurlTLSFailure(failure: self, code: code).error
-        case .abortedByCallback where result.hasAnswerBytes:
+        case .abortedByCallback where result.hasReadInVain:
             error(.refused, "\(host) keeps sending data that is not part of an answer")
         // libcurl tries to repeat an unanswered request, which we refuse or the body does not allow.
         case .http2, .noAnswer, .bodyNotRewound,

@@ -19,16 +19,21 @@ package final class CurlMulti {
     private var turnEnd = MonotonicTime.now()
     /// The transfers that wait for the next round.
     private var waiting: [CurlTransfer] = []
+    /// The transfers of which a read was put off to the next round. What is unread may be in a buffer of the TLS library,
+    /// where no event tells of it.
+    private var unread: Set<OpaquePointer> = []
 
     /// libcurl reads on within one call for as long as bytes come, which in small chunks is forever.
     private static let millisecondsOfTurn: Int64 = 20
     /// The milliseconds of one round over the sockets that are ready, before the thread turns to its callers.
     private static let millisecondsOfRound: Int64 = 30
-    /// The socket with which the next round begins, as the last one had no time for it.
-    private var nextSocket: Int32?
+    /// The milliseconds of it for all transfers together that used up their last turn: servers that always have more.
+    private static let millisecondsOfGreedy: Int64 = 10
+    /// The sockets with which the next round begins, as the last one had no time for them.
+    private var next: (modest: Int32?, greedy: Int32?)
 
-    /// The transfer that libcurl works on, if that is known, and the thread's CPU time when it came to it.
-    private var work: (easy: OpaquePointer?, began: Int64) = (nil, 0)
+    /// The thread's CPU time when libcurl came to the transfer that it works on.
+    private var workStart: Int64 = 0
     /// The CPU time in milliseconds that libcurl may take for an answer without giving a part of it.
     let millisecondsInVain: Int64
 
@@ -85,6 +90,7 @@ package final class CurlMulti {
     /// Removes a transfer, which ends it if it is still running.
     package func remove(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
+        unread.remove(transfer.easy)
         _ = library.pointee.multi_remove_handle(multi, transfer.easy)
     }
 
@@ -95,37 +101,57 @@ package final class CurlMulti {
 
     /// The time of the next call without an event; nil if there is none.
     package var nextMoment: MonotonicTime? {
-        guard waiting.isEmpty else { return .now() }
+        guard waiting.isEmpty, unread.isEmpty else { return .now() }
         return (sockets.values.compactMap(\.restEnd) + [timer].compactMap { $0 }).min()
     }
 
     /// Lets libcurl handle the sockets that are ready; if there are many, some of them in the next round.
     package func act(on interests: some Sequence<Poll.Interest>) {
-        let ready = interests.filter { !$0.ready.isEmpty }
-        let first = ready.firstIndex { $0.descriptor == nextSocket } ?? 0
-        nextSocket = nil
-        let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfRound)
-        // A server that always has more would use its whole turn, and a small answer would wait for many such turns.
-        let turn = min(Self.millisecondsOfTurn, max(1, Self.millisecondsOfRound / Int64(max(1, ready.count))))
+        // Of one that waits for something else now, libcurl reads the rest on its own.
+        unread.formIntersection(sockets.values.filter { $0.libcurls.contains(.reading) }.map(\.easy))
+        let ready = interests.filter { !$0.ready.isEmpty || isUnread($0.descriptor) }
+        // A small answer would wait for the turns of servers that always have more.
+        let greedy = ready.filter { isGreedy($0.descriptor) }
+        let modest = ready.filter { !isGreedy($0.descriptor) }
+        next.modest = act(on: modest, from: next.modest, milliseconds: Self.millisecondsOfRound)
+        next.greedy = act(on: greedy, from: next.greedy, milliseconds: Self.millisecondsOfGreedy)
+    }
+
+    private func isUnread(_ socket: Int32) -> Bool {
+        sockets[socket].map { unread.contains($0.easy) } ?? false
+    }
+
+    private func isGreedy(_ socket: Int32) -> Bool {
+        sockets[socket].flatMap { transfers[$0.easy]?.isGreedy } ?? false
+    }
+
+    /// Lets libcurl handle sockets from `first` on, each for its share of the time. Returns the one for which no time is
+    /// left.
+    private func act(on ready: [Poll.Interest], from first: Int32?, milliseconds: Int64) -> Int32? {
+        let first = ready.firstIndex { $0.descriptor == first } ?? 0
+        let end = MonotonicTime.now().adding(milliseconds: milliseconds)
+        let turn = min(Self.millisecondsOfTurn, max(1, milliseconds / Int64(max(1, ready.count))))
         for (place, interest) in (ready[first...] + ready[..<first]).enumerated() {
-            guard place == 0 || MonotonicTime.now() < end else {
-                nextSocket = interest.descriptor
-                return
-            }
+            guard place == 0 || MonotonicTime.now() < end else { return interest.descriptor }
             act(on: interest, turn: turn)
         }
+        return nil
     }
 
     private func act(on interest: Poll.Interest, turn: Int64) {
         let (socket, ready) = (interest.descriptor, interest.ready)
         guard let wait = sockets[socket] else { return }
-        let calls = transfers[wait.easy]?.calls
+        let transfer = transfers[wait.easy]
+        let (calls, isUnderWay) = (transfer?.calls, transfer?.isUnderWay ?? false)
         var events: Int32 = 0
-        if ready.contains(.reading) { events |= Int32(OIDC_CURL_CSELECT_IN) }
+        if ready.contains(.reading) || isUnread(socket) { events |= Int32(OIDC_CURL_CSELECT_IN) }
         if ready.contains(.writing) { events |= Int32(OIDC_CURL_CSELECT_OUT) }
         act(on: socket, events: events, turn: turn)
+        let now = MonotonicTime.now()
+        // Before the request, libcurl makes the connection, which takes its time.
+        transfer?.isGreedy = isUnderWay && now >= turnEnd
         let isVain = ready == .writing && calls != nil && transfers[wait.easy]?.calls == calls
-        sockets[socket]?.note(isVain: isVain, now: .now())
+        sockets[socket]?.note(isVain: isVain, now: now)
     }
 
     /// Lets libcurl read what it has of an answer.
@@ -153,7 +179,8 @@ package final class CurlMulti {
 
     private func act(on socket: Int32, events: Int32, turn: Int64) {
         var (running, left): (Int32, Int32) = (0, 0)
-        startTurn(on: sockets[socket]?.easy, milliseconds: turn)
+        if let easy = sockets[socket]?.easy { unread.remove(easy) }
+        startTurn(milliseconds: turn)
         let code = library.pointee.multi_socket_action(multi, socket, events, &running)
         if !Self.isOK(code) { hasFailed = true }
         while let message = library.pointee.multi_info_read(multi, &left) {
@@ -168,18 +195,20 @@ package final class CurlMulti {
         }
     }
 
-    /// Starts a call of libcurl, which first works on the transfer `easy` if one is named.
-    func startTurn(on easy: OpaquePointer? = nil, milliseconds: Int64 = CurlMulti.millisecondsOfTurn) {
-        oidc_curl_begin_reads()
-        work = (easy, oidc_curl_cpu_time())
+    /// Starts a call of libcurl.
+    func startTurn(milliseconds: Int64 = CurlMulti.millisecondsOfTurn) {
         turnEnd = MonotonicTime.now().adding(milliseconds: milliseconds)
+        oidc_curl_begin_reads(turnEnd.nanoseconds)
+        workStart = oidc_curl_cpu_time()
+        idle.lastClose = 0
     }
 
-    /// Returns the CPU time in nanoseconds that libcurl has worked on a transfer since it came to it, or back to it.
-    func endWork(on easy: OpaquePointer) -> Int64 {
-        let before = work
-        work = (easy, oidc_curl_cpu_time())
-        return before.easy == easy ? work.began - before.began : 0
+    /// Returns the CPU time in nanoseconds that libcurl has worked on a transfer: since it was done with another, which
+    /// it reports, or closes its connection if that has failed.
+    func endWork() -> Int64 {
+        let start = max(workStart, idle.lastClose)
+        workStart = oidc_curl_cpu_time()
+        return workStart - start
     }
 
     /// Returns whether the transfer has had its turn, and waits for the next round.
@@ -188,6 +217,9 @@ package final class CurlMulti {
         waiting.append(transfer)
         return true
     }
+
+    /// Notes that a read of the transfer's was put off.
+    func noteUnread(_ transfer: CurlTransfer) { unread.insert(transfer.easy) }
 
     /// Returns the next transfer that has ended, with libcurl's code.
     package func nextEnded() -> (CurlTransfer, CurlCode)? { ended.isEmpty ? nil : ended.removeFirst() }

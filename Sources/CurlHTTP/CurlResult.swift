@@ -27,6 +27,8 @@ package struct CurlResult {
     /// Whether any part of the answer came, including interim answers.
     package var hasAnswerBytes = false
     var isReusedConnection = false
+    /// Whether the transfer was ended as the server sent what is not part of an answer.
+    var hasReadInVain = false
     /// Whether libcurl had the directory of certificate authorities and not the bundle.
     package var trustsDirectoryAlone = false
     /// The TLS library's result for the server's certificate (CURLINFO_SSL_VERIFYRESULT): OpenSSL's

@@ -126,11 +126,17 @@ package final class CurlTransfer {
     weak var loop: CurlMulti?
     /// Whether the answer is paused only until the loop's next round.
     private var waitsForTurn = false
-    /// The CPU time in nanoseconds that libcurl has taken since it gave the last part of the answer, and the number of
-    /// its calls until then.
-    private var vain: (time: Int64, since: Int) = (0, 0)
+    /// Whether the transfer used up its last turn.
+    var isGreedy = false
+    /// The CPU time in nanoseconds that libcurl has taken since it gave the last part of the answer, the number of its
+    /// calls until then, and the time at which this was noted.
+    private var vain: (time: Int64, since: Int, at: MonotonicTime) = (0, 0, .now())
+    /// Whether the transfer was ended as libcurl read on in vain.
+    private var hasReadInVain = false
     private var isRequested = false
     private var hasAnswerBytes = false
+    /// Whether the connection is made. Older versions of libcurl do not announce the request.
+    var isUnderWay: Bool { isRequested || hasAnswerBytes }
     /// The number of bytes of the body that libcurl has.
     private var bodyBytes = 0
     private var obstacles: Obstacles = [] {
@@ -261,15 +267,18 @@ package final class CurlTransfer {
     /// Returns whether libcurl reads on and on, and gives nothing of the answer: the extension of a chunk has no end
     /// (RFC 9112 §7.1.1 leaves the limit to the recipient), or all frames are of unknown types (RFC 9113 §5.5).
     private func readsInVain() -> Bool {
-        guard isRequested || hasAnswerBytes, let loop else { return false }
-        let time = loop.endWork(on: easy)
+        guard let loop else { return false }
+        let (time, now) = (loop.endWork(), MonotonicTime.now())
+        guard isUnderWay else { return false }
         guard calls == vain.since else {
-            vain = (0, calls)
+            vain = (0, calls, now)
             return false
         }
-        // A stream that rests costs next to nothing, however often libcurl looks at it.
-        if time >= 1_000_000 { vain.time += time }
-        return vain.time > loop.millisecondsInVain * 1_000_000
+        // A stream that rests takes less than a hundredth of the time, however often libcurl looks at it.
+        let forgiven = (now.nanoseconds - vain.at.nanoseconds) / 100
+        vain = (max(0, vain.time - forgiven) + time, calls, now)
+        hasReadInVain = vain.time > loop.millisecondsInVain * 1_000_000
+        return hasReadInVain
     }
 
     private func setMethod(_ options: inout CurlOptions) {
@@ -359,6 +368,7 @@ package final class CurlTransfer {
             ending, of: easy, errorText: errorText, isSent: isSent, hasAnswerBytes: hasAnswerBytes)
         result.isReusedConnection = CurlInfo.number(OIDC_CURLINFO_NUM_CONNECTS, of: easy) == 0
         result.trustsDirectoryAlone = trustsDirectoryAlone
+        result.hasReadInVain = hasReadInVain
         return result
     }
 
@@ -464,6 +474,7 @@ package final class CurlTransfer {
     private static let onProgress: oidc_curl_progress_function = { context, _, _, _, _ in
         guard let transfer = find(context) else { return 0 }
         transfer.noteUnreadBytes()
+        if oidc_curl_take_put_off() != 0 { transfer.loop?.noteUnread(transfer) }
         return transfer.readsInVain() ? 1 : 0
     }
 }
@@ -472,7 +483,7 @@ package final class CurlTransfer {
 extension CurlTransfer {
     /// Runs the transfer to its end.
     func perform() -> CurlCode {
-        oidc_curl_begin_reads()
+        oidc_curl_begin_reads(.max)
         let code = CurlCode(withoutBrokenPipeSignal { library.pointee.easy_perform(easy) })
         noteEnd(.code(code))
         return code
@@ -490,14 +501,14 @@ extension CurlTransfer {
     var idleSocket: Int32? { isHTTP2 ? nil : socket }
 
     func send(_ bytes: UnsafeRawBufferPointer, _ count: inout Int) -> CurlCode {
-        oidc_curl_begin_reads()
+        oidc_curl_begin_reads(.max)
         return withoutBrokenPipeSignal {
             CurlCode(library.pointee.easy_send(easy, bytes.baseAddress, bytes.count, &count))
         }
     }
 
     func receive(_ buffer: UnsafeMutableRawBufferPointer, _ count: inout Int) -> CurlCode {
-        oidc_curl_begin_reads()
+        oidc_curl_begin_reads(.max)
         return CurlCode(library.pointee.easy_recv(easy, buffer.baseAddress, buffer.count, &count))
     }
 }

@@ -8,6 +8,8 @@ import Posix
 /// libcurl 7.88, which Debian 12 has, takes it for one.
 final class IdleConnections {
     private var sockets: Set<Int32> = []
+    /// The thread's CPU time when libcurl last closed a connection, idle or not; 0 if it has not in this call.
+    var lastClose: Int64 = 0
 
     /// Makes libcurl report each connection of a handle that it closes; returns false if it cannot. This
     /// object must outlive the connections.
@@ -38,7 +40,9 @@ final class IdleConnections {
 
     private static let onClose: oidc_curl_close_function = { context, socket in
         if let context {
-            Unmanaged<IdleConnections>.fromOpaque(context).takeUnretainedValue().sockets.remove(socket)
+            let connections = Unmanaged<IdleConnections>.fromOpaque(context).takeUnretainedValue()
+            connections.sockets.remove(socket)
+            connections.lastClose = oidc_curl_cpu_time()
         }
         FileDescriptor(rawValue: socket).close()
         return 0

@@ -84,6 +84,8 @@ typedef struct oidc_curl_tls {
     void (*_Nullable BIO_set_callback)(void *bio, void (*function)(void));
     void (*_Nullable BIO_set_callback_arg)(void *bio, char *argument);
     char *_Nullable (*_Nullable BIO_get_callback_arg)(const void *bio);
+    void (*_Nullable BIO_set_flags)(void *bio, int flags);
+    void (*_Nullable BIO_clear_flags)(void *bio, int flags);
     size_t (*_Nullable gnutls_record_check_pending)(void *session);
 } oidc_curl_tls;
 
@@ -153,8 +155,11 @@ int oidc_curl_can_limit_reads(oidc_curl_easy *easy);
 /// Limits what the servers of TLS connections that the handle makes can cost, if that is possible. OpenSSL and libcurl
 /// read on, within one call, as long as messages come that are part of neither a handshake nor an answer.
 void oidc_curl_limit_reads(oidc_curl_easy *easy);
-/// Restarts the limits on this thread. Must be called before each call of libcurl that reads.
-void oidc_curl_begin_reads(void);
+/// Restarts the limits on this thread. Must be called before each call of libcurl that reads. From `turn_end` on, in
+/// nanoseconds of CLOCK_MONOTONIC, a connection's next read is put off, as if nothing had arrived.
+void oidc_curl_begin_reads(int64_t turn_end);
+/// Returns whether a read was put off since this was called last, or the limits were restarted.
+int oidc_curl_take_put_off(void);
 /// The CPU time of this thread in nanoseconds; 0 if it cannot be read.
 int64_t oidc_curl_cpu_time(void);
 

@@ -1,3 +1,4 @@
+import CLibcurl
 @testable import CurlHTTP
 import Foundation
 import OIDCCore
@@ -12,12 +13,14 @@ struct CurlMultiTests {
     private final class SlowClient: CurlClient {
         var parts = 0
         var pauses = false
+        var onPart: () -> Void = {}
 
         func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool { true }
 
         func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
             guard !pauses else { return .pause }
             parts += 1
+            onPart()
             usleep(1_000)
             return .taken
         }
@@ -65,9 +68,8 @@ struct CurlMultiTests {
         }
         let multi = try CurlMulti(idleConnections: 1)
         let clients = servers.map { _ in SlowClient() }
-        for (server, client) in zip(servers, clients) {
-            #expect(multi.add(try transfer(from: server, for: client)))
-        }
+        let transfers = try zip(servers, clients).map { try transfer(from: $0, for: $1) }
+        #expect(transfers.allSatisfy(multi.add))
         for _ in servers { while arrived.wait(timeout: .now()) == .timedOut { act(multi) } }
         for _ in servers { go.signal() }
         for _ in servers { sent.wait() }
@@ -77,6 +79,8 @@ struct CurlMultiTests {
         multi.act(on: interests)
         // A share of 3 ms, and a part that was under way.
         #expect(clients.allSatisfy { $0.parts <= 4 }, "\(clients.map(\.parts))")
+        // The first one has had its turn even if there was no time for others.
+        #expect(transfers.contains { $0.isGreedy })
     }
 
     @Test("a new request does not wait for the answers of others")
@@ -113,8 +117,7 @@ struct CurlMultiTests {
             peer.write("\r\nhello\r\n0\r\n\r\n")
         }
         let client = SlowClient()
-        // Without time for it, the first vain call of a millisecond ends the transfer.
-        let multi = try CurlMulti(idleConnections: 1, millisecondsInVain: 0)
+        let multi = try CurlMulti(idleConnections: 1, millisecondsInVain: 5)
         let transfer = try transfer(from: server, for: client)
         #expect(multi.add(transfer))
         while !multi.isEmpty { act(multi) }
@@ -124,11 +127,77 @@ struct CurlMultiTests {
         #expect(client.parts == 1)
     }
 
+    @Test(
+        "frames that are no part of an answer give the thread back soon, and end the transfer some rounds later",
+        .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"),
+        arguments: [(2, [0, 0, 0, 0, 16]), (99, [])] as [(Int, [UInt8])])
+    func endlessFrames(type: Int, payload: [UInt8]) throws {
+        let server = try HTTP2Server([[.flood(type: type, payload: payload)]])
+        let client = SlowClient()
+        let multi = try CurlMulti(idleConnections: 1, millisecondsInVain: 400)
+        let transfer = try transfer(from: server.url, for: client)
+        #expect(multi.add(transfer))
+        var most: Int64 = 0
+        while !multi.isEmpty {
+            let before = oidc_curl_cpu_time()
+            act(multi)
+            most = max(most, oidc_curl_cpu_time() - before)
+        }
+        #expect(multi.nextEnded()?.1 == .abortedByCallback)
+        let error = transfer.failure(CurlConfiguration()).error
+        #expect(error.kind == .refused && error.message.includes("not part of an answer"), "\(error)")
+        // A turn is far shorter, but its last part may be expensive. Without turns, it is 250 ms.
+        #expect(most < 150_000_000, "\(most) ns")
+    }
+
+    @Test("a small answer comes before the parts of those that used up their last turn")
+    func smallAnswer() throws {
+        let (arrived, go, sent) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        let servers = try (0..<11).map { _ in
+            try ScriptedServer { peer in
+                guard peer.readRequest() != nil else { return }
+                arrived.signal()
+                go.wait()
+                peer.write(answer("200 OK", body: "x"))
+                sent.signal()
+                _ = peer.readRequest()
+            }
+        }
+        let multi = try CurlMulti(idleConnections: 1)
+        var order: [Int] = []
+        let clients = servers.indices.map { number in
+            let client = SlowClient()
+            client.onPart = { order.append(number) }
+            return client
+        }
+        let transfers = try zip(servers, clients).map { try transfer(from: $0, for: $1) }
+        #expect(transfers.allSatisfy(multi.add))
+        for _ in servers { while arrived.wait(timeout: .now()) == .timedOut { act(multi) } }
+        for _ in servers { go.signal() }
+        for _ in servers { sent.wait() }
+        for transfer in transfers.dropLast() { transfer.isGreedy = true }
+        var interests = multi.interests(now: .now())
+        Poll.wait(&interests, until: .now().adding(seconds: 60))
+        #expect(interests.allSatisfy { $0.ready.contains(.reading) })
+        multi.act(on: interests)
+        #expect(order.first == 10 && order.count > 1, "\(order)")
+    }
+
     private func transfer(from server: ScriptedServer, for client: SlowClient) throws -> CurlTransfer {
+        try transfer(from: server.url(), for: client)
+    }
+
+    private func transfer(from url: WebURL, for client: SlowClient) throws -> CurlTransfer {
         let order = CurlTransfer.Order(
-            method: .get, url: server.url(), fields: [], body: .bytes([]), usesClientCertificate: false,
+            method: .get, url: url, fields: [], body: .bytes([]), usesClientCertificate: false,
             purpose: .forwarding, stage: .resource)
-        return try CurlTransfer(order, CurlConfiguration(), client: client)
+        var configuration = CurlConfiguration()
+        if url.isSecure, let servers = TLSServers.shared {
+            configuration.caFile = CurlConfiguration.CertificateAuthorities(path: servers.path("ca.pem"))
+        }
+        return try CurlTransfer(order, configuration, client: client)
     }
 
     private func act(_ multi: CurlMulti) {
