@@ -319,6 +319,8 @@ static void on_info(const void *ssl, int event, int value) {
         if (state != NULL && state != handshake && state != handshake + step_limit + 1)
             tls->BIO_set_callback_arg(bio, state + 1);
     } else if (state == NULL) {
+        // It may have the place in memory of one that was closed in the same call.
+        reading.connection = NULL;
         tls->BIO_set_callback_arg(bio, handshake);
         if (tls->BIO_set_callback_ex != NULL)
             tls->BIO_set_callback_ex(bio, (void (*)(void))on_bio);
