@@ -17,7 +17,7 @@ package enum Latin1 {
     }
 
     /// Returns the bytes of a string; other characters become UTF-8.
-    package static func encode(_ text: String) -> [UInt8] {
+    package static func encode(_ text: some StringProtocol) -> [UInt8] {
         let encoded = Array(text.utf8)
         // The characters from U+0080 to U+00FF are two bytes, the first of which is C2 or C3.
         guard encoded.contains(where: { $0 & 0xFE == 0xC2 }) else { return encoded }
