@@ -579,7 +579,7 @@ extension ProxyExchange {
                 leadsHere: { server.gate.leads($0, to: admission.route) }
             ).map(Latin1.encode)
         case "set-cookie":
-            guard field.value.count <= ProxyHeaders.cookieLimit else { return nil }
+            guard field.value.count <= ProxyHeaders.cookieSizeLimit else { return nil }
             server.noteCookie(field.latin1, on: admission.route)
             return Latin1.encode(ProxyHeaders.cookie(field.latin1, prefix: admission.prefix, route: route))
         default: return Array(field.value)

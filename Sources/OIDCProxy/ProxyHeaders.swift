@@ -141,7 +141,7 @@ enum ProxyHeaders {
 
     /// The size limit of a cookie with its attributes, in bytes. Clients ignore one whose name and value have more than
     /// 4096 (draft-ietf-httpbis-rfc6265bis §5.6).
-    static let cookieLimit = 8_192
+    static let cookieSizeLimit = 8_192
     /// The limits for all fields with one of these names, of which the proxy reads the value: their bytes and number.
     private static let limits: [String: (bytes: Int, count: Int)] = [
         "connection": (4_096, 64), "location": (16_384, 4), "content-location": (16_384, 4),
