@@ -168,7 +168,8 @@ package final class CurlMulti {
         let waited = waiting
         waiting = []
         for transfer in waited where transfers[transfer.easy] === transfer { transfer.endWait() }
-        actIfDue(now: now, turn: Self.millisecondsOfTurn)
+        // For its timer, libcurl goes on with what it did not read to its end.
+        actIfDue(now: now, turn: Self.millisecondsOfGreedy)
     }
 
     private func actIfDue(now: MonotonicTime, turn: Int64) {

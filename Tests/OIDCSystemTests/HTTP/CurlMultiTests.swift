@@ -46,7 +46,7 @@ struct CurlMultiTests {
             most = max(most, client.parts - before)
         }
         #expect(multi.nextEnded()?.1 == .ok)
-        // A turn of 20 ms for each of the two calls of libcurl, and a part that was under way in each.
+        // At most 20 ms for each of the two calls of libcurl, and a part that was under way in each.
         #expect(most <= 42 && client.parts > most, "\(most) of \(client.parts)")
     }
 
