@@ -1,5 +1,6 @@
 import CommandLineKit
 import Foundation
+import LoopbackHTTP
 import OIDCCore
 import OIDCShared
 import Posix
@@ -39,6 +40,22 @@ struct SharedStoreSettingsTests {
             try settings(["OIDC_STORE": "redis://h", key.key: key.value]).check()
         }
         try settings(["OIDC_STORE": "keychain"]).check()
+    }
+
+    @Test("a server that does not answer keeps a short sign-in from ending for five seconds at most")
+    func silentServer() throws {
+        let silent = try LoopbackServer()
+        let program = try Program()
+        defer {
+            silent.close()
+            program.remove()
+        }
+        let file = program.home.appendingPathComponent("store.key").path
+        #expect(try program.run("config", "new-key", file).status == 0)
+        let login = try program.run(
+            "login", "--timeout", "1", "--issuer", "http://127.0.0.1:1", "--client-id", "c",
+            variables: ["OIDC_STORE": "redis://127.0.0.1:\(silent.port)", "OIDC_STORE_KEY_FILE": file])
+        #expect(login.status == 5 && login.errorOutput.contains("no answer within 5 s"), "\(login)")
     }
 
     @Test("new-key makes a private file once, or prints another key each time")

@@ -320,8 +320,11 @@ extension ProviderContext {
         // encrypted.
         configuration.allowInsecureHTTP = true
         configuration.proxy = .none
-        // No deadline: the tokens of a sign-in are stored even if it ends in the last second.
+        // No deadline: the tokens of a sign-in are stored even if it ends in the last second. But a server that does not
+        // answer does not keep a short one from ending.
         configuration.deadline = nil
+        let left = deadline.map { max(5_000, $0.milliseconds(from: .now())) }
+        if let left { configuration.httpTimeout = min(configuration.httpTimeout, .milliseconds(left)) }
         configuration.connectTimeout = min(configuration.connectTimeout, .seconds(5))
         let (secrets, shared) = (secrets, settings.sharedStore)
         // Longer than a request takes, shorter than other machines wait for the lease.
