@@ -237,8 +237,8 @@ enum { step_limit = 2048 };
 // many steps of messages came after it. A message takes about three.
 static char handshake[step_limit + 2];
 
-/// Returns whether the connection's next read has to wait. The first two make a record, so it gets on however short its
-/// turn is, unless the others of this call have taken far more.
+/// Returns whether the connection's next read has to wait. The first two reads, for a record's header and body, may be up
+/// to 20 ms late, so every connection makes progress.
 static bool is_turn_over(void) {
     if (reading.turn_end == INT64_MAX) return false;
     int64_t excess = nanoseconds(CLOCK_MONOTONIC) - reading.turn_end;
@@ -272,10 +272,10 @@ static bool may_read(void *bio) {
     enum permission permission = permission_to_read(bio);
     if (permission == granted) return true;
     const oidc_curl_tls *tls = &loaded.tls;
-    // What an earlier read left there would make the end of the connection a moment without bytes.
+    // Retry flags that an earlier read left would make the end of the connection look like a read without bytes.
     if (tls->BIO_clear_flags != NULL) tls->BIO_clear_flags(bio, bio_flags);
     if (permission == denied) return false;
-    // Where the functions are missing, only the limits above end a connection.
+    // Without these functions, no read can be put off.
     if (tls->BIO_clear_flags == NULL || tls->BIO_set_flags == NULL) return true;
     tls->BIO_set_flags(bio, bio_flag_read | bio_flag_retry);
     reading.was_put_off = true;
@@ -319,7 +319,7 @@ static void on_info(const void *ssl, int event, int value) {
         if (state != NULL && state != handshake && state != handshake + step_limit + 1)
             tls->BIO_set_callback_arg(bio, state + 1);
     } else if (state == NULL) {
-        // It may have the place in memory of one that was closed in the same call.
+        // Its BIO may have the address of one that was freed in the same call.
         reading.connection = NULL;
         tls->BIO_set_callback_arg(bio, handshake);
         if (tls->BIO_set_callback_ex != NULL)

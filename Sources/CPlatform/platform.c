@@ -51,7 +51,7 @@ void oidc_restore_dumps(void) {
 }
 
 int oidc_is_fixed(int directory, const char *name) {
-// macOS has no such mounts, and shows its flags to nobody who asks in this way.
+// macOS has neither statx nor mounts of single files.
 #if defined(__linux__) && defined(STATX_ATTR_MOUNT_ROOT)
     const uint64_t fixed = STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_MOUNT_ROOT;
     struct statx status;

@@ -25,9 +25,9 @@ package final class CurlMulti {
 
     /// libcurl reads on within one call for as long as bytes come, which in small chunks is forever.
     private static let millisecondsOfTurn: Int64 = 20
-    /// The milliseconds of one round over the sockets that are ready, before the thread turns to its callers.
+    /// The milliseconds of one round for the sockets that are ready, without those of greedy transfers.
     private static let millisecondsOfRound: Int64 = 30
-    /// The milliseconds of it for all transfers together that used up their last turn: servers that always have more.
+    /// The milliseconds after that for all transfers together that used up their last turn: servers that always have more.
     private static let millisecondsOfGreedy: Int64 = 10
     /// The sockets with which the next round begins, as the last one had no time for them.
     private var next: (modest: Int32?, greedy: Int32?)
@@ -107,7 +107,7 @@ package final class CurlMulti {
 
     /// Lets libcurl handle the sockets that are ready; if there are many, some of them in the next round.
     package func act(on interests: some Sequence<Poll.Interest>) {
-        // Of one that waits for something else now, libcurl reads the rest on its own.
+        // If libcurl does not wait to read, it reads the rest when it does again.
         unread.formIntersection(sockets.values.filter { $0.libcurls.contains(.reading) }.map(\.easy))
         let ready = interests.filter { !$0.ready.isEmpty || isUnread($0.descriptor) }
         // A small answer would wait for the turns of servers that always have more.
@@ -142,14 +142,14 @@ package final class CurlMulti {
         let (socket, ready) = (interest.descriptor, interest.ready)
         guard let wait = sockets[socket] else { return }
         let transfer = transfers[wait.easy]
-        let (calls, isUnderWay) = (transfer?.calls, transfer?.isUnderWay ?? false)
+        let (calls, isConnected) = (transfer?.calls, transfer?.isConnected ?? false)
         var events: Int32 = 0
         if ready.contains(.reading) || isUnread(socket) { events |= Int32(OIDC_CURL_CSELECT_IN) }
         if ready.contains(.writing) { events |= Int32(OIDC_CURL_CSELECT_OUT) }
         act(on: socket, events: events, turn: turn)
         let now = MonotonicTime.now()
-        // Before the request, libcurl makes the connection, which takes its time.
-        transfer?.isGreedy = isUnderWay && now >= turnEnd
+        // Until the request, the time went into the connection, which says nothing about the answer.
+        transfer?.isGreedy = isConnected && now >= turnEnd
         let isVain = ready == .writing && calls != nil && transfers[wait.easy]?.calls == calls
         sockets[socket]?.note(isVain: isVain, now: now)
     }
@@ -204,8 +204,7 @@ package final class CurlMulti {
         idle.lastClose = 0
     }
 
-    /// Returns the CPU time in nanoseconds that libcurl has worked on a transfer: since it was done with another, which
-    /// it reports, or closes its connection if that has failed.
+    /// Returns the CPU time in nanoseconds since libcurl was called, last reported a transfer, or closed a connection.
     func endWork() -> Int64 {
         let start = max(workStart, idle.lastClose)
         workStart = oidc_curl_cpu_time()

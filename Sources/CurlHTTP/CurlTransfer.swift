@@ -136,7 +136,7 @@ package final class CurlTransfer {
     private var isRequested = false
     private var hasAnswerBytes = false
     /// Whether the connection is made. Older versions of libcurl do not announce the request.
-    var isUnderWay: Bool { isRequested || hasAnswerBytes }
+    var isConnected: Bool { isRequested || hasAnswerBytes }
     /// The number of bytes of the body that libcurl has.
     private var bodyBytes = 0
     private var obstacles: Obstacles = [] {
@@ -269,12 +269,12 @@ package final class CurlTransfer {
     private func readsInVain() -> Bool {
         guard let loop else { return false }
         let (time, now) = (loop.endWork(), MonotonicTime.now())
-        guard isUnderWay else { return false }
+        guard isConnected else { return false }
         guard calls == vain.since else {
             vain = (0, calls, now)
             return false
         }
-        // A stream that rests takes less than a hundredth of the time, however often libcurl looks at it.
+        // An idle stream takes less than a hundredth of the time, however often libcurl looks at it.
         let forgiven = (now.nanoseconds - vain.at.nanoseconds) / 100
         vain = (max(0, vain.time - forgiven) + time, calls, now)
         hasReadInVain = vain.time > loop.millisecondsInVain * 1_000_000

@@ -164,7 +164,7 @@ extension HTTP1 {
         private mutating func endSize(_ byte: UInt8, _ size: Int) throws(Rejection) {
             switch byte {
             case .carriageReturn: phase = .sizeEnd(size)
-            case UInt8(ascii: ";"): phase = .chunkExtension(size: size)
+            case .semicolon: phase = .chunkExtension(size: size)
             case .space, .tab: phase = .space(size: size)
             default: throw Rejection(400, "the size of a chunk is malformed")
             }

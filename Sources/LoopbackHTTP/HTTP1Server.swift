@@ -34,9 +34,8 @@ package final class HTTP1Server {
     /// What servers do differently.
     package struct Policy {
         package var connections = 256
-        /// The milliseconds of a round in which requests of connections are read and handled, and then again those of new
-        /// ones.
-        package var turnMilliseconds: Int64 = 15
+        /// The milliseconds of a round for open connections, and as many again for accepting new ones.
+        package var roundMilliseconds: Int64 = 15
         /// A function that returns whether the headers of a request, of which the first are known, may be longer than
         /// `requests.shortHeaders`.
         package var mayBeLong: (HTTPServerRequest) -> Bool = { _ in true }
@@ -57,8 +56,8 @@ package final class HTTP1Server {
         package var drainMilliseconds: Int64 = 1000
         /// The time before a connection may be closed for a new one, as its peer may be about to send.
         package var graceMilliseconds: Int64 = 100
-        /// The time in which a new connection, which no stream has served yet, is not closed for another one, unless half of
-        /// all connections are such ones: its peer may be about to send.
+        /// The time in which a new connection, which no stream has served yet, is not closed for another one, as its peer may be
+        /// about to send; not if at least half of all connections have not been served by a stream.
         package var newcomerMilliseconds: Int64 = 0
         /// A function that returns how dispensable a connection is when there are too many; nil if it is in use.
         package var rank: (HTTP1Connection) -> Rank? = { connection in
@@ -141,7 +140,7 @@ package final class HTTP1Server {
         let events = zip(served, interests.dropFirst(others.count)).map { ($0, $1.ready) }
         if let connection = takeTurns(events, handle: handle) { return connection }
         removeEnded()
-        let end = MonotonicTime.now().adding(milliseconds: policy.turnMilliseconds)
+        let end = MonotonicTime.now().adding(milliseconds: policy.roundMilliseconds)
         for (listener, interest) in zip(listening, interests.dropFirst(others.count + served.count))
         where !interest.ready.isEmpty {
             if let connection = admit(from: listener, until: end, handle: handle) { return connection }
@@ -160,7 +159,7 @@ package final class HTTP1Server {
             guard left.cycle == right.cycle else { return left.cycle < right.cycle }
             return left.isTrusted == right.isTrusted ? left.id < right.id : left.isTrusted
         }
-        let end = MonotonicTime.now().adding(milliseconds: policy.turnMilliseconds)
+        let end = MonotonicTime.now().adding(milliseconds: policy.roundMilliseconds)
         for (connection, ready) in queue {
             if connection.cycle == cycle { cycle += 1 }
             connection.cycle = cycle

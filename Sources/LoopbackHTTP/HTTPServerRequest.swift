@@ -41,7 +41,7 @@ package struct HTTPServerRequest: Hashable, Sendable {
     /// The media type of the body in lower case, without parameters.
     package var mediaType: String? {
         headers["Content-Type"].map {
-            ASCII.lowercased(ASCII.trimmed(Substring($0.utf8.prefix { $0 != UInt8(ascii: ";") })))
+            ASCII.lowercased(ASCII.trimmed(Substring($0.utf8.prefix { $0 != .semicolon })))
         }
     }
 

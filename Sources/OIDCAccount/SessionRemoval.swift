@@ -30,7 +30,7 @@ extension AccountEngine {
             guard leftover == nil, isHidden else { return SessionRemoval(content: .success(leftover)) }
             let error = OIDCError(
                 .failed, "\(store.description) no longer has the session that this machine has seen",
-                stage: .store)
+                stage: .store, code: .lostSession)
             return SessionRemoval(content: .failure(error))
         }
         do throws(OIDCError) {

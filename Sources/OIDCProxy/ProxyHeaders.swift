@@ -42,9 +42,9 @@ enum ProxyHeaders {
         kept.reserveCapacity(value.count)
         var start = 0
         while start < value.count {
-            let end = value[start...].firstIndex(of: semicolon) ?? value.endIndex
+            let end = value[start...].firstIndex(of: .semicolon) ?? value.endIndex
             if start < end, accepts(Cookie(value[start..<end])) {
-                if !kept.isEmpty { kept.append(semicolon) }
+                if !kept.isEmpty { kept.append(.semicolon) }
                 kept += value[start..<end]
             }
             start = end + 1
@@ -52,14 +52,13 @@ enum ProxyHeaders {
         return kept.isEmpty ? nil : ASCII.trimmed(String(decoding: kept, as: UTF8.self))
     }
 
-    private static let semicolon = UInt8(ascii: ";")
     /// The largest number of cookies of a request. Browsers keep at most 180 for a host.
     private static let cookieLimit = 1_000
 
     /// Checks that there are not too many cookies to compare them with those of other routes.
     static func checkCookies(_ headers: HTTPHeaders) throws(HTTP1.Rejection) {
         let count = headers.values("Cookie").reduce(0) { count, value in
-            count + 1 + value.utf8.count(where: { $0 == semicolon })
+            count + 1 + value.utf8.count(where: { $0 == .semicolon })
         }
         guard count <= cookieLimit else { throw HTTP1.Rejection(431, "there are too many cookies") }
     }
@@ -166,7 +165,7 @@ enum ProxyHeaders {
     /// §5.2): without Domain, below the route's path, and without Secure, as the proxy is plain http on this
     /// machine.
     static func cookie(_ value: String, prefix: String, route: ProxyRoute) -> String {
-        let parts = value.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        let parts = value.utf8.split(separator: .semicolon, omittingEmptySubsequences: false)
         var kept = [ASCII.trimmed(Substring(parts[0]))]
         // Of several paths, the last one counts.
         var given: Substring?
@@ -230,9 +229,7 @@ enum ProxyHeaders {
             switch byte {
             case .quote, .lessThan, .greaterThan, .backslash, .caret, .backtick, .leftBrace, .verticalBar,
                 .rightBrace, ...(.space), .delete...:
-                bytes.append(.percent)
-                bytes.append(ASCII.uppercased(ASCII.hexDigit(byte >> 4)))
-                bytes.append(ASCII.uppercased(ASCII.hexDigit(byte & 15)))
+                ASCII.appendEscape(of: byte, to: &bytes)
             default: bytes.append(byte)
             }
         }

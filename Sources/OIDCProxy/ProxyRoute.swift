@@ -107,9 +107,7 @@ enum ProxyTarget {
                 bytes.append(byte)
                 continue
             }
-            bytes.append(.percent)
-            bytes.append(ASCII.uppercased(ASCII.hexDigit(byte >> 4)))
-            bytes.append(ASCII.uppercased(ASCII.hexDigit(byte & 15)))
+            ASCII.appendEscape(of: byte, to: &bytes)
         }
         return String(decoding: bytes, as: UTF8.self)
     }

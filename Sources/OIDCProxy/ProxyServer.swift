@@ -20,7 +20,7 @@ package final class ProxyServer {
         /// Milliseconds without a request after which the proxy ends; nil if it never does.
         package var idleTimeout: Int64?
         package var connections = 1_024
-        /// Milliseconds in which a new caller, who may be about to send a request, keeps its place beside idle ones.
+        /// Milliseconds in which a new caller, who may be about to send a request, is not closed for another one.
         package var newcomer: Int64 = 250
         /// Whether callers of other users are refused; false in tests that run without `/proc`.
         package var identifiesPeers = true
@@ -261,7 +261,7 @@ package final class ProxyServer {
     }
 
     func noteCookie(_ value: String, on route: Int) {
-        states[route].note(ProxyHeaders.Cookie(Substring(value.utf8.prefix { $0 != UInt8(ascii: ";") })))
+        states[route].note(ProxyHeaders.Cookie(Substring(value.utf8.prefix { $0 != .semicolon })))
     }
 }
 

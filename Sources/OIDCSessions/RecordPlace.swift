@@ -50,7 +50,8 @@ package protocol RecordPlace: RecordStore {
     /// Removes what waits on this machine to be stored: a sign-in has replaced it.
     func forgetLeftover(_ name: RecordName)
 
-    /// Completes the write of a killed process, if `isSuccessor` returns true for what it left.
+    /// Completes the write of a killed process, if `isSuccessor` returns true for what it left. `isOlder` is whether its
+    /// file's time is before the stored one's.
     func adoptLeftover(
         _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool)
 

@@ -75,8 +75,8 @@ package struct RegisteredRecord: StoredRecord {
 package struct Registrations: Sendable {
     private let list: RecordList<RegisteredRecord>
 
-    /// The number of clients that a file keeps, beside those in use.
-    private static let unusedLimit = 16
+    /// The number of newest clients that a file keeps, in use or not.
+    private static let newestLimit = 16
 
     /// Creates access to the files in `registrations` below a state directory. A file keeps the newest clients and those
     /// of earlier sessions.
@@ -116,16 +116,16 @@ package struct Registrations: Sendable {
         return nil
     }
 
-    /// Adds a client, or replaces the one with the same ID. Of the oldest ones, only those stay of which `isUsed` returns
-    /// true: without its secret, a session can be neither refreshed nor revoked.
+    /// Adds a client, or replaces the one with the same ID. Older clients stay only if `isUsed` returns true: without its
+    /// client's secret, a session can be neither refreshed nor revoked.
     package func keep(
         _ client: RegisteredRecord, as name: String, issuer: String, isUsed: (_ clientID: String) -> Bool
     ) throws(OIDCError) {
         try list.change(name, of: issuer) { clients in
             clients.removeAll { $0.clientID == client.clientID }
             clients.insert(client, at: 0)
-            let older = clients.dropFirst(Registrations.unusedLimit).filter { isUsed($0.clientID) }
-            clients = clients.prefix(Registrations.unusedLimit) + older
+            let older = clients.dropFirst(Registrations.newestLimit).filter { isUsed($0.clientID) }
+            clients = clients.prefix(Registrations.newestLimit) + older
             return true
         }
     }

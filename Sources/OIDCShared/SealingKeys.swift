@@ -12,9 +12,7 @@ package struct SealingKeys: Sendable {
         init(_ bytes: [UInt8]) throws(OIDCError) {
             do throws(CryptoError) {
                 let hash = try Digest.hash(Array("oidc store key".utf8) + bytes, .sha256)
-                id = String(
-                    decoding: hash.prefix(6).flatMap { [ASCII.hexDigit($0 >> 4), ASCII.hexDigit($0 & 15)] },
-                    as: UTF8.self)
+                id = ASCII.hexDigits(hash.prefix(6))
             } catch {
                 throw OIDCError(error, stage: .store)
             }

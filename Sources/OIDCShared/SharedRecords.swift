@@ -278,9 +278,8 @@ extension SharedRecords {
         guard hiddenCount == 0 else {
             let sessions = hiddenCount == 1 ? "a session" : "\(hiddenCount) sessions"
             throw OIDCError(
-                .refused,
-                "\(description) no longer has \(sessions) that this machine has seen, so nothing was revoked there",
-                hint: "the tokens stay valid at the provider until they expire", stage: .revocation)
+                .failed, "\(description) no longer has \(sessions) that this machine has seen", stage: .store,
+                code: .lostSession)
         }
         return []
     }

@@ -68,6 +68,18 @@ package enum ASCII {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
     }
 
+    /// Returns the hexadecimal digits, in lower case, of bytes.
+    package static func hexDigits(_ bytes: some Sequence<UInt8>) -> String {
+        String(decoding: bytes.flatMap { [hexDigit($0 >> 4), hexDigit($0 & 15)] }, as: UTF8.self)
+    }
+
+    /// Appends `%` and the two digits of a byte (RFC 3986 §2.1).
+    package static func appendEscape(of byte: UInt8, to bytes: inout [UInt8]) {
+        bytes.append(.percent)
+        bytes.append(uppercased(hexDigit(byte >> 4)))
+        bytes.append(uppercased(hexDigit(byte & 15)))
+    }
+
     @inlinable
     package static func lowercased(_ byte: UInt8) -> UInt8 {
         isUppercase(byte) ? byte + (UInt8(ascii: "a") - UInt8(ascii: "A")) : byte
@@ -119,6 +131,7 @@ extension UInt8 {
     @inlinable package static var period: UInt8 { UInt8(ascii: ".") }
     @inlinable package static var slash: UInt8 { UInt8(ascii: "/") }
     @inlinable package static var colon: UInt8 { UInt8(ascii: ":") }
+    @inlinable package static var semicolon: UInt8 { UInt8(ascii: ";") }
     @inlinable package static var lessThan: UInt8 { UInt8(ascii: "<") }
     @inlinable package static var equals: UInt8 { UInt8(ascii: "=") }
     @inlinable package static var greaterThan: UInt8 { UInt8(ascii: ">") }

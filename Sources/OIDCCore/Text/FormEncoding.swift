@@ -33,9 +33,7 @@ public enum FormEncoding {
             if isUnreserved(byte) {
                 encoded.append(byte)
             } else {
-                encoded.append(.percent)
-                encoded.append(ASCII.uppercased(ASCII.hexDigit(byte >> 4)))
-                encoded.append(ASCII.uppercased(ASCII.hexDigit(byte & 15)))
+                ASCII.appendEscape(of: byte, to: &encoded)
             }
         }
         return String(decoding: encoded, as: UTF8.self)

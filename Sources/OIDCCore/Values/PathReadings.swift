@@ -48,7 +48,7 @@ package struct PathReadings {
 
     /// What may end a segment's name: a parameter, what an escape hid from the parser of the URL, or the end of a string
     /// in C.
-    private static let ends: [UInt8] = [UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"), 0]
+    private static let ends: [UInt8] = [.semicolon, .questionMark, .hash, 0]
 
     /// Returns the bytes with overlong UTF-8 (RFC 3629 §3) and other forms of `.`, `/`, `\` and what ends a segment, such
     /// as full-width ones, as ASCII: those that Unicode calls compatible, and the slashes of mathematics, which Windows
@@ -64,9 +64,9 @@ package struct PathReadings {
             case 0x2025: result += [.period, .period]
             case 0xFF0F, 0x2044, 0x2215: result.append(.slash)
             case 0xFF3C, 0xFE68, 0x2216: result.append(.backslash)
-            case 0xFF1B, 0xFE54, 0x037E: result.append(UInt8(ascii: ";"))
-            case 0xFF1F, 0xFE56: result.append(UInt8(ascii: "?"))
-            case 0xFF03, 0xFE5F: result.append(UInt8(ascii: "#"))
+            case 0xFF1B, 0xFE54, 0x037E: result.append(.semicolon)
+            case 0xFF1F, 0xFE56: result.append(.questionMark)
+            case 0xFF03, 0xFE5F: result.append(.hash)
             case ..<0x80: result.append(UInt8(value))
             default: result += bytes[index..<index + count]
             }

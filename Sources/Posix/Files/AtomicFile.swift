@@ -82,8 +82,8 @@ package enum AtomicFile {
         if survivesPowerFailure { try file.synchronize() }
     }
 
-    /// Checks that `write` will be able to use the temporary file and to rename it, before something is received that
-    /// cannot be had twice. Changes nothing.
+    /// Checks that `write` will be able to use the temporary file and to rename it, before a token is obtained that cannot
+    /// be obtained again. Changes nothing.
     package static func checkReplaceable(
         _ name: String, temporary: String, in directory: PrivateDirectory, noun: String
     ) throws(OIDCError) {
@@ -102,7 +102,7 @@ package enum AtomicFile {
         }
     }
 
-    /// Opens the temporary file; returns nil if there is none.
+    /// Opens the temporary file; returns nil if there is none, or if only its mode is in the way, which the writer sets.
     private static func openTemporary(
         _ temporary: String, in directory: PrivateDirectory
     ) throws(FileFault) -> OpenFile? {
@@ -228,7 +228,7 @@ package enum AtomicFile {
 /// What a killed writer left in its temporary file.
 package struct Leftover {
     package var content: [UInt8]
-    /// Whether it is older than the file, by the clock of the time. A clock may have been set back since.
+    /// Whether its modification time is before the file's. The clock may have been set back in between.
     package var isOlder: Bool
 }
 

@@ -7,7 +7,8 @@ struct ConfigRemoveCommand: RunnableCommand {
     static let declaration = Declaration<ConfigRemoveCommand>(
         discussion: """
             Removes a profile from the configuration file, and keeps the rest of the file as it is. Its session and \
-            its secret's file stay: log out first to end the session.
+            its secret's file stay: log out first to end the session. If there is no such profile but \
+            `default_profile` names it, that setting is removed.
             """,
         examples: [
             Example("oidc config rm work", "remove the profile work"),

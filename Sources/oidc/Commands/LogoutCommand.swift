@@ -21,7 +21,10 @@ struct LogoutCommand: RunnableCommand {
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
             ExitCode("1", "--browser, and no browser could be opened; the local session is removed"),
-            ExitCode("4, 5", "the provider did not confirm or was unreachable; the local session is removed"),
+            ExitCode(
+                "4, 5",
+                "the provider did not confirm or was unreachable, or the shared store has lost the session; the "
+                    + "local session is removed"),
             ExitCode("6", "the browser did not come back in time; the local session is removed"),
         ],
         operands: [.optional(\.url, "URL", "the resource to log out of")],
@@ -60,7 +63,13 @@ struct LogoutCommand: RunnableCommand {
             results.namesProviders = true
             let sessions = try catalog.items(orNote: results.add).map(catalog.signOut)
             // A file that is set aside now stays until the next logout, so this removes earlier ones first.
-            let leftovers = try catalog.leftovers(orNote: results.add) { _ in true }
+            let leftovers = try catalog.leftovers { error in
+                guard error.code == .lostSession else { return results.add(error) }
+                context.console.warn(error)
+                if !isLocal { results.add(SignOut.notAvailable) }
+            } where: { _ in
+                true
+            }
             try end(sessions + leftovers, results)
         } else {
             switch try context.target(url, command: "logout", options, and: bound) {

@@ -37,17 +37,17 @@ struct LendCaller: Hashable, Sendable {
 struct LendBudget {
     /// What a request is for.
     enum Purpose {
-        /// A token in place of the profile's own one, which has ended. All callers share it.
-        case ended
-        /// A token that a caller chose to want: it may want another scope each time, or claim each token to be refused.
+        /// The profile's own token, which is no longer fresh. All callers share it.
+        case own
+        /// A token that a caller chose: it may name another scope each time, or claim each token to be refused.
         case chosen
     }
 
     private var spent: [(caller: LendCaller, purpose: Purpose, moment: MonotonicTime)] = []
     /// The number of users that may call.
     private let users: Int
-    /// The number for all callers, and for chosen tokens: those of all callers, of one user if others may want some, and
-    /// of one caller. The rest is the profile's own, whose tokens may end every eight seconds.
+    /// The limits a minute: for all requests, and for chosen tokens of all callers, of one user if there are several, and of
+    /// one caller. The rest is for the profile's own token, which then may last as little as eight seconds.
     private static let limits = (all: 18, chosen: 10, chosenByUser: 8, chosenByCaller: 6)
 
     init(users: Int = 1) { self.users = users }

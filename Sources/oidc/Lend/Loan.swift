@@ -28,7 +28,7 @@ final class Loan: Sendable {
         /// Nil for the lender itself.
         var caller: LendCaller?
         var arrivedAt = MonotonicTime.now()
-        fileprivate var purpose = LendBudget.Purpose.ended
+        fileprivate var purpose = LendBudget.Purpose.own
 
         init(caller: LendCaller? = nil, arrivedAt: MonotonicTime = .now()) {
             self.caller = caller
@@ -184,11 +184,11 @@ final class Loan: Sendable {
     /// Returns what a request to the provider is for that is made because no stored token will do.
     private func purpose(of matter: LendRequest.Matter) -> LendBudget.Purpose {
         switch matter {
-        case .terms, .proof: return .ended
+        case .terms, .proof: return .own
         case .accessToken(let scope, _, let isRenewed, let refused):
             let isOwn = scope.map { $0.isEmpty || $0 == conditions.scope } ?? true
-            return isOwn && !isRenewed && refused == nil ? .ended : .chosen
-        case .idToken(_, let isRenewed): return isRenewed ? .chosen : .ended
+            return isOwn && !isRenewed && refused == nil ? .own : .chosen
+        case .idToken(_, let isRenewed): return isRenewed ? .chosen : .own
         }
     }
 

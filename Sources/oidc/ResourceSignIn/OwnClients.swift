@@ -6,7 +6,7 @@ import Posix
 /// profiles, and those of sessions that are for no resource.
 struct OwnClients {
     private let clients: [(issuer: String, id: String?)]
-    /// Whether everything could be read; what could not may name any client.
+    /// Whether everything could be read.
     private let isWhole: Bool
 
     init(_ operand: ResourceOperand) {
@@ -33,11 +33,12 @@ struct OwnClients {
         self.isWhole = isWhole
     }
 
+    /// Returns whether a client is one of these. What could not be read may name any client.
     func includes(_ id: String, at issuer: String) -> Bool {
         !isWhole || clients.contains { ExactText.isSame($0.issuer, issuer) && $0.id == id }
     }
 
-    /// Returns a server other than this one; nil if there is none.
+    /// Returns a server other than this one; nil if there is none among those that could be read.
     func issuer(otherThan issuer: String) -> String? {
         clients.map(\.issuer).first { !IssuerSpelling.isSameServer($0, issuer) }
     }

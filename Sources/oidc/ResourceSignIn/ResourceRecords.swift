@@ -62,9 +62,9 @@ struct ResourceRecords {
         }
     }
 
-    /// Removes the links that lead to a session, and what the user agreed to. All stay if `keepsLinks`; else those stay
-    /// that a later sign-in needs: a profile's, and those that tell of an earlier question, which are marked. A link
-    /// that stays does no harm, as its session no longer exists.
+    /// Removes the links that lead to a session, and what the user agreed to. All stay if `keepsLinks`; else only
+    /// those of a profile, and those that tell of an earlier question. The latter are marked in either case. A link that
+    /// stays does no harm, as its session no longer exists.
     func forget(_ key: SessionKey, _ context: CommandContext, keepsLinks: Bool = false) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }

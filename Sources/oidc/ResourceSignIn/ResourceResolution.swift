@@ -49,7 +49,7 @@ extension ResourceOperand {
         do throws(OIDCError) {
             return try ResourceResolution(self, evidence).provider(mayLogIn: mayLogIn)
         } catch {
-            // Without a sign-in, the limit is that of the servers.
+            // Nobody was asked to sign in, so the servers did not answer in time.
             guard error.kind == .timedOut, deadline == nil else { throw error }
             var error = error
             error.kind = .unreachable

@@ -85,13 +85,13 @@ struct SignOut {
             "\(error.message); it is "
                 + (isKept ? "set aside, as a file that ends in .damaged, until the next logout" : "forgotten")
         )
-        guard !isLocal else { return [] }
-        return [
-            OIDCError(
-                .failed, "the session could not be read, so nothing was revoked",
-                hint: "the tokens stay valid at the provider until they expire", stage: .revocation)
-        ]
+        return isLocal ? [] : [SignOut.notAvailable]
     }
+
+    /// The error for a session that cannot be read, or is missing.
+    static let notAvailable = OIDCError(
+        .refused, "the session is not available, so nothing was revoked",
+        hint: "the tokens stay valid at the provider until they expire", stage: .revocation)
 
     /// Returns the error of a failed revocation, with a hint that the tokens stay valid: without the session,
     /// they cannot be revoked any more.

@@ -32,7 +32,7 @@ struct FirstStep {
                 hint: .options(["--set", "store=file"]))
         }
         let id = try WaitingSignIn.id(of: account.key)
-        // Again when it is saved; here, before requests for a sign-in that has no place.
+        // Checked again when it is saved; here too, so no request is sent if too many wait.
         try signIns.checkCount(context) { $0.id == id }
         try signIn.probe()
         let environment = provider.environment(over: try provider.transport())
@@ -59,8 +59,8 @@ struct FirstStep {
         waiting.secrets = sealed
         let earlier = try signIns.load(id)
         do throws(OIDCError) {
-            // Nothing that can take long, such as a request or a keychain's question, holds up other first steps.
-            try signIns.withPlaces { () throws(OIDCError) in
+            // Requests and keychain prompts are outside, as they would hold up other first steps.
+            try signIns.withCount { () throws(OIDCError) in
                 try signIns.checkCount(context) { $0.id == id }
                 try signIns.save(waiting)
             }

@@ -71,8 +71,7 @@ struct WaitingSignIn {
         do throws(CryptoError) { hash = try Digest.hash(Array(key.text.utf8), .sha256) } catch {
             throw OIDCError(error)
         }
-        let digits = hash.prefix(16).flatMap { [ASCII.hexDigit($0 >> 4), ASCII.hexDigit($0 & 15)] }
-        return String(decoding: digits, as: UTF8.self)
+        return ASCII.hexDigits(hash.prefix(16))
     }
 
     /// Returns whether it has ended at a time. An end in the far future means that the clock was set back.

@@ -13,7 +13,7 @@ struct WaitingSignIns {
     /// Empty files that ask the holder of a sign-in to stop.
     private let stops: SessionDirectory
 
-    private static let places = "places.lock"
+    private static let counting = "count.lock"
 
     /// The number of sign-ins that may wait at a time.
     static let limit = 8
@@ -52,13 +52,13 @@ struct WaitingSignIns {
 
     func remove(_ id: String) throws(OIDCError) { try files.remove(id) }
 
-    /// Runs `body`, which counts the places and takes one, while no other process does that.
-    func withPlaces<Value>(_ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
-        try withLock(WaitingSignIns.places, within: .seconds(30), body)
+    /// Runs `body`, which counts the sign-ins that wait and adds one, while no other process does that.
+    func withCount<Value>(_ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
+        try withLock(WaitingSignIns.counting, within: .seconds(30), body)
     }
 
-    /// Runs the first step of a sign-in while no other first step of the same account runs. The limit is longer than its
-    /// requests take.
+    /// Runs the first step of a sign-in while no other first step of the same account runs. Waits at most 90 seconds, so one
+    /// that hangs does not block others forever.
     func starting<Value>(_ id: String, _ body: () throws(OIDCError) -> Value) throws(OIDCError) -> Value {
         try withLock(WaitingSignIns.firstStep(id), within: .seconds(90), body)
     }

@@ -19,7 +19,7 @@ struct LendBudgetTests {
     }
 
     @Test(
-        "a program causes six refreshes a minute by other scopes, and all ten; eight are kept for the own token"
+        "a program causes six refreshes a minute by other scopes, and all callers ten; eight are for the own token"
     )
     func limits() throws {
         let world = try LendWorld()
@@ -82,11 +82,11 @@ struct LendBudgetTests {
         let parent = try #require(ProcessFamily.Member(running: getppid()))
         let one = LendCaller(user: 1, process: process)
         let all = [one, LendCaller(user: 1, process: parent), LendCaller(user: 1, process: nil)]
-        #expect(count([.chosen], [one]) == 6 && count([.ended], [one]) == 8)
-        #expect(count([.chosen], all) == 10 && count([.ended], all) == 18)
-        #expect(count([.chosen, .ended], all) == 18 && count([.ended, .chosen], all) == 18)
+        #expect(count([.chosen], [one]) == 6 && count([.own], [one]) == 8)
+        #expect(count([.chosen], all) == 10 && count([.own], all) == 18)
+        #expect(count([.chosen, .own], all) == 18 && count([.own, .chosen], all) == 18)
         // What one program has chosen does not keep it from its own token.
-        #expect(count([.chosen, .ended], [one]) == 14)
+        #expect(count([.chosen, .own], [one]) == 14)
         #expect(count([.chosen], all, users: 2) == 8)
         #expect(count([.chosen], all + [LendCaller(user: 2, process: process)], users: 2) == 10)
     }

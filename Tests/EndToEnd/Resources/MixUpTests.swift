@@ -144,7 +144,7 @@ struct MixUpTests {
     }
 
     @Test(
-        "nor that of the user's own provider: a client is registered, if it can be",
+        "a server whose answers name no issuer does not share the redirect URL of the user's provider",
         arguments: [true, false])
     func ownProvider(registers: Bool) throws {
         let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"])

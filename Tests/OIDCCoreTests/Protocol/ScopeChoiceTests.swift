@@ -72,7 +72,7 @@ struct ScopeChoiceTests {
     }
 
     @Test(
-        "scopes with control characters, without an end or without number are refused",
+        "scopes with control characters, and too long or too many ones, are refused",
         arguments: [
             #""a\u001b[2J""#, #""a\nb""#, #""a\"b""#, #""é""#,
             "\"" + String(repeating: "a", count: 5_000) + "\"",

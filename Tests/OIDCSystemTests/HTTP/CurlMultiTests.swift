@@ -128,7 +128,7 @@ struct CurlMultiTests {
     }
 
     @Test(
-        "frames that are no part of an answer give the thread back soon, and end the transfer some rounds later",
+        "frames that are not part of an answer give the thread back soon, and end the transfer some rounds later",
         .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"),
         arguments: [(2, [0, 0, 0, 0, 16]), (99, [])] as [(Int, [UInt8])])
     func endlessFrames(type: Int, payload: [UInt8]) throws {

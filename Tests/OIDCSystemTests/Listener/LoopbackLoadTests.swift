@@ -81,7 +81,7 @@ struct LoopbackLoadTests {
     @Test("connections take turns: none is served twice before all others were once")
     func turns() throws {
         var policy = HTTP1Server.Policy()
-        policy.turnMilliseconds = 0
+        policy.roundMilliseconds = 0
         let server = try LoopbackServer(LoopbackAddress(), policy)
         let clients = try (0..<3).map { _ in try LoopbackClient(server) }
         defer { for client in clients { client.close() } }
@@ -143,7 +143,7 @@ struct LoopbackLoadTests {
         #expect(try finish(0) <= 1)
     }
 
-    @Test("nor does it wait for them after a signal")
+    @Test("after a signal, the server does not wait for peers that connect")
     func interruptedEnd() async {
         await #expect(processExitsWith: .exitCode(9)) {
             try Interruption.install()

@@ -253,7 +253,7 @@ struct ProxyCallerTests {
         withExtendedLifetime(idle) {}
     }
 
-    @Test("such a caller keeps its place beside idle ones also if others come meanwhile")
+    @Test("a caller that has not sent its request keeps its place beside idle ones while others come")
     func lateRequestAmongOthers() throws {
         let server = try ScriptedServer.answering(answer("200 OK", body: "hello"))
         let world = try ProxyWorld(server) {
@@ -274,7 +274,7 @@ struct ProxyCallerTests {
         withExtendedLifetime(callers) {}
     }
 
-    @Test("and if all others are in use, those who come meanwhile wait for it")
+    @Test("a caller that has not sent its request keeps its place if all others are in use; new ones wait")
     func lateRequestAmongRequests() throws {
         let arrived = DispatchSemaphore(value: 0)
         let server = try ScriptedServer { peer in

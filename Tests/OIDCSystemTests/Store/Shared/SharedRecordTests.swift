@@ -271,7 +271,7 @@ extension SharedStoreTests {
     }
 
     @Test(
-        "that a session is hidden is said once, and not of one whose sign-out is known",
+        "a hidden session is reported once, and not if its sign-out is known",
         arguments: [true, false])
     func hiddenIsSaid(isListed: Bool) throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
