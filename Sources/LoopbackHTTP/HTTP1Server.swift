@@ -384,7 +384,11 @@ package final class HTTP1Server {
         expire(now: .now())
         _ = round(until: .now(), also: &others, handle: handle)
         while MonotonicTime.now() < end, Interruption.pending == nil {
-            for connection in connections where connection.isIdle { connection.end() }
+            // A request that has arrived is answered, also if no byte of it was read yet.
+            for connection in connections
+            where connection.isIdle && !Poll.isReady(connection.descriptor.rawValue, .reading) {
+                connection.end()
+            }
             expire(now: .now())
             guard !connections.isEmpty else { break }
             _ = round(until: end, also: &others, handle: handle)
