@@ -50,6 +50,7 @@ struct FirstStep {
         _ id: String, _ flow: SignInFlow, _ metadata: ProviderMetadata, _ signIns: WaitingSignIns
     ) throws(OIDCError) -> (signIn: WaitingSignIn, isHeld: Bool) {
         let lock = try signIns.takeOver(id)
+        let earlier = try signIns.load(id)
         let listener = try listener()
         defer { for descriptor in listener?.descriptors ?? [] { descriptor.close() } }
         var waiting = try begun(flow, metadata, listener)
@@ -57,7 +58,6 @@ struct FirstStep {
             try account.store.sealed(secrets, of: account.key)
         }
         waiting.secrets = sealed
-        let earlier = try signIns.load(id)
         do throws(OIDCError) {
             // Requests and keychain prompts are outside, as they would hold up other first steps.
             try signIns.withCount { () throws(OIDCError) in

@@ -100,9 +100,10 @@ extension LoginCommand {
         do throws(OIDCError) {
             lock = try signIns.takeOver(id, within: .seconds(min(60, timeout ?? 60)))
         } catch {
-            guard error.kind != .interrupted, let last = try signIns.load(id), last.phase == .redeeming else {
+            guard error.kind != .interrupted, let last = try signIns.load(id), last.phase != .waiting else {
                 throw error
             }
+            guard last.phase == .redeeming else { return try awaitEnd(of: id, signIns, context) }
             throw LoginCommand.unfinished(last, context)
         }
         let current = try found(id, signIns, context)
