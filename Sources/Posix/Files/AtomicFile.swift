@@ -254,8 +254,14 @@ extension AtomicFile {
         let isOlder = current.map(status.isOlder) ?? false
         guard isSuccessor(stored, Leftover(content: leftover, isOlder: isOlder)) else { return }
         do throws(FileFault) {
-            let file = try FileFault.checking(try OpenFile(temporary, in: directory.file, for: .changing))
-            guard let lock = try FileLock.take(file, temporary, in: directory),
+            var taken: FileLock?
+            // `checkReplaceable` locks the file for a moment.
+            for _ in 0..<20 where taken == nil {
+                let file = try FileFault.checking(try OpenFile(temporary, in: directory.file, for: .changing))
+                taken = try FileLock.take(file, temporary, in: directory)
+                if taken == nil { Poll.pause(until: .now().adding(milliseconds: 5)) }
+            }
+            guard let lock = taken,
                 let found = try FileFault.checking(
                     try lock.file.readAll(expected: Int(clamping: status.size), limit: sizeLimit)),
                 found == leftover, try read(name, in: directory) == stored
