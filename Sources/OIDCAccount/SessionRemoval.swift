@@ -24,12 +24,12 @@ extension AccountEngine {
         }
         // For a missing session, nothing is created, not even a lock.
         if isMissing {
-            let isHidden = try store.hides(key)
+            let isHidden = store.hides(key)
             try noteRemoval()
             let leftover = try store.takeLeftovers(of: key) { _ in true }.first
             guard leftover == nil, isHidden else { return SessionRemoval(content: .success(leftover)) }
             let error = OIDCError(
-                .failed, "\(store.description) no longer has the session that this machine has seen",
+                .failed, "\(store.description) does not show the session that this machine has seen",
                 stage: .store, code: .lostSession)
             return SessionRemoval(content: .failure(error))
         }

@@ -55,9 +55,9 @@ package protocol RecordPlace: RecordStore {
     func adoptLeftover(
         _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool)
 
-    /// Returns whether a session is missing that this machine has seen, and whose sign-out it has not: the place has lost it
-    /// or hides it.
-    func hides(_ name: RecordName) throws(OIDCError) -> Bool
+    /// Returns whether this machine has seen a session, and not its sign-out. If there is no record of it, the place has
+    /// lost it or hides it.
+    func hides(_ name: RecordName) -> Bool
 
     /// Removes what killed writers left before a record existed, and records that were kept aside. Returns the former.
     /// Only those of one session, or of any if `stem` is nil, are removed, and only if `isMeant` returns true.
@@ -100,7 +100,7 @@ extension RecordPlace {
         _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool
     ) {}
 
-    package func hides(_ name: RecordName) throws(OIDCError) -> Bool { false }
+    package func hides(_ name: RecordName) -> Bool { false }
 
     package func takeLeftovers(
         of stem: String?, if isMeant: (Record) -> Bool

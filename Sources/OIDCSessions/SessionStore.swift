@@ -248,8 +248,9 @@ public struct SessionStore: Sendable {
         }
     }
 
-    /// Returns whether the store has lost or hides a session that this machine has seen.
-    package func hides(_ key: SessionKey) throws(OIDCError) -> Bool { try records.hides(key.recordName) }
+    /// Returns whether this machine has seen a session, and not its sign-out. If it is missing, the store has lost or hides
+    /// it.
+    package func hides(_ key: SessionKey) -> Bool { records.hides(key.recordName) }
 
     /// Removes what killed sign-ins left, with its secrets, and returns the sessions that can be read.
     ///

@@ -255,39 +255,47 @@ extension SharedRecords {
     /// no clock with which TLS works is wrong by so much.
     private static let removalLifetime = Duration.seconds(366 * 86_400)
 
-    func hides(_ name: RecordName) throws(OIDCError) -> Bool {
+    func hides(_ name: RecordName) -> Bool {
         let seen = seal.versions.seen(name.stem)
-        guard let latest = seen.latest, !seen.ended.contains(latest) else { return false }
-        return try read(name) == nil
+        return seen.latest.map { !seen.ended.contains($0) } ?? false
     }
 
-    /// Removes, with those of all sessions, the ones that this machine has seen and the server does not list: it may only
-    /// be hiding them. It returns none, as none can be read, and throws if their sign-outs are not known either.
+    /// Removes, with those of all sessions, the ones that this machine has seen and the server no longer has: it may only
+    /// be hiding them. It returns none, as none can be read, and throws if their sign-outs are not known.
     func takeLeftovers(
         of stem: String?, if isMeant: (Record) -> Bool
     ) throws(OIDCError) -> [(stem: String, record: Record)] {
         guard stem == nil, isMeant(.unreadable) else { return [] }
         let seen = seal.versions.stems
-        guard !seen.isEmpty, let listed = try? names(.session) else { return [] }
+        guard !seen.isEmpty else { return [] }
         var hiddenCount = 0
-        for stem in Set(seen).subtracting(listed.map(\.stem)).sorted() {
+        for stem in Set(seen).subtracting(try listed(.session)).sorted() {
             let name = RecordName(.session, stem)
-            if try hides(name) { hiddenCount += 1 }
-            _ = try remove(name, ifStill: nil)
+            if hides(name) { hiddenCount += 1 }
+            // One that is not listed, but is there, is ended with those that are.
+            if try read(name) == nil { _ = try remove(name, ifStill: nil) }
         }
         guard hiddenCount == 0 else {
             let sessions = hiddenCount == 1 ? "a session" : "\(hiddenCount) sessions"
             throw OIDCError(
-                .failed, "\(description) no longer has \(sessions) that this machine has seen", stage: .store,
+                .failed, "\(description) does not show \(sessions) that this machine has seen", stage: .store,
                 code: .lostSession)
         }
         return []
     }
 
+    /// Returns the names that the server lists, and those of sessions that this machine has seen and whose sign-out it has
+    /// not: the server may leave them out.
     func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] {
+        let listed = try listed(kind)
+        let seen = kind == .session ? seal.versions.stems.filter { hides(RecordName(kind, $0)) } : []
+        return (listed + Set(seen).subtracting(listed)).map { RecordName(kind, $0) }
+    }
+
+    private func listed(_ kind: RecordName.Kind) throws(OIDCError) -> [String] {
         let prefix = RecordName(kind, "").description
         return try engine.names(prefix).filter { !$0.hasSuffix(SharedRecords.probe) }
-            .map { RecordName(kind, String($0.dropFirst(prefix.utf8.count))) }
+            .map { String($0.dropFirst(prefix.utf8.count)) }
     }
 
     func probe(_ name: RecordName, byteCount: Int) throws(OIDCError) {

@@ -61,7 +61,7 @@ extension OIDCError {
         public static let damagedSession = Code(rawValue: "damaged_session")
         /// The store has an older record than before. A sign-in replaces it.
         public static let oldRecord = Code(rawValue: "old_record")
-        /// The store no longer has a session that this machine has seen.
+        /// The store does not show a session that this machine has seen.
         public static let lostSession = Code(rawValue: "lost_session")
         /// The store's file or directory is not writable.
         public static let notWritable = Code(rawValue: "not_writable")

@@ -23,6 +23,8 @@ final class MemoryEngine: SharedEngine {
         var writeFailure: (prefix: String, error: OIDCError)?
         /// The failure of removals of names that start so.
         var removeFailure: (prefix: String, error: OIDCError)?
+        /// Whether no name is listed.
+        var hidesNames = false
         var calls = 0
         /// Runs before each extension of a lease.
         var onExtension: @Sendable () -> Void = {}
@@ -100,7 +102,9 @@ final class MemoryEngine: SharedEngine {
     }
 
     func names(_ prefix: String) throws(OIDCError) -> [String] {
-        try run { state in state.entries.keys.filter { $0.hasPrefix(prefix) && Self.found($0, state) != nil }
+        try run { state in
+            state.hidesNames
+                ? [] : state.entries.keys.filter { $0.hasPrefix(prefix) && Self.found($0, state) != nil }
         }
     }
 

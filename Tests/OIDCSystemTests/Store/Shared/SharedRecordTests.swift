@@ -285,7 +285,7 @@ extension SharedStoreTests {
             let error = failure { () throws(OIDCError) in
                 _ = try process().takeLeftovers(of: nil) { _ in true }
             }
-            return error?.message.contains("no longer has a session") == true
+            return error?.message.contains("does not show a session") == true
         }
         #expect(try !isSaid())
         var session = Session.example()
@@ -300,6 +300,23 @@ extension SharedStoreTests {
         #expect(try !isSaid())
         engine[record] = nil
         #expect(try !isSaid())
+    }
+
+    @Test(
+        "a session that the server only leaves out of its list is listed all the same, and ended with the others"
+    )
+    func unlisted() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        var session = Session.example()
+        session.nonce = "one"
+        try process().save(session, replacingDamaged: false)
+        engine.state.withLock { $0.hidesNames = true }
+        #expect(try process().all().compactMap(\.session) == [session])
+        _ = failure { () throws(OIDCError) in _ = try process().takeLeftovers(of: nil) { _ in true } }
+        #expect(engine[record] != nil)
+        try process().remove(try process().all()[0])
+        #expect(try process().all().isEmpty)
     }
 
     @Test(
