@@ -76,7 +76,7 @@ package struct Registrations: Sendable {
     private let list: RecordList<RegisteredRecord>
 
     /// The number of newest clients that a file keeps, in use or not.
-    private static let newestLimit = 16
+    private static let newestLimit = 256
 
     /// Creates access to the files in `registrations` below a state directory. A file keeps the newest clients and those
     /// of earlier sessions.
