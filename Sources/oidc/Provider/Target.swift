@@ -194,7 +194,7 @@ extension Settings {
     /// Whether these settings name the resource of a link with its server and client. The profile that the link names
     /// may be another one: the one in use at the last sign-in.
     fileprivate func describesOwnClient(of link: ResourceLink) -> Bool {
-        token.resources == [link.resource] && client.id == link.clientID
+        token.grant == link.grant && token.resources == [link.resource] && client.id == link.clientID
             && provider.issuer.map { ExactText.isSame($0, link.issuer) } == true
     }
 

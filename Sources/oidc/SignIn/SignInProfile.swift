@@ -96,7 +96,9 @@ struct SignInProfile {
         if let resource = provider.target?.link.resource {
             let named = profile[Setting.resource.name]
             let own = named?.string.map { [$0] } ?? named?.array?.compactMap(\.string) ?? []
-            guard own == [resource], profile[Setting.account.name]?.string == key.account else {
+            let isForUser =
+                profile[Setting.grant.name]?.string.map { GrantType(rawValue: $0).needsUser } ?? true
+            guard own == [resource], isForUser, profile[Setting.account.name]?.string == key.account else {
                 return false
             }
             guard provider.target.map(isOwnClient) == true else {

@@ -172,6 +172,27 @@ struct ResourceProfileTests {
         #expect(doctor.status == 0 && doctor.output.contains("none is set"), "\(doctor)")
     }
 
+    @Test(
+        "the profile of a machine stays the machine's, also if a user signs in to its resource with the same client"
+    )
+    func machineProfile() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"]) {
+            $0.registers = false
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
+        }
+        let issuer = world.server.issuer
+        try world.configure(
+            #"{"default_profile":"here","profiles":{"here":{},"machine":{"issuer":"\#(issuer)","client_id":"c1","grant":"client_credentials","#
+                + #""resource":["\#(world.url)"]}}}"#)
+        expectSuccess(try world.run(["token", "-p", "machine"]))
+        expectSuccess(try world.run(["login", world.url, "--issuer", issuer, "--client-id", "c1"]))
+        let requests = world.resource.log.count
+        expectSuccess(try world.run(["token", "-p", "machine", "--refresh"]))
+        #expect(world.resource.log.count == requests)
+        #expect(world.server.tokenRequests.last?.form["grant_type"] == "client_credentials")
+        #expect(try profile(of: world)?["client_id"] == "c1", "the user has one of their own")
+    }
+
     @Test("a second sign-in by the same options leaves it the resource's")
     func twice() throws {
         let world = try ResourceWorld {
