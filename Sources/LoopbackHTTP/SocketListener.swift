@@ -2,7 +2,7 @@ import CPlatform
 package import OIDCCore
 package import Posix
 
-/// A listening Unix socket of mode 0600, in a directory in which no other user can put another one in its place.
+/// A listening Unix socket of mode 0600, in a directory to which no other user may write.
 package struct SocketListener {
     package let path: String
     package let descriptor: FileDescriptor
