@@ -28,6 +28,9 @@ package struct ResourceLink: StoredRecord {
     /// The scopes that the user's own client may request for this resource, as the user has agreed or named the client
     /// for it; nil for a registered client.
     package var agreedScope: Scope?
+    /// The scope that was requested without a question, by a client that is known by its document and was used nowhere else
+    /// by then; empty for the server's default scopes.
+    package var unaskedScope: Scope?
     /// Whether the user has signed out, so is asked about the client again, also if a profile names the resource. The link
     /// is then kept for that question only.
     package var isConsentWithdrawn = false
@@ -110,6 +113,7 @@ package struct ResourceLink: StoredRecord {
         bindsTokens = json["dpop"]?.bool ?? false
         isIssuerNamed = json["issuer_named"]?.bool ?? false
         agreedScope = json["agreed_scope"]?.string.map { Scope($0) }
+        unaskedScope = json["unasked_scope"]?.string.map { Scope($0) }
         isConsentWithdrawn = json["consent_withdrawn"]?.bool ?? false
         askedBefore = json["asked_before"]?.strings ?? []
         settings = json["settings"]?.object ?? JSONObject()
@@ -130,6 +134,7 @@ package struct ResourceLink: StoredRecord {
         if bindsTokens { object["dpop"] = true }
         if isIssuerNamed { object["issuer_named"] = true }
         object["agreed_scope"] = agreedScope.map { .string($0.text) }
+        object["unasked_scope"] = unaskedScope.map { .string($0.text) }
         if isConsentWithdrawn { object["consent_withdrawn"] = true }
         if !askedBefore.isEmpty { object["asked_before"] = .array(askedBefore.map { .string($0) }) }
         if !settings.members.isEmpty { object["settings"] = .object(settings) }

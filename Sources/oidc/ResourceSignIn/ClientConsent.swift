@@ -13,6 +13,7 @@ struct ClientConsent {
     let client: ResourceClient.Choice
     let scope: Scope
     let grant: GrantType
+    let server: ProviderMetadata
     /// The settings that configure the client.
     let entries: [SettingLayers.Entry]
     /// Whether the settings name the issuer, now or at the last sign-in.
@@ -66,21 +67,13 @@ struct ClientConsent {
         // For id_jag, the server gets the user's identity.
         guard client.clientID == operand.settings.client.metadataURL, grant != .idJAG else { return true }
         let isKept = earlier.contains { link in
-            link.agreedScope == nil && !link.isConsentWithdrawn && scope.isSubset(of: link.scope ?? Scope(""))
+            guard link.agreedScope == nil, !link.isConsentWithdrawn else { return false }
+            let had = link.unaskedScope ?? link.scope ?? Scope("")
+            // No scope at all may mean more than any.
+            return scope.isSubset(of: had) && (!scope.isEmpty || link.unaskedScope?.isEmpty == true)
         }
-        return !isKept && (servesOther() || OwnClients(operand).includes(client.clientID, at: issuer))
-    }
-
-    /// Returns whether the client has signed in for a resource on another origin.
-    private func servesOther() -> Bool {
         let origin = WebURL(resource.resource)?.origin
-        guard let records = ResourceRecords(context) else { return false }
-        // Records that cannot be read may name one.
-        guard let links = try? records.links.all() else { return true }
-        return links.contains { link in
-            ExactText.isSame(link.issuer, issuer) && link.clientID == client.clientID
-                && WebURL(link.resource)?.origin != origin
-        }
+        return !isKept && KnownClients(operand, besides: origin).includes(client.clientID, at: server)
     }
 
     /// Whether options name both the server and the client, which is the answer to the question.
@@ -182,7 +175,11 @@ struct ClientConsent {
                 hint: line.adding(isScopeGiven ? [] : ["--scope", scope.text]),
                 stage: .authorization)
         }
-        return .usage("\(subject)\(secretText): there is no terminal to ask at", hint: line.adding(names))
+        // With the profile, its scope would take the place of the one that is named here.
+        let isScopeNamed = operand.settings.isScopeAnOption || profileOption.isEmpty
+        return .usage(
+            "\(subject)\(secretText): there is no terminal to ask at",
+            hint: line.adding(names + (isScopeNamed ? [] : ["--scope", scope.text])))
     }
 
     /// The error of a grant without a user, which is never asked.
@@ -194,7 +191,10 @@ struct ClientConsent {
         let isOfOther = !ownership.issuers.isEmpty && !ownership.names(issuer: issuer)
         guard let profile = client.profile ?? operand.settings.profile, grant != .idJAG, !isOfOther else {
             let options = operand.settings.givenOptions(and: [("--grant", .grant), ("--scope", .scope)])
-            return .usage(message, hint: .run("token", [operand.url.text] + options + names))
+            // With an issuer by option, the user's own provider has to be named too.
+            let own =
+                grant == .idJAG ? operand.settings.profile.map { ["--set", "user_profile=\($0)"] } : nil
+            return .usage(message, hint: .run("token", [operand.url.text] + options + names + (own ?? [])))
         }
         var words = ["-p", profile]
         if hasUnnamedIssuer { words.append("issuer=\(issuer)") }

@@ -2,55 +2,78 @@ import OIDCCore
 import OIDCSessions
 import Posix
 
-/// The servers at which the user signs in for themselves, and the clients there: those of the settings and of all
-/// profiles, and those of sessions that are for no resource.
-struct OwnClients {
-    private let clients: [(issuer: String, id: String?)]
-    /// Whether everything could be read.
-    private let isWhole: Bool
+/// The servers at which the user signs in, and the clients there, without those that were registered for one server: of
+/// the settings and all profiles, and of all sign-ins on this machine. No store is read, as one may be slow or locked.
+struct KnownClients {
+    private struct Client {
+        /// The issuer or the token endpoint.
+        var server: String
+        var id: String?
+        /// Whether the user signs in with it for themselves.
+        var isOwn: Bool
+    }
 
-    init(_ operand: ResourceOperand) {
+    private var clients: [Client] = []
+    /// Whether everything could be read.
+    private var isWhole = true
+
+    /// Reads them, without sign-ins for resources on `origin`.
+    init(_ operand: ResourceOperand, besides origin: String? = nil) {
         let context = operand.context
-        var clients = [(operand.settings.provider.issuer, operand.settings.client.id)]
-        var isWhole = true
+        add(operand.settings)
         do throws(OIDCError) {
             if let file = try context.settingsLoader.file() {
                 for profile in file.profiles {
-                    let settings = try file.settings(of: profile.name, home: context.environment["HOME"])
+                    let settings = try? file.settings(of: profile.name, home: context.environment["HOME"])
                     // One that a sign-in to a resource wrote is for that resource.
-                    guard context.ownResource(settings) == nil else { continue }
-                    clients.append((settings.provider.issuer, settings.client.id))
+                    if let settings, context.ownResource(settings) == nil { add(settings) }
                 }
             }
-            let sessions = try SessionCatalog(ProviderContext(operand.settings, context)).items()
-            for key in sessions.compactMap(\.key) where key.grant.needsUser && key.resources.isEmpty {
-                clients.append((key.provider, key.clientID))
+            for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
+                guard use.origin == nil || use.origin != origin else { continue }
+                for server in [use.issuer, use.tokenEndpoint].compactMap({ $0 }) {
+                    clients.append(Client(server: server, id: id, isOwn: use.origin == nil))
+                }
+            }
+            for link in try ResourceRecords(context)?.links.all() ?? []
+            where link.registration == nil && WebURL(link.resource)?.origin != origin {
+                clients.append(Client(server: link.issuer, id: link.clientID, isOwn: false))
             }
         } catch {
             isWhole = false
         }
-        self.clients = clients.compactMap { issuer, id in issuer.map { ($0, id) } }
-        self.isWhole = isWhole
+    }
+
+    private mutating func add(_ settings: Settings) {
+        for server in [settings.provider.issuer, settings.provider.endpoint(.token)].compactMap({ $0 }) {
+            clients.append(Client(server: server, id: settings.client.id, isOwn: true))
+        }
     }
 
     /// Returns whether a client is one of these. What could not be read may name any client.
-    func includes(_ id: String, at issuer: String) -> Bool {
-        !isWhole || clients.contains { ExactText.isSame($0.issuer, issuer) && $0.id == id }
+    func includes(_ id: String, at server: ProviderMetadata) -> Bool {
+        let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
+        return !isWhole
+            || clients.contains { client in
+                client.id == id && names.contains { ExactText.isSame(client.server, $0) }
+            }
     }
 
-    /// Returns a server other than this one; nil if there is none among those that could be read.
-    func issuer(otherThan issuer: String) -> String? {
-        clients.map(\.issuer).first { !IssuerSpelling.isSameServer($0, issuer) }
+    /// Returns another server whose answers arrive at the same redirect URL; nil if there is none. That the user has a
+    /// provider of their own counts only if `countsOwn`.
+    func other(than server: ProviderMetadata, countsOwn: Bool) -> String? {
+        let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
+        return clients.first { client in
+            (countsOwn || !client.isOwn)
+                && !names.contains { IssuerSpelling.isSameServer(client.server, $0) }
+        }?.server
     }
 }
 
 extension ResourceOperand {
     /// Returns another server whose answers arrive at the redirect URL of a client that was not registered for one server;
-    /// nil if there is none. That the user has a provider counts only for a client that nobody chose for this server.
-    func issuerSharingRedirect(with issuer: String, of clientID: String) -> String? {
-        let links = (try? ResourceRecords(context)?.links.all()) ?? []
-        let linked = links.first { $0.registration == nil && !IssuerSpelling.isSameServer($0.issuer, issuer) }
-        guard linked == nil, clientID == settings.client.metadataURL else { return linked?.issuer }
-        return OwnClients(self).issuer(otherThan: issuer)
+    /// nil if there is none. The user's own provider counts only for a client that nobody chose for this server.
+    func serverSharingRedirect(with server: ProviderMetadata, of clientID: String) -> String? {
+        KnownClients(self).other(than: server, countsOwn: clientID == settings.client.metadataURL)
     }
 }

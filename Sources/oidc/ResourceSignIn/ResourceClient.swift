@@ -68,7 +68,7 @@ struct ResourceClient {
         if resource != nil, server.registrationEndpoint != nil,
             !server.authorizationResponseIssParameterSupported,
             !operand.ownership.names(issuer: issuer),
-            let other = operand.issuerSharingRedirect(with: issuer, of: url)
+            let other = operand.serverSharingRedirect(with: server, of: url)
         {
             context.console.trace(
                 "client_metadata_url is not used: \(issuer) does not name itself in its answers, "

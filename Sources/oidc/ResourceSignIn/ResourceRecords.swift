@@ -6,6 +6,7 @@ import Posix
 struct ResourceRecords {
     let links: ResourceLinks
     let registrations: Registrations
+    let uses: ClientUses
 
     /// Creates the records; returns nil if no state directory is available.
     init?(_ context: CommandContext) {
@@ -13,6 +14,7 @@ struct ResourceRecords {
         else { return nil }
         links = ResourceLinks(state: path)
         registrations = Registrations(state: path)
+        uses = ClientUses(state: path)
     }
 
     /// The URLs of all resources that the user signed in to, without those that the user has signed out of since.

@@ -118,8 +118,12 @@ struct ResourceResolution {
             to: found, at: server, scope: requested.scope, client: client, grant: grant, entries: entries)
         link.agreedScope = try ClientConsent(
             operand: operand, resource: found.metadata, issuer: link.issuer, client: client,
-            scope: requested.scope, grant: grant, entries: entries, isIssuerNamed: link.isIssuerNamed
+            scope: requested.scope, grant: grant, server: server, entries: entries,
+            isIssuerNamed: link.isIssuerNamed
         ).scopes(knownFrom: [evidence.agreed, earlier])
+        if link.agreedScope == nil, client.clientID == operand.settings.client.metadataURL {
+            link.unaskedScope = requested.scope
+        }
         return operand.provider(
             ResourceTarget(
                 operand: operand, link: link, earlierLink: earlier, isNewlyRegistered: client.isNew,

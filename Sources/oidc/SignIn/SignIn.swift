@@ -148,7 +148,7 @@ struct SignIn {
     ) throws(OIDCError) -> Session {
         provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning) }
-        remember()
+        remember(outcome.session)
         warnOfMissingRefreshToken(outcome.session, metadata)
         if let signal = Interruption.pending {
             var error = Interruption.error(signal: signal)
@@ -266,7 +266,7 @@ struct SignIn {
     private func checkOthers(_ metadata: ProviderMetadata, _ issuer: String) throws(OIDCError) {
         guard !metadata.authorizationResponseIssParameterSupported, let target = provider.target,
             !target.isIssuerNamed,
-            let other = target.operand.issuerSharingRedirect(with: issuer, of: key.clientID)
+            let other = target.operand.serverSharingRedirect(with: metadata, of: key.clientID)
         else { return }
         let shown = DisplayText.clean(other, limit: 200)
         throw .untrusted(
@@ -322,8 +322,18 @@ struct SignIn {
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: .run("login"))
     }
 
-    /// Stores the resource's link, and ends the session that this one replaces.
-    private func remember() {
+    /// Stores where the client was used and the resource's link, and ends the session that this one replaces.
+    private func remember(_ session: Session) {
+        if provider.target?.link.registration == nil {
+            let use = ClientUse(
+                issuer: session.endpoints.issuer, tokenEndpoint: session.endpoints.token.text,
+                origin: provider.target.flatMap { WebURL($0.link.resource)?.origin })
+            do throws(OIDCError) {
+                try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
+            } catch {
+                console.warn(error, "where the client was used could not be stored")
+            }
+        }
         guard let target = provider.target else { return }
         let superseded = target.superseded(by: key)
         target.remember(provider)

@@ -341,6 +341,64 @@ struct ClientConsentTests {
         #expect(world.tabs.count == tabs && world.server.tokenRequests.isEmpty)
     }
 
+    @Test("a client known by its document has served a resource also after that has moved to another server")
+    func documentMoved() throws {
+        let (world, second) = try documentWorlds()
+        expectSuccess(try world.run(["login", world.url]))
+        world.other.change { $0.metadata = ["client_id_metadata_document_supported": true] }
+        world.trust(world.other)
+        expectSuccess(try world.run(["login", world.url]))
+        let refused = try world.run(["token", "--login", second.url])
+        #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
+    }
+
+    @Test(
+        "the first resource of a document's client is asked about for default scopes once the user signs in too"
+    )
+    func documentDefaultScopes() throws {
+        let (world, _) = try documentWorlds()
+        expectSuccess(try world.run(["login", world.url, "--scope", "read"]))
+        let document = "https://client.example/oidc.json"
+        expectSuccess(
+            try world.run([
+                "login", "--issuer", world.server.issuer, "--client-id", document, "--scope", "read write",
+                "--no-profile",
+            ]))
+        let refused = try world.run(["login", world.url, "--scope", ""])
+        #expect(refused.status == 2 && refused.errorOutput.contains("with: its default scopes"), "\(refused)")
+    }
+
+    @Test("a provider that a profile names by its endpoints is the user's own, and its store is not read")
+    func documentOfEndpoints() throws {
+        let (world, _) = try documentWorlds()
+        let origin = world.server.origin
+        func configure(_ clientID: String) throws {
+            try world.configure(
+                #"{"default_profile":"here","profiles":{"here":{},"own":{"token_endpoint":"\#(origin)/token","client_id":"\#(clientID)","#
+                    + #""authorization_endpoint":"\#(origin)/authorize","store":"redis://127.0.0.1:1","#
+                    + #""store_key_file":"key"}}}"#)
+        }
+        try configure("https://client.example/oidc.json")
+        let refused = try world.run(["login", world.url, "--scope", "read"])
+        #expect(refused.status == 2 && refused.errorOutput.contains("with: read"), "\(refused)")
+        try configure("other")
+        expectSuccess(try world.run(["login", world.url, "--scope", "read"]))
+    }
+
+    @Test("the hint names the scopes of the question, and not those of a profile")
+    func hintedScopes() throws {
+        let world = try world()
+        try world.configure(
+            #"{"default_profile":"here","profiles":{"here":{},"work":{"issuer":"\#(world.server.issuer)","#
+                + #""client_id":"corp-client","scope":"mail files"}}}"#)
+        let refused = try world.run(["login", world.url])
+        #expect(refused.errorOutput.contains("with: repo admin"), "\(refused)")
+        #expect(refused.errorOutput.hasSuffix(" --scope 'repo admin'\n"), "\(refused)")
+        let options = ["-p", "work", "--issuer", world.server.issuer, "--client-id", "corp-client"]
+        expectSuccess(try world.run(["login", world.url] + options + ["--scope", "repo admin"]))
+        #expect(world.server.authorizations.last?["scope"] == "repo admin")
+    }
+
     @Test("a client known by its document has served a resource also after the user has signed out of it")
     func documentSignedOut() throws {
         let (world, second) = try documentWorlds()

@@ -109,7 +109,9 @@ struct EnterpriseScenarioTests {
         // The own provider issues assertions for its own clients only.
         let refused = try world.run(["token", world.url, "-p", "work"] + options)
         #expect(refused.status == 2, "\(refused)")
-        #expect(refused.errorOutput.contains(" --issuer \(world.server.issuer)\n"), "\(refused.errorOutput)")
+        #expect(
+            refused.errorOutput.hasSuffix(" --issuer \(world.server.issuer) --set user_profile=work\n"),
+            "\(refused.errorOutput)")
         let named = ["--issuer", world.server.issuer, "--set", "user_profile=work"]
         _ = try world.run(["token", world.url] + options + named)
         #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == 1)

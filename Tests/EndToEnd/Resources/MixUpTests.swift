@@ -143,6 +143,29 @@ struct MixUpTests {
         expectSuccess(try world.run(["login", world.url]))
     }
 
+    @Test("a server that the resource named before is not forgotten, nor one that was signed out of")
+    func earlierServer() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"])
+        for server in [world.server, world.other] {
+            server.change {
+                $0.registers = false
+                $0.metadata["client_id_metadata_document_supported"] = true
+            }
+        }
+        world.trust(world.other)
+        expectSuccess(try world.run(["login", world.url]))
+        world.trust(world.server)
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["logout", world.url]))
+        world.server.change {
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+    }
+
     @Test(
         "a server whose answers name no issuer does not share the redirect URL of the user's provider",
         arguments: [true, false])

@@ -1,0 +1,58 @@
+package import OIDCCore
+import Posix
+
+/// A server at which the user has signed in with a client that was not registered for one server.
+package struct ClientUse: StoredRecord {
+    /// The issuer; nil for plain OAuth 2.0.
+    package var issuer: String?
+    package var tokenEndpoint: String
+    /// The origin of the resource that the sign-in was for; nil if it was the user's own.
+    package var origin: String?
+
+    package init(issuer: String?, tokenEndpoint: String, origin: String?) {
+        self.issuer = issuer
+        self.tokenEndpoint = tokenEndpoint
+        self.origin = origin
+    }
+
+    package init?(_ json: JSONValue) {
+        guard let tokenEndpoint = json["token_endpoint"]?.string else { return nil }
+        self.init(
+            issuer: json["issuer"]?.string, tokenEndpoint: tokenEndpoint, origin: json["origin"]?.string)
+    }
+
+    package var json: JSONValue {
+        var object = JSONObject()
+        object["issuer"] = issuer.map { .string($0) }
+        object["token_endpoint"] = .string(tokenEndpoint)
+        object["origin"] = origin.map { .string($0) }
+        return .object(object)
+    }
+}
+
+/// Where each client was used, in one file for each client. It outlasts sessions, links and profiles: a server that knows
+/// the user and the client may give a token without a page.
+package struct ClientUses: Sendable {
+    private let list: RecordList<ClientUse>
+
+    /// Creates access to the files in `clients` below a state directory.
+    package init(state path: String) {
+        list = RecordList(
+            directory: SessionDirectory(
+                path: "\(FilePath.trimmed(path))/clients", ending: ".json", noun: "file of a client's uses"),
+            ownerMember: "client_id", recordsMember: "uses", limit: 1_024)
+    }
+
+    package func note(_ use: ClientUse, of clientID: String) throws(OIDCError) {
+        try list.change(FileName.of("client", hashing: clientID), of: clientID) { uses in
+            guard !uses.contains(use) else { return false }
+            uses.insert(use, at: 0)
+            return true
+        }
+    }
+
+    /// Returns all uses.
+    package func all() throws(OIDCError) -> [(clientID: String, use: ClientUse)] {
+        try list.all().flatMap { clientID, uses in uses.map { (clientID, $0) } }
+    }
+}
