@@ -324,7 +324,8 @@ struct SignIn {
 
     /// Stores where the client was used and the resource's link, and ends the session that this one replaces.
     private func remember(_ session: Session) {
-        if provider.target?.link.registration == nil {
+        // That of a document is the same client for everything; others of the user's own are in the settings.
+        if provider.target.map({ $0.link.registration == nil }) ?? (WebURL(key.clientID) != nil) {
             let use = ClientUse(
                 issuer: session.endpoints.issuer, tokenEndpoint: session.endpoints.token.text,
                 origin: provider.target.flatMap { WebURL($0.link.resource)?.origin })
