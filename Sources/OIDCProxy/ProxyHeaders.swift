@@ -11,7 +11,7 @@ enum ProxyHeaders {
 
     /// Fields of the caller that the proxy sets itself, or that would claim another caller, host or path.
     private static let ours: Set<String> = [
-        "host", "content-length", "expect", "authorization", "dpop", "forwarded", "via", "x-real-ip",
+        "host", "content-length", "expect", "authorization", "dpop", "forwarded", "via", "proxy", "x-real-ip",
         "x-host", "x-original-host", "x-original-url", "x-original-uri", "x-original-path", "x-rewrite-url",
         "x-rewrite-uri", "x-override-url", "x-envoy-original-path", "x-http-host-override",
     ]

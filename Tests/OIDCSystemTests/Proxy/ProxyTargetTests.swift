@@ -129,6 +129,7 @@ struct ProxyHeaderTests {
             "Proxy-Authorization": "Basic eA==", "Proxy-Connection": "close",
             "Forwarded": "host=evil.example",
             "X-Forwarded-Host": "evil.example", "X-Forwarded-For": "1.2.3.4", "X-Original-URL": "/admin",
+            "Proxy": "http://evil.example",
             "X-Rewrite-URL": "/admin", "X-Named": "x", "Via": "1.1 x", "X_Original_URL": "/admin",
             "X-Rewrite_Url": "/admin", "X_Forwarded_For": "1.2.3.4", "Content_Length": "5",
             "X_Real_IP": "1.2.3.4",
