@@ -45,6 +45,8 @@ package final class HTTP1Connection {
     package private(set) var stream: (any HTTP1Stream)?
     /// Whether a request of this peer was good enough for a stream.
     package private(set) var isTrusted = false
+    /// Whether the head of a request has arrived, good or not.
+    private(set) var hasAsked = false
     /// The number of the cycle in which the connection had its last turn.
     var cycle = 0
     /// Whether bytes have arrived that were not read as a request yet.
@@ -129,10 +131,13 @@ package final class HTTP1Connection {
         while awaitsRequest {
             switch parser.next() {
             case .request(let request):
+                hasAsked = true
                 if leavesBody { pending = parser.takeUnread()[...] }
                 hasUnread = !parser.isIdle
                 return .request(request)
-            case .rejected(let rejection): return .rejected(rejection)
+            case .rejected(let rejection):
+                hasAsked = true
+                return .rejected(rejection)
             case .needsMore:
                 hasUnread = false
                 sendContinueIfAwaited(now: now)

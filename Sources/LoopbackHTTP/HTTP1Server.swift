@@ -39,6 +39,8 @@ package final class HTTP1Server {
         /// A function that returns whether the headers of a request, of which the first are known, may be longer than
         /// `requests.shortHeaders`.
         package var mayBeLong: (HTTPServerRequest) -> Bool = { _ in true }
+        /// The number of reads of 16 KiB for which a new connection has time as it is accepted.
+        package var firstReads = 5
         /// The number of descriptors that a connection may need.
         package var descriptorsEach = 1
         package var requests = HTTP1.Limits()
@@ -56,8 +58,8 @@ package final class HTTP1Server {
         package var drainMilliseconds: Int64 = 1000
         /// The time before a connection may be closed for a new one, as its peer may be about to send.
         package var graceMilliseconds: Int64 = 100
-        /// The time in which a new connection, which no stream has served yet, is not closed for another one, as its peer may be
-        /// about to send; not if at least half of all connections have not been served by a stream.
+        /// The time in which a new connection that has sent no request is not closed for another one, as its peer may be
+        /// about to send; not if at least half of all connections are such ones.
         package var newcomerMilliseconds: Int64 = 0
         /// A function that returns how dispensable a connection is when there are too many; nil if it is in use.
         package var rank: (HTTP1Connection) -> Rank? = { connection in
@@ -253,7 +255,8 @@ package final class HTTP1Server {
             }
             do throws(Errno) {
                 let connection = add(try LoopbackSocket.accept(listener), now: now)
-                if advance(connection, .reading, now: now, handle: handle) { return connection }
+                // The rest of a long head is read in later turns, so it keeps nobody in the backlog.
+                if serve(connection, reads: policy.firstReads, now: now, handle: handle) { return connection }
                 if connection.isEnded { removeEnded() }
             } catch {
                 guard error.isShortage else { return nil }
@@ -295,9 +298,9 @@ package final class HTTP1Server {
     /// new or in use.
     private func giveOneUp(now: MonotonicTime) -> Bool {
         let youngest = now.adding(milliseconds: -policy.newcomerMilliseconds)
-        let areFew = 2 * connections.count { !$0.isTrusted } < connections.count
+        let areFew = 2 * connections.count { !$0.hasAsked } < connections.count
         let ranked = connections.compactMap { connection in
-            let isProtected = areFew && !connection.isTrusted && connection.began > youngest
+            let isProtected = areFew && !connection.hasAsked && connection.began > youngest
             return isProtected ? nil : policy.rank(connection).map { (connection, $0) }
         }
         let victim = ranked.filter { graceEnd($0.0) <= now }.min { $0.1 < $1.1 }

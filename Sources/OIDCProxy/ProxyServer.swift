@@ -40,6 +40,7 @@ package final class ProxyServer {
             policy.descriptorsEach = 2
             policy.requests.headerCount = 200
             policy.leavesBody = true
+            policy.firstReads = 1
             policy.mayBeLong = { gate.hasProof($0) }
             policy.isOnSocket = !address.needsSecret
             policy.idleMilliseconds = idleConnection

@@ -338,4 +338,6 @@ MUTATIONS = [
     ("logout: a path ends the session of the resource that it claims to be part of",
      "&& (link.prefix == nil || key.provider", "&& (link.prefix != nil || link.prefix == nil || key.provider",
      "NestedResourceTests"),
+    ("proxy: a refused caller keeps a newcomer's place", "let isProtected = areFew && !connection.hasAsked &&",
+     "let isProtected = areFew && !connection.isTrusted &&", "ProxyCallerTests"),
 ]

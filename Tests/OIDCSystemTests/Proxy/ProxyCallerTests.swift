@@ -274,6 +274,38 @@ struct ProxyCallerTests {
         withExtendedLifetime(callers) {}
     }
 
+    @Test("a caller that was refused makes room for a new one at once")
+    func refusedCaller() throws {
+        let arrived = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            let isLate = peer.readRequest()?.contains("/late") == true
+            arrived.signal()
+            if isLate {
+                peer.write(answer("200 OK", body: "hello"))
+            } else {
+                _ = peer.readRequest()
+            }
+        }
+        let world = try ProxyWorld(server) {
+            $0.connections = 4
+            $0.newcomer = 600_000
+        }
+        var callers: [RawConnection] = []
+        for _ in 0..<3 {
+            let caller = try world.connect()
+            caller.send(world.head("GET", "x"))
+            callers.append(caller)
+            try #require(arrived.wait(timeout: .now() + 60) == .success)
+        }
+        let refused = try world.connect()
+        refused.send("GET /without HTTP/1.1\r\nHost: \(world.host)\r\n\r\n")
+        #expect(refused.received(until: "\r\n\r\n").contains(" 403 "))
+        let late = try world.connect()
+        late.send(world.head("GET", "late"))
+        #expect(late.received(until: "hello").contains("hello"))
+        withExtendedLifetime((callers, refused)) {}
+    }
+
     @Test("a caller that has not sent its request keeps its place if all others are in use; new ones wait")
     func lateRequestAmongRequests() throws {
         let arrived = DispatchSemaphore(value: 0)
