@@ -3,7 +3,8 @@ import OIDCSessions
 import Posix
 
 /// The servers at which the user signs in, and the clients there, without those that were registered for one server: of
-/// the settings and all profiles, and of all sign-ins on this machine. No store is read, as one may be slow or locked.
+/// the settings and all profiles, of all sign-ins on this machine, and of the sessions in the store of the settings. Other
+/// stores are not read, as they may be slow or locked.
 struct KnownClients {
     private struct Client {
         /// The issuer or the token endpoint.
@@ -41,6 +42,15 @@ struct KnownClients {
             }
         } catch {
             isWhole = false
+        }
+        // Of earlier versions, or of other machines. If the store cannot be read, the sign-in fails anyway.
+        let sessions = try? ProviderContext(operand.settings, context, until: operand.deadline).store().all()
+        for key in (sessions ?? []).compactMap(\.session?.key) where key.grant.needsUser {
+            let isOwn = key.resources.isEmpty
+            let isElsewhere = key.resources.contains { WebURL($0)?.origin != origin }
+            // Another client of a resource may be one that was registered for its server.
+            guard isOwn || isElsewhere && WebURL(key.clientID) != nil else { continue }
+            clients.append(Client(server: key.provider, id: key.clientID, isOwn: isOwn))
         }
     }
 
