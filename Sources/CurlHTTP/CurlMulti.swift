@@ -23,12 +23,17 @@ package final class CurlMulti {
     /// where no event tells of it.
     private var unread: Set<OpaquePointer> = []
 
+    /// The transfers of which libcurl is to read what it has, the next one first.
+    private var looks: [CurlTransfer] = []
+
     /// libcurl reads on within one call for as long as bytes come, which in small chunks is forever.
     private static let millisecondsOfTurn: Int64 = 20
     /// The milliseconds of one round for the sockets that are ready, without those of greedy transfers.
     private static let millisecondsOfRound: Int64 = 30
     /// The milliseconds after that for all transfers together that used up their last turn: servers that always have more.
     private static let millisecondsOfGreedy: Int64 = 10
+    /// The milliseconds of one round for all looks together.
+    private static let millisecondsOfLooks: Int64 = 10
     /// The sockets with which the next round begins, as the last one had no time for them.
     private var next: (modest: Int32?, greedy: Int32?)
 
@@ -91,6 +96,7 @@ package final class CurlMulti {
     package func remove(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: transfer.easy) != nil else { return }
         unread.remove(transfer.easy)
+        looks.removeAll { $0 === transfer }
         _ = library.pointee.multi_remove_handle(multi, transfer.easy)
     }
 
@@ -101,7 +107,7 @@ package final class CurlMulti {
 
     /// The time of the next call without an event; nil if there is none.
     package var nextMoment: MonotonicTime? {
-        guard waiting.isEmpty, unread.isEmpty else { return .now() }
+        guard waiting.isEmpty, unread.isEmpty, looks.isEmpty else { return .now() }
         return (sockets.values.compactMap(\.restEnd) + [timer].compactMap { $0 }).min()
     }
 
@@ -154,13 +160,31 @@ package final class CurlMulti {
         sockets[socket]?.note(isVain: isVain, now: now)
     }
 
-    /// Lets libcurl read what it has of an answer.
+    /// Lets libcurl read what it has of an answer when `lookAtAnswers` comes to it.
     package func look(at transfer: CurlTransfer) {
-        // It takes an end without a body for an empty part of one when it first looks.
-        for _ in 0..<2 {
-            guard let socket = sockets.first(where: { $0.value.easy == transfer.easy })?.key else { return }
-            act(on: socket, events: Int32(OIDC_CURL_CSELECT_IN), turn: Self.millisecondsOfTurn)
+        guard transfers[transfer.easy] === transfer, !looks.contains(where: { $0 === transfer }) else {
+            return
         }
+        looks.append(transfer)
+    }
+
+    /// Lets libcurl read what it has of the answers to look at; if there are many, of some of them in the next round.
+    /// Returns whether there were any.
+    package func lookAtAnswers() -> Bool {
+        guard !looks.isEmpty else { return false }
+        let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfLooks)
+        let turn = max(1, Self.millisecondsOfLooks / Int64(2 * looks.count))
+        repeat {
+            let transfer = looks.removeFirst()
+            // libcurl takes an end without a body for an empty part of one when it first looks.
+            for _ in 0..<2 {
+                guard let socket = sockets.first(where: { $0.value.easy == transfer.easy })?.key else {
+                    break
+                }
+                act(on: socket, events: Int32(OIDC_CURL_CSELECT_IN), turn: turn)
+            }
+        } while !looks.isEmpty && MonotonicTime.now() < end
+        return true
     }
 
     /// Calls libcurl if its timer has expired, and for the transfers that wait for this round.

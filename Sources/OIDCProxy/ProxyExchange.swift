@@ -64,6 +64,8 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     private var entry: ProxyLogEntry
     /// The time of the last bytes to or from the server.
     private var lastActivity = MonotonicTime.now()
+    /// The time of the last part of the answer.
+    private var lastPart = MonotonicTime.now()
 
     init(
         _ request: HTTPServerRequest, _ admission: ProxyGate.Admission, _ connection: HTTP1Connection,
@@ -143,9 +145,11 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     private func look(now: MonotonicTime) {
         nextLook = nil
         guard case .answering = phase, let transfer else { return }
-        let isLast = !hasUnsentStream
+        // While parts of the answer come, libcurl reads the stream anyway.
+        let moment = lastPart.adding(milliseconds: Self.lookInterval)
+        guard moment <= now else { return nextLook = moment }
+        if hasUnsentStream { nextLook = now.adding(milliseconds: Self.lookInterval) }
         server.requests?.look(at: transfer)
-        if !isLast, self.transfer != nil { nextLook = now.adding(milliseconds: Self.lookInterval) }
     }
 
     private static let lookInterval: Int64 = 200
@@ -394,9 +398,14 @@ extension ProxyExchange {
         connection.write(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
     }
 
+    private func noteAnswer() {
+        lastActivity = .now()
+        lastPart = lastActivity
+    }
+
     /// Takes a header line; returns false to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-        lastActivity = .now()
+        noteAnswer()
         // Trailers are not passed on, but count.
         switch head.take(line) {
         case .more: return true
@@ -588,7 +597,7 @@ extension ProxyExchange {
 
     /// Takes a part of the body.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
-        lastActivity = .now()
+        noteAnswer()
         switch phase {
         case .discarding(let next, let count):
             phase = .discarding(next, bytes: count + bytes.count)

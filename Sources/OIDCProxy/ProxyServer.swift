@@ -363,7 +363,8 @@ extension ProxyServer {
         let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfResults)
         settle(until: end)
         // A request that has waited for one that ends now is served at once.
-        if server.expire(now: now) { settle(until: end) }
+        let wasDue = server.expire(now: now)
+        if requests?.lookAtAnswers() == true || wasDue { settle(until: end) }
         if hasLogged {
             hasLogged = false
             configuration.flushLog()

@@ -275,6 +275,8 @@ MUTATIONS = [
      "transfer?.isGreedy = isConnected && now >= turnEnd", "transfer?.isGreedy = false", "CurlMultiTests"),
     ("proxy: a new request waits for the answers of others", "actIfDue(now: .now(), turn: 0)",
      "actIfDue(now: .now(), turn: 20)", "CurlMultiTests"),
+    ("proxy: others wait for all looks at answers that go on", "!looks.isEmpty && MonotonicTime.now() < end",
+     "!looks.isEmpty && end <= end", "CurlMultiTests"),
     ("consent: a client known by its document is forgotten after a sign-out", "guard keepsLinks || tellsOfQuestion ||",
      "guard keepsLinks ||", "ClientConsentTests"),
     ("proxy: a place is given up though nobody waits for it", "guard place == 0 || Poll", "guard place >= 0 || Poll",

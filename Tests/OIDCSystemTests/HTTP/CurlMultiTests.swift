@@ -52,27 +52,10 @@ struct CurlMultiTests {
 
     @Test("of a round, each of many servers that send without end gets its share")
     func shares() throws {
-        let (arrived, go, sent) = (
-            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
-        )
-        let chunks = String(repeating: "1\r\nx\r\n", count: 1_000)
-        let servers = try (0..<10).map { _ in
-            try ScriptedServer { peer in
-                guard peer.readRequest() != nil else { return }
-                arrived.signal()
-                go.wait()
-                peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunks)")
-                sent.signal()
-                _ = peer.readRequest()
-            }
-        }
-        let multi = try CurlMulti(idleConnections: 1)
-        let clients = servers.map { _ in SlowClient() }
-        let transfers = try zip(servers, clients).map { try transfer(from: $0, for: $1) }
-        #expect(transfers.allSatisfy(multi.add))
-        for _ in servers { while arrived.wait(timeout: .now()) == .timedOut { act(multi) } }
-        for _ in servers { go.signal() }
-        for _ in servers { sent.wait() }
+        let (multi, clients, transfers) = try withAnswers(
+            count: 10,
+            answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + String(repeating: "1\r\nx\r\n", count: 1_000))
         var interests = multi.interests(now: .now())
         Poll.wait(&interests, until: .now().adding(seconds: 60))
         #expect(interests.allSatisfy { $0.ready.contains(.reading) })
@@ -152,37 +135,59 @@ struct CurlMultiTests {
 
     @Test("a small answer comes before the parts of those that used up their last turn")
     func smallAnswer() throws {
-        let (arrived, go, sent) = (
-            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
-        )
-        let servers = try (0..<11).map { _ in
-            try ScriptedServer { peer in
-                guard peer.readRequest() != nil else { return }
-                arrived.signal()
-                go.wait()
-                peer.write(answer("200 OK", body: "x"))
-                sent.signal()
-                _ = peer.readRequest()
-            }
-        }
-        let multi = try CurlMulti(idleConnections: 1)
+        let (multi, clients, transfers) = try withAnswers(count: 11, answer: answer("200 OK", body: "x"))
         var order: [Int] = []
-        let clients = servers.indices.map { number in
-            let client = SlowClient()
-            client.onPart = { order.append(number) }
-            return client
-        }
-        let transfers = try zip(servers, clients).map { try transfer(from: $0, for: $1) }
-        #expect(transfers.allSatisfy(multi.add))
-        for _ in servers { while arrived.wait(timeout: .now()) == .timedOut { act(multi) } }
-        for _ in servers { go.signal() }
-        for _ in servers { sent.wait() }
+        for (number, client) in clients.enumerated() { client.onPart = { order.append(number) } }
         for transfer in transfers.dropLast() { transfer.isGreedy = true }
         var interests = multi.interests(now: .now())
         Poll.wait(&interests, until: .now().adding(seconds: 60))
         #expect(interests.allSatisfy { $0.ready.contains(.reading) })
         multi.act(on: interests)
         #expect(order.first == 10 && order.count > 1, "\(order)")
+    }
+
+    @Test("looks at answers that go on have a time for all of them, and take turns")
+    func looks() throws {
+        let (multi, clients, transfers) = try withAnswers(
+            count: 20,
+            answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + String(repeating: "1\r\nx\r\n", count: 1_000))
+        for transfer in transfers { multi.look(at: transfer) }
+        #expect(multi.nextMoment.map { $0 <= .now() } ?? false)
+        #expect(multi.lookAtAnswers())
+        // A look takes a millisecond at least, and ends in the middle of the answer.
+        let first = transfers.count { $0.isReceivingPaused }
+        #expect(transfers[0].isReceivingPaused && first < 12, "\(first)")
+        while multi.lookAtAnswers() {}
+        #expect(transfers.allSatisfy { $0.isReceivingPaused })
+        #expect(clients.allSatisfy { $0.parts <= 4 }, "\(clients.map(\.parts))")
+    }
+
+    /// Returns transfers from servers that have sent the answer, of which nothing was read yet.
+    private func withAnswers(count: Int, answer: String) throws
+        -> (CurlMulti, [SlowClient], [CurlTransfer])
+    {
+        let (arrived, go, sent) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        let servers = try (0..<count).map { _ in
+            try ScriptedServer { peer in
+                guard peer.readRequest() != nil else { return }
+                arrived.signal()
+                go.wait()
+                peer.write(answer)
+                sent.signal()
+                _ = peer.readRequest()
+            }
+        }
+        let multi = try CurlMulti(idleConnections: 1)
+        let clients = servers.map { _ in SlowClient() }
+        let transfers = try zip(servers, clients).map { try transfer(from: $0, for: $1) }
+        #expect(transfers.allSatisfy(multi.add))
+        for _ in servers { while arrived.wait(timeout: .now()) == .timedOut { act(multi) } }
+        for _ in servers { go.signal() }
+        for _ in servers { sent.wait() }
+        return (multi, clients, transfers)
     }
 
     private func transfer(from server: ScriptedServer, for client: SlowClient) throws -> CurlTransfer {
