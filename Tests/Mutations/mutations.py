@@ -277,6 +277,7 @@ MUTATIONS = [
      "actIfDue(now: .now(), turn: 20)", "CurlMultiTests"),
     ("proxy: others wait for all looks at answers that go on", "!looks.isEmpty && MonotonicTime.now() < end",
      "!looks.isEmpty && end <= end", "CurlMultiTests"),
+    ("TLS: a server chooses a slow group", "    leave_out_slow_groups(context);\n", "", "CurlTLSTests"),
     ("consent: a client known by its document is forgotten after a sign-out", "guard keepsLinks || tellsOfQuestion ||",
      "guard keepsLinks ||", "ClientConsentTests"),
     ("proxy: a place is given up though nobody waits for it", "guard place == 0 || Poll", "guard place >= 0 || Poll",

@@ -1,6 +1,8 @@
+import CLibcurl
 @testable import CurlHTTP
 import Foundation
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -204,5 +206,61 @@ struct CurlTLSTests {
     @Test("a client certificate that is not needed is not read")
     func notLookedAt() throws {
         #expect(try get("good", presenting("missing", "missing")) == "TLSv1.3 nobody")
+    }
+
+    @Test("a server cannot choose finite-field Diffie-Hellman (RFC 7919, RFC 9325 §4.1)")
+    func keyExchange() throws {
+        let hello = Mutex<[UInt8]>([])
+        let server = try ScriptedServer { peer in
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            let count = recv(peer.descriptor, &buffer, buffer.count, 0)
+            let bytes = Array(buffer.prefix(max(0, count)))
+            hello.withLock { $0 = bytes }
+        }
+        let url = try #require(WebURL("https://127.0.0.1:\(server.port)/"))
+        #expect(throws: OIDCError.self) { try CurlTransport(trusting()).send(.json(url), stage: .token) }
+        let offer = try #require(TLSOffer(hello.withLock { $0 }))
+        #expect(offer.groups.contains(0x0017), "secp256r1 in \(offer.groups)")
+        let library = try CurlLibrary.load()
+        let handle = try #require(library.pointee.easy_init())
+        defer { library.pointee.easy_cleanup(handle) }
+        guard oidc_curl_can_limit_reads(handle) != 0 else { return }
+        #expect(!offer.groups.contains { (0x0100..<0x0200).contains($0) }, "\(offer.groups)")
+        // DHE-RSA with AES in GCM.
+        #expect(offer.ciphers.contains(0xC02F) && Set(offer.ciphers).isDisjoint(with: [0x009E, 0x009F]))
+    }
+}
+
+/// The ciphers and groups of a ClientHello (RFC 8446 §4.1.2, §4.2.7).
+private struct TLSOffer {
+    var ciphers: [Int] = []
+    var groups: [Int] = []
+
+    /// Returns nil if the bytes are not a whole ClientHello in one record.
+    init?(_ bytes: [UInt8]) {
+        var rest = bytes.dropFirst(5 + 4 + 2 + 32)
+        func number(_ size: Int) -> Int? {
+            guard rest.count >= size else { return nil }
+            defer { rest = rest.dropFirst(size) }
+            return rest.prefix(size).reduce(0) { $0 << 8 | Int($1) }
+        }
+        func numbers(_ bytes: ArraySlice<UInt8>) -> [Int] {
+            stride(from: bytes.startIndex, to: bytes.endIndex - 1, by: 2).map {
+                Int(bytes[$0]) << 8 | Int(bytes[$0 + 1])
+            }
+        }
+        func vector(_ size: Int) -> ArraySlice<UInt8>? {
+            guard let count = number(size), rest.count >= count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
+        }
+        guard vector(1) != nil, let ciphers = vector(2), vector(1) != nil, number(2) != nil else {
+            return nil
+        }
+        self.ciphers = numbers(ciphers)
+        while !rest.isEmpty {
+            guard let type = number(2), let content = vector(2) else { return nil }
+            if type == 10 { groups = numbers(content.dropFirst(2)) }
+        }
     }
 }
