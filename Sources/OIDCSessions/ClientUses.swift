@@ -9,10 +9,12 @@ package struct ClientUse: StoredRecord {
     /// The origin of the resource that the sign-in was for; nil if it was the user's own.
     package var origin: String?
 
+    /// Creates a use. A longer name of a server is cut: it would only fill the file, and no settings have it.
     package init(issuer: String?, tokenEndpoint: String, origin: String?) {
-        self.issuer = issuer
-        self.tokenEndpoint = tokenEndpoint
-        self.origin = origin
+        func bounded(_ text: String) -> String { String(decoding: text.utf8.prefix(1_000), as: UTF8.self) }
+        self.issuer = issuer.map(bounded)
+        self.tokenEndpoint = bounded(tokenEndpoint)
+        self.origin = origin.map(bounded)
     }
 
     package init?(_ json: JSONValue) {
@@ -43,16 +45,23 @@ package struct ClientUses: Sendable {
             ownerMember: "client_id", recordsMember: "uses", limit: 1_024)
     }
 
+    /// Notes a use. If there are too many, the user's own are kept rather than those for resources.
     package func note(_ use: ClientUse, of clientID: String) throws(OIDCError) {
         try list.change(FileName.of("client", hashing: clientID), of: clientID) { uses in
             guard !uses.contains(use) else { return false }
-            uses.insert(use, at: 0)
+            let start = use.origin == nil ? 0 : uses.firstIndex { $0.origin != nil } ?? uses.endIndex
+            uses.insert(use, at: start)
             return true
         }
     }
 
-    /// Returns all uses.
+    /// Returns all uses. Throws if a file cannot be read, as it may tell of any.
     package func all() throws(OIDCError) -> [(clientID: String, use: ClientUse)] {
-        try list.all().flatMap { clientID, uses in uses.map { (clientID, $0) } }
+        let (names, files) = (try list.directory.names(), try list.all())
+        guard files.count == names.count else {
+            throw OIDCError(
+                .failed, "a file in \(DisplayText.clean(list.directory.path)) cannot be read", stage: .store)
+        }
+        return files.flatMap { clientID, uses in uses.map { (clientID, $0) } }
     }
 }

@@ -328,7 +328,7 @@ MUTATIONS = [
      "guard use.origin == nil || use.origin != origin else", "guard use.origin != nil, use.origin != origin else",
      "ClientConsentTests"),
     ("mix-up: a server that does not name itself shares the redirect URL of the user's provider",
-     "countsOwn: clientID == settings.client.metadataURL", "countsOwn: false", "MixUpTests"),
+     "countsOwn: WebURL(clientID) != nil", "countsOwn: false", "MixUpTests"),
     ("consent: a client known by its document is forgotten where its resource has moved",
      "try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)", "_ = use",
      "ClientConsentTests"),

@@ -82,8 +82,9 @@ struct KnownClients {
 
 extension ResourceOperand {
     /// Returns another server whose answers arrive at the redirect URL of a client that was not registered for one server;
-    /// nil if there is none. The user's own provider counts only for a client that nobody chose for this server.
+    /// nil if there is none. The user's own provider counts only for a document's client, which nobody chose for this
+    /// server.
     func serverSharingRedirect(with server: ProviderMetadata, of clientID: String) -> String? {
-        KnownClients(self).other(than: server, countsOwn: clientID == settings.client.metadataURL)
+        KnownClients(self).other(than: server, countsOwn: WebURL(clientID) != nil)
     }
 }

@@ -227,9 +227,11 @@ struct SignIn {
     /// has to tell its answers from others', unless the settings name the authorization endpoint.
     func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
         guard provider.target != nil, let issuer = metadata.issuer,
-            provider.settings.provider.endpoint(.authorization) == nil,
             try !MixUpDefense.isOwn(settings.redirect().text, of: issuer)
         else { return }
+        // An endpoint of the settings says where the user signs in, but not that this server may have the code.
+        try checkOthers(metadata, issuer)
+        guard provider.settings.provider.endpoint(.authorization) == nil else { return }
         do throws(OIDCError) { try metadata.checkAnswersAreItsOwn() } catch {
             var error = error
             error.hint = metadata.authorizationEndpoint.map { endpoint in
@@ -239,7 +241,6 @@ struct SignIn {
             }
             throw error
         }
-        try checkOthers(metadata, issuer)
     }
 
     /// Returns why no device code may be used; nil if one may. The code is redeemed where it is polled: a server that only

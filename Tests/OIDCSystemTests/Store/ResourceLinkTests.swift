@@ -268,3 +268,32 @@ struct RegistrationsTests {
         #expect(try registrations.clients(name, issuer: issuer).map(\.clientID) == ["c-2", "c-1"])
     }
 }
+
+@Suite("where clients were used")
+struct ClientUsesTests {
+    private let state = ScratchDirectory()
+    private var uses: ClientUses { ClientUses(state: state.path) }
+
+    @Test("the user's own uses are kept however many resources there are, with names of servers that are cut")
+    func bounds() throws {
+        let own = ClientUse(
+            issuer: "https://op.example", tokenEndpoint: "https://op.example/token", origin: nil)
+        try uses.note(own, of: "https://client.example/oidc.json")
+        for number in 0..<3 {
+            let long = "https://evil.example/\(number)" + String(repeating: "x", count: 100_000)
+            let use = ClientUse(issuer: long, tokenEndpoint: long, origin: "https://api.example")
+            try uses.note(use, of: "https://client.example/oidc.json")
+            #expect(use.json.compact.utf8.count < 2_200)
+        }
+        let all = try uses.all()
+        #expect(all.count == 4 && all.first?.use == own)
+    }
+
+    @Test("a file that cannot be read may tell of any use")
+    func unreadable() throws {
+        #expect(try uses.all().isEmpty)
+        try uses.note(ClientUse(issuer: nil, tokenEndpoint: "https://op.example/token", origin: nil), of: "c")
+        state.put("{", "clients/other.json", mode: 0o600)
+        #expect(throws: OIDCError.self) { try uses.all() }
+    }
+}
