@@ -348,4 +348,6 @@ MUTATIONS = [
      "NestedResourceTests"),
     ("proxy: a refused caller keeps a newcomer's place", "let isProtected = areFew && !connection.hasAsked &&",
      "let isProtected = areFew && !connection.isTrusted &&", "ProxyCallerTests"),
+    ("mix-up: a device code is entered at the page of the user's provider for another server",
+     "if let fault = pageFault(authorization.verificationURI) { throw fault }", "", "MixUpTests"),
 ]

@@ -12,9 +12,11 @@ extension SignInFlow {
         device.acrValues = request.acrValues
         device.authorizationDetails = request.authorizationDetails
         device.extraParameters = request.extraParameters
-        return try DeviceAuthorization.request(
+        let authorization = try DeviceAuthorization.request(
             device, from: endpoint, client: client, dpop: tokenEndpoint.dpop,
             allowsInsecureHTTP: metadata.allowsInsecureHTTP, context)
+        if let fault = pageFault(authorization.verificationURI) { throw fault }
+        return authorization
     }
 
     /// Polls once; `DevicePolling` decides what an error means.

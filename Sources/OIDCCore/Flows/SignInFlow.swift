@@ -28,6 +28,8 @@ public struct SignInFlow: Sendable {
     /// and client is stored. At Keycloak it shares the provider's session with them, at oidc-provider the
     /// grant, and older Auth0 tenants revoke all refresh tokens of the user, so revoking them would end it.
     package var keepsRefusedTokens: @Sendable () -> Bool = { false }
+    /// Returns why the user must not enter a code at a page; nil if they may.
+    package var pageFault: @Sendable (WebURL) -> OIDCError? = { _ in nil }
     /// The `iss` of the authorization response.
     var answeringIssuer: String?
 

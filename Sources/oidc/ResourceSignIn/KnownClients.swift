@@ -69,6 +69,11 @@ struct KnownClients {
             }
     }
 
+    /// Returns the server that is on an origin; nil if there is none.
+    func server(on origin: String) -> String? {
+        clients.map(\.server).first { WebURL.ofIssuer($0)?.origin == origin }
+    }
+
     /// Returns another server whose answers arrive at the same redirect URL; nil if there is none. That the user has a
     /// provider of their own counts only if `countsOwn`.
     func other(than server: ProviderMetadata, countsOwn: Bool) -> String? {

@@ -160,6 +160,25 @@ struct SignIn {
         return outcome.session
     }
 
+    /// Returns the error for a page of another server at which the user signs in: the server that only a resource names may
+    /// have requested the code there, and would redeem it (RFC 8628 §5.4).
+    private static func pageFault(
+        _ page: WebURL, _ metadata: ProviderMetadata, _ operand: ResourceOperand
+    ) -> OIDCError? {
+        let own = [metadata.issuer.flatMap { WebURL.ofIssuer($0) }, metadata.tokenEndpoint].compactMap {
+            $0?.origin
+        }
+        guard !own.contains(page.origin), let other = KnownClients(operand).server(on: page.origin) else {
+            return nil
+        }
+        return .untrusted(
+            .discovery, "verification_uri", expected: "a page of \(DisplayText.clean(own.first ?? ""))",
+            found: "\(DisplayText.clean(page.withoutQuery)), of \(DisplayText.clean(other, limit: 200))",
+            hint: .words(
+                "if you trust it as much as \(DisplayText.clean(other, limit: 200)): ",
+                operand.loginLine.adding("--issuer", DisplayText.clean(metadata.issuer ?? ""))))
+    }
+
     /// Returns the error with the scope without `offline_access` in its hint, if that is what was refused: Spring
     /// Authorization Server answers `invalid_scope` (7.1), Keycloak `not_allowed` to users without the role
     /// `offline_access` (26.7, 2026-11).
@@ -456,6 +475,9 @@ extension SignIn {
         // A session remembers that the provider refused the parameter.
         if provider.settings.layers[.resourceParameter] == nil, let earlier = try? store.load(key) {
             login.tokenEndpoint.sendsResources = earlier.sendsResources != false
+        }
+        if let target = provider.target, !target.isIssuerNamed {
+            login.pageFault = { page in SignIn.pageFault(page, metadata, target.operand) }
         }
         login.requiresIDToken = needsIDToken
         login.asksForName = showsName

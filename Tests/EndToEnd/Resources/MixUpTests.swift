@@ -101,6 +101,36 @@ struct MixUpTests {
         #expect(!world.other.paths.contains("/device"))
     }
 
+    @Test(
+        "a device code is not to be entered at the page of the user's own provider, unless the user names the server"
+    )
+    func relayedDevice() throws {
+        let world = try ResourceWorld()
+        let (own, relay) = (world.other.origin, world.resource.origin)
+        world.server.change {
+            $0.metadata["device_authorization_endpoint"] = .string("\(relay)/device")
+            $0.metadata["token_endpoint"] = .string("\(relay)/token")
+        }
+        world.resource.change {
+            $0.anyAnswer = { request in
+                guard request.url.path == "/device" else { return nil }
+                return .value([
+                    "device_code": "d", "user_code": "ABCD", "verification_uri": .string("\(own)/device"),
+                    "expires_in": 1, "interval": 1,
+                ])
+            }
+        }
+        try world.configure(
+            #"{"default_profile":"here","profiles":{"here":{},"own":{"issuer":"\#(own)","client_id":"mine"}}}"#
+        )
+        let words = ["login", world.url, "--flow", "device"]
+        let refused = try world.run(words)
+        #expect(refused.status == 7 && refused.errorOutput.contains("verification_uri"), "\(refused)")
+        #expect(!refused.errorOutput.contains("ABCD"))
+        let named = try world.run(words + ["--issuer", world.server.issuer])
+        #expect(named.status != 7 && named.errorOutput.contains("ABCD"), "\(named)")
+    }
+
     @Test("a client metadata document is refused there too, and accepted where the answers name the issuer")
     func document() throws {
         let variables = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
