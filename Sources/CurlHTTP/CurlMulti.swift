@@ -187,22 +187,11 @@ package final class CurlMulti {
         return true
     }
 
-    /// Calls libcurl if its timer has expired, and for the transfers that wait for this round; if there are many, for some
-    /// of them in the next one.
+    /// Calls libcurl if its timer has expired, and for the transfers that wait for this round.
     package func actOnTimer(now: MonotonicTime) {
         let waited = waiting
         waiting = []
-        let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfGreedy)
-        let turn = max(1, Self.millisecondsOfGreedy / Int64(max(1, waited.count)))
-        for (place, transfer) in waited.enumerated() where transfers[transfer.easy] === transfer {
-            guard place == 0 || MonotonicTime.now() < end else {
-                waiting = waited[place...] + waiting
-                break
-            }
-            transfer.endWait(turn: turn)
-            // Within one call for its timer, libcurl goes on with all transfers that are due.
-            actIfDue(now: .now(), turn: turn)
-        }
+        for transfer in waited where transfers[transfer.easy] === transfer { transfer.endWait() }
         // For its timer, libcurl goes on with what it did not read to its end.
         actIfDue(now: now, turn: Self.millisecondsOfGreedy)
     }

@@ -131,8 +131,6 @@ package final class CurlTransfer {
     /// The CPU time in nanoseconds that libcurl has taken since it gave the last part of the answer, the number of its
     /// calls until then, and the time at which this was noted.
     private var vain: (time: Int64, since: Int, at: MonotonicTime) = (0, 0, .now())
-    /// The CPU time in nanoseconds that libcurl last took for the transfer, and whether it gave a part of the body.
-    private var work: (time: Int64, hasGivenBody: Bool) = (0, false)
     /// Whether the transfer was ended as libcurl read on in vain.
     private var hasReadInVain = false
     private var isRequested = false
@@ -149,8 +147,6 @@ package final class CurlTransfer {
     }
     /// Whether the TLS connection to the server may be within another one.
     private let isWithinTLS: Bool
-    /// Whether each read from the connection is limited.
-    private var hasLimitedReads = false
     private var trustsDirectoryAlone = false
     private var result = CurlResult(ending: .code(.failedInit))
 
@@ -206,10 +202,7 @@ package final class CurlTransfer {
         case .forwarding: setForwarding(noticesRepeats, &options)
         }
         if order.isRequest { options.set(self, progress: Self.onProgress) }
-        if order.url.isSecure || isWithinTLS {
-            oidc_curl_limit_reads(easy)
-            hasLimitedReads = oidc_curl_can_limit_reads(easy) != 0
-        }
+        if order.url.isSecure || isWithinTLS { oidc_curl_limit_reads(easy) }
         try setup.check(options)
     }
 
@@ -276,7 +269,6 @@ package final class CurlTransfer {
     private func readsInVain() -> Bool {
         guard let loop else { return false }
         let (time, now) = (loop.endWork(), MonotonicTime.now())
-        work.time = time
         guard isConnected else { return false }
         guard calls == vain.since else {
             vain = (0, calls, now)
@@ -329,40 +321,20 @@ package final class CurlTransfer {
 
     /// Resumes a paused transfer. libcurl may call back before this returns.
     package func resume(receiving: Bool = false, sending: Bool = false) {
-        var pauses = pauses
-        // An answer that waits for its turn is not paused for its client.
-        if receiving, !waitsForTurn { pauses &= ~Int32(OIDC_CURL_PAUSE_RECV) }
+        let before = pauses
+        if receiving {
+            waitsForTurn = false
+            pauses &= ~Int32(OIDC_CURL_PAUSE_RECV)
+        }
         if sending { pauses &= ~Int32(OIDC_CURL_PAUSE_SEND) }
-        guard pauses != self.pauses else { return }
-        self.pauses = pauses
+        guard pauses != before else { return }
         loop?.startTurn()
         _ = library.pointee.easy_pause(easy, pauses)
     }
 
     /// Goes on with an answer that waited for the loop's next round.
-    func endWait(turn: Int64) {
-        guard waitsForTurn else { return }
-        waitsForTurn = false
-        pauses &= ~Int32(OIDC_CURL_PAUSE_RECV)
-        loop?.startTurn(milliseconds: turn)
-        _ = library.pointee.easy_pause(easy, pauses)
-    }
-
-    /// Returns whether the transfer has had its turn; then the answer is to be paused until the loop's next round.
-    private func endsTurn() -> Bool {
-        guard let loop, loop.endsTurn(self) else { return false }
-        waitsForTurn = true
-        pauses |= Int32(OIDC_CURL_PAUSE_RECV)
-        return true
-    }
-
-    /// Ends the turn of a transfer of which libcurl reads on without giving a part of the body. It marks the transfer as
-    /// due, and goes on with all that are due in one call. Within TLS, each read is limited instead.
-    private func endTurnInVain() {
-        let isLong = work.time > 100_000 && !work.hasGivenBody
-        work.hasGivenBody = false
-        guard isLong, isConnected, !hasLimitedReads, !isReceivingPaused, endsTurn() else { return }
-        _ = library.pointee.easy_pause(easy, pauses)
+    func endWait() {
+        if waitsForTurn { resume(receiving: true) }
     }
 
     /// Closes the connection when the transfer ends. After an early end, libcurl would keep an HTTP/2
@@ -447,9 +419,12 @@ package final class CurlTransfer {
     private static let onBody: oidc_curl_data_function = { bytes, size, count, context in
         guard let transfer = find(context), let client = transfer.client else { return 0 }
         guard size * count > 0 else { return 0 }
-        if transfer.endsTurn() { return Int(OIDC_CURL_WRITEFUNC_PAUSE) }
+        if transfer.loop?.endsTurn(transfer) == true {
+            transfer.waitsForTurn = true
+            transfer.pauses |= Int32(OIDC_CURL_PAUSE_RECV)
+            return Int(OIDC_CURL_WRITEFUNC_PAUSE)
+        }
         transfer.calls += 1
-        transfer.work.hasGivenBody = true
         switch client.receiveBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
         case .taken: return size * count
         case .refuse:
@@ -500,9 +475,7 @@ package final class CurlTransfer {
         guard let transfer = find(context) else { return 0 }
         transfer.noteUnreadBytes()
         if oidc_curl_take_put_off() != 0 { transfer.loop?.noteUnread(transfer) }
-        guard !transfer.readsInVain() else { return 1 }
-        transfer.endTurnInVain()
-        return 0
+        return transfer.readsInVain() ? 1 : 0
     }
 }
 

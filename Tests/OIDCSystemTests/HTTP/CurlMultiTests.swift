@@ -161,41 +161,6 @@ struct CurlMultiTests {
         while multi.lookAtAnswers() {}
         #expect(transfers.allSatisfy { $0.isReceivingPaused })
         #expect(clients.allSatisfy { $0.parts <= 4 }, "\(clients.map(\.parts))")
-        // So do the answers that wait for the next round.
-        let before = clients.map(\.parts)
-        multi.actOnTimer(now: .now())
-        let more = zip(clients, before).count { $0.parts > $1 }
-        #expect(more < 15)
-        var rounds = 0
-        while rounds < 1_000, zip(clients, before).contains(where: { $0.parts == $1 }) {
-            multi.actOnTimer(now: .now())
-            rounds += 1
-        }
-        #expect(rounds < 1_000)
-    }
-
-    @Test("servers whose answers go on without giving anything have turns")
-    func extensionsInTurn() throws {
-        let part = String(repeating: "x", count: 1_000_000)
-        let servers = try (0..<20).map { _ in
-            try ScriptedServer { peer in
-                guard peer.readRequest() != nil else { return }
-                peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;")
-                while peer.write(part) {}
-            }
-        }
-        let multi = try CurlMulti(idleConnections: 1, millisecondsInVain: 400)
-        let clients = servers.map { _ in SlowClient() }
-        let transfers = try zip(servers, clients).map { try transfer(from: $0, for: $1) }
-        #expect(transfers.allSatisfy(multi.add))
-        var haveTurns = false
-        while !multi.isEmpty, !haveTurns {
-            act(multi)
-            haveTurns = transfers.contains { $0.isReceivingPaused }
-        }
-        #expect(haveTurns)
-        for transfer in transfers { multi.remove(transfer) }
-        #expect(clients.allSatisfy { $0.parts == 0 })
     }
 
     /// Returns transfers from servers that have sent the answer, of which nothing was read yet.
