@@ -61,7 +61,7 @@ struct CurlMultiTests {
         #expect(interests.allSatisfy { $0.ready.contains(.reading) })
         multi.act(on: interests)
         // A share of 3 ms, and a part that was under way.
-        #expect(clients.allSatisfy { $0.parts < 500 }, "\(clients.map(\.parts))")
+        #expect(clients.allSatisfy { $0.parts <= 4 }, "\(clients.map(\.parts))")
         // The first one has had its turn even if there was no time for others.
         #expect(transfers.contains { $0.isGreedy })
     }
