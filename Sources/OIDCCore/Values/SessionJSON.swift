@@ -51,8 +51,7 @@ extension Session {
         "jwks_uri", "revocation_endpoint", "introspection_endpoint", "end_session_endpoint", "client_auth",
         "requested_scope", "requested_resource", "sends_resource", "access", "refresh_token", "id_token",
         "issued_token_type", "extra", "subject", "display_name", "nonce", "sign_in", "replaced_token",
-        "dpop_key",
-        "certificate_bound", "derived", "kept", "ended",
+        "dpop_key", "certificate_bound", "derived", "kept", "ended",
     ]
 
     /// Parses the stored form of the session with `key`; returns nil if it is a session of another key.

@@ -72,7 +72,7 @@ struct ResourceClient {
         {
             context.console.trace(
                 "client_metadata_url is not used: \(issuer) does not name itself in its answers, "
-                    + "and \(other) has the same redirect URL")
+                    + "and \(DisplayText.clean(other)) has the same redirect URL")
             return nil
         }
         return Choice(
