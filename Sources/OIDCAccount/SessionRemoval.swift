@@ -28,10 +28,7 @@ extension AccountEngine {
             try noteRemoval()
             let leftover = try store.takeLeftovers(of: key) { _ in true }.first
             guard leftover == nil, isHidden else { return SessionRemoval(content: .success(leftover)) }
-            let error = OIDCError(
-                .failed, "\(store.description) does not show the session that this machine has seen",
-                stage: .store, code: .lostSession)
-            return SessionRemoval(content: .failure(error))
+            return SessionRemoval(content: .failure(store.hiddenSession))
         }
         do throws(OIDCError) {
             try store.withLock(key, lockWait) { () throws(OIDCError) in removal = removed() }

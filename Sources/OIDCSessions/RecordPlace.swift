@@ -55,9 +55,9 @@ package protocol RecordPlace: RecordStore {
     func adoptLeftover(
         _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool)
 
-    /// Returns whether this machine has seen a session, and not its sign-out. If there is no record of it, the place has
-    /// lost it or hides it.
-    func hides(_ name: RecordName) -> Bool
+    /// Returns a session that this machine has seen, and not its sign-out; nil if there is none. If there is no record of
+    /// it, the place has lost it or hides it.
+    func seen(_ name: RecordName) -> SeenSession?
 
     /// Removes what killed writers left before a record existed, and records that were kept aside. Returns the former.
     /// Only those of one session, or of any if `stem` is nil, are removed, and only if `isMeant` returns true.
@@ -100,11 +100,19 @@ extension RecordPlace {
         _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool
     ) {}
 
-    package func hides(_ name: RecordName) -> Bool { false }
+    package func seen(_ name: RecordName) -> SeenSession? { nil }
 
     package func takeLeftovers(
         of stem: String?, if isMeant: (Record) -> Bool
     ) throws(OIDCError) -> [(stem: String, record: Record)] { [] }
+}
+
+/// A session that this machine has seen.
+package struct SeenSession {
+    /// The key; nil if only an earlier version has seen it.
+    package var key: SessionKey?
+
+    package init(key: SessionKey?) { self.key = key }
 }
 
 /// Who can see the sessions of a store.

@@ -165,7 +165,9 @@ public struct SessionStore: Sendable {
         case .success(let session): copies?.keep(nil, session.key)
         case .failure(let error):
             // Machines with another key may have written a record that cannot be opened here.
-            guard records.reach != .machines || error.code == .oldRecord else { throw error }
+            guard records.reach != .machines || [.oldRecord, .lostSession].contains(error.code) else {
+                throw error
+            }
         }
         try remove(stored.name) { _ in stored.isDamaged }
     }
@@ -195,7 +197,11 @@ public struct SessionStore: Sendable {
     }
 
     /// Lists all sessions and damaged entries, sorted by name.
-    public func all() throws(OIDCError) -> [StoredSession] {
+    public func all() throws(OIDCError) -> [StoredSession] { try all(withHidden: false) }
+
+    /// Lists all sessions and damaged entries, and, `withHidden`, those that this machine has seen and the store does not
+    /// show.
+    package func all(withHidden: Bool) throws(OIDCError) -> [StoredSession] {
         var outage: OIDCError?
         var entries: [StoredSession] = []
         var wasUnreachable = false
@@ -209,9 +215,17 @@ public struct SessionStore: Sendable {
                     entries.append(entry(name, .failure(error)))
                     break
                 }
-                guard let session = try listed(name, &outage) else { continue }
-                content = .success(session)
+                let session = try listed(name, &outage)
                 wasUnreachable = false
+                guard let session else {
+                    if withHidden, let seen = records.seen(name) {
+                        var hidden = entry(name, .failure(hiddenSession))
+                        hidden.hiddenKey = seen.key
+                        entries.append(hidden)
+                    }
+                    continue
+                }
+                content = .success(session)
             } catch {
                 // One answer may be nonsense because of its record; after two, the server is away.
                 let isUnreachable = error.kind == .unreachable && error.code != .oldRecord
@@ -250,7 +264,14 @@ public struct SessionStore: Sendable {
 
     /// Returns whether this machine has seen a session, and not its sign-out. If it is missing, the store has lost or hides
     /// it.
-    package func hides(_ key: SessionKey) -> Bool { records.hides(key.recordName) }
+    package func hides(_ key: SessionKey) -> Bool { records.seen(key.recordName) != nil }
+
+    /// The error of a session that the store hides.
+    package var hiddenSession: OIDCError {
+        OIDCError(
+            .failed, "\(description) does not show the session that this machine has seen", stage: .store,
+            code: .lostSession)
+    }
 
     /// Removes what killed sign-ins left, with its secrets, and returns the sessions that can be read.
     ///

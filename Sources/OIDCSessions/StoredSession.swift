@@ -8,6 +8,8 @@ public struct StoredSession: Sendable {
     public let location: String
     /// The session, or the error of a damaged entry.
     public let content: Result<Session, OIDCError>
+    /// The key of a session that the store does not show.
+    package var hiddenKey: SessionKey?
 
     /// Creates an entry.
     public init(name: String, location: String, content: Result<Session, OIDCError>) {

@@ -202,7 +202,9 @@ extension SharedRecords {
     private func noteWritten(_ value: SharedValue, _ stem: String) {
         let name = RecordName(.session, stem)
         if let version = (try? SealedRecord(stored: value.bytes))?.version {
-            seal.versions.note(SeenRecord(newest: version, latest: seal.signIn(in: value.bytes)), stem)
+            let session = try? seal.session(in: value.bytes)
+            seal.versions.note(
+                SeenRecord(newest: version, latest: session?.signIn, key: session?.keyOfSignIn), stem)
         }
         let record = record(value, name, after: seal.versions.newest(stem))
         memory.withLock { memory in
@@ -255,31 +257,23 @@ extension SharedRecords {
     /// no clock with which TLS works is wrong by so much.
     private static let removalLifetime = Duration.seconds(366 * 86_400)
 
-    func hides(_ name: RecordName) -> Bool {
+    func seen(_ name: RecordName) -> SeenSession? {
         let seen = seal.versions.seen(name.stem)
-        return seen.latest.map { !seen.ended.contains($0) } ?? false
+        guard let latest = seen.latest, !seen.ended.contains(latest) else { return nil }
+        return SeenSession(key: seen.key.flatMap { SessionKey(text: $0) })
     }
 
-    /// Removes, with those of all sessions, the ones that this machine has seen and the server no longer has: it may only
-    /// be hiding them. It returns none, as none can be read, and throws if their sign-outs are not known.
+    /// Notes the removal of sessions whose sign-outs cannot be told, with those of all: the server may only be hiding them.
+    /// It returns none, as none can be read.
     func takeLeftovers(
         of stem: String?, if isMeant: (Record) -> Bool
     ) throws(OIDCError) -> [(stem: String, record: Record)] {
         guard stem == nil, isMeant(.unreadable) else { return [] }
-        let seen = seal.versions.stems
-        guard !seen.isEmpty else { return [] }
-        var hiddenCount = 0
-        for stem in Set(seen).subtracting(try listed(.session)).sorted() {
+        let stems = seal.versions.stems
+        guard !stems.isEmpty else { return [] }
+        for stem in Set(stems).subtracting(try names(.session).map(\.stem)).sorted() {
             let name = RecordName(.session, stem)
-            if hides(name) { hiddenCount += 1 }
-            // One that is not listed, but is there, is ended with those that are.
             if try read(name) == nil { _ = try remove(name, ifStill: nil) }
-        }
-        guard hiddenCount == 0 else {
-            let sessions = hiddenCount == 1 ? "a session" : "\(hiddenCount) sessions"
-            throw OIDCError(
-                .failed, "\(description) does not show \(sessions) that this machine has seen", stage: .store,
-                code: .lostSession)
         }
         return []
     }
@@ -287,9 +281,10 @@ extension SharedRecords {
     /// Returns the names that the server lists, and those of sessions that this machine has seen and whose sign-out it has
     /// not: the server may leave them out.
     func names(_ kind: RecordName.Kind) throws(OIDCError) -> [RecordName] {
-        let listed = try listed(kind)
-        let seen = kind == .session ? seal.versions.stems.filter { hides(RecordName(kind, $0)) } : []
-        return (listed + Set(seen).subtracting(listed)).map { RecordName(kind, $0) }
+        let listed = try listed(kind).map { RecordName(kind, $0) }
+        guard kind == .session else { return listed }
+        let known = seal.versions.stems.map { RecordName(kind, $0) }.filter { seen($0) != nil }
+        return listed + Set(known).subtracting(listed)
     }
 
     private func listed(_ kind: RecordName.Kind) throws(OIDCError) -> [String] {

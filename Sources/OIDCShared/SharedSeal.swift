@@ -48,7 +48,7 @@ final class SharedSeal: SessionSeal {
         }
         versions.note(
             SeenRecord(
-                newest: sealed.version, latest: session?.signIn,
+                newest: sealed.version, latest: session?.signIn, key: session?.keyOfSignIn,
                 ended: sealed.content == .removal ? SharedSeal.ended(plain) : []), reading.stem)
         // A machine that never saw the sign-out may have refreshed a session that the server brought back.
         if let session, hasEnded(session) { return nil }
@@ -185,4 +185,6 @@ extension Session {
         guard key.grant.needsUser, let value = nonce ?? signInID else { return nil }
         return "\(createdAt.secondsSinceEpoch)-\(FNV1a.digits(value))"
     }
+    /// The key as text, where there is a sign-in.
+    var keyOfSignIn: String? { signIn == nil ? nil : key.text }
 }

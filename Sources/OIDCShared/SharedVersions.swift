@@ -9,12 +9,15 @@ struct SeenRecord: Equatable, Sendable {
     var newest: Int64 = 0
     /// The sign-in of the session that was seen last, by `Session.signIn`.
     var latest: String?
+    /// The key of that session, as text.
+    var key: String?
     /// The sign-ins that were signed out of, the last one at the end.
     var ended: [String] = []
 
     mutating func add(_ other: SeenRecord) {
         newest = max(newest, other.newest)
         latest = other.latest ?? latest
+        key = other.key ?? key
         ended = (ended + other.ended.filter { !ended.contains($0) }).suffix(SeenRecord.endedLimit)
     }
 
@@ -64,7 +67,8 @@ struct VersionFiles: Sendable {
     }
 }
 
-/// The form in a file: the version, `=` with the latest sign-in, and those that have ended, separated by spaces.
+/// The form in a file: the version, `=` with the latest sign-in, `@` with its key in base64url, and the sign-ins that have
+/// ended, separated by spaces.
 extension SeenRecord {
     /// The greatest version that is believed, far beyond any clock. A later one must still be possible.
     private static let greatest: Int64 = 1 << 53
@@ -75,11 +79,14 @@ extension SeenRecord {
         guard (1...SeenRecord.greatest).contains(version) else { return }
         newest = version
         latest = words.first { $0.hasPrefix("=") }.map { String($0.dropFirst()) }
-        ended = words.dropFirst().filter { !$0.hasPrefix("=") }.map(String.init)
+        key = words.first { $0.hasPrefix("@") }.flatMap { Base64URL.decode($0.dropFirst()) }
+            .map { String(decoding: $0, as: UTF8.self) }
+        ended = words.dropFirst().filter { !$0.hasPrefix("=") && !$0.hasPrefix("@") }.map(String.init)
     }
 
     var bytes: [UInt8] {
-        let words = [String(newest)] + [latest.map { "=\($0)" }].compactMap { $0 } + ended
+        let last = [latest.map { "=\($0)" }, key.map { "@\(Base64URL.encode(Array($0.utf8)))" }]
+        let words = [String(newest)] + last.compactMap { $0 } + ended
         return Array(words.joined(separator: " ").utf8)
     }
 }

@@ -132,7 +132,7 @@ extension JSONReader<Session.Damage> {
 
 extension SessionKey {
     /// Parses the form that `text` has.
-    init?(text: String) {
+    package init?(text: String) {
         guard let json = try? JSONValue(parsing: text), let provider = json["provider"]?.string,
             let clientID = json["client_id"]?.string, let grant = json["grant"]?.string
         else { return nil }

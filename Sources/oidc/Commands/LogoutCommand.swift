@@ -61,15 +61,9 @@ struct LogoutCommand: RunnableCommand {
             try WaitingSignIns.cancel(context) { _ in true }
             let catalog = try SessionCatalog(try context.provider(options, and: bound))
             results.namesProviders = true
-            let sessions = try catalog.items(orNote: results.add).map(catalog.signOut)
+            let sessions = try catalog.items(withHidden: true, orNote: results.add).map(catalog.signOut)
             // A file that is set aside now stays until the next logout, so this removes earlier ones first.
-            let leftovers = try catalog.leftovers { error in
-                guard error.code == .lostSession else { return results.add(error) }
-                context.console.warn(error)
-                if !isLocal { results.add(SignOut.notAvailable) }
-            } where: { _ in
-                true
-            }
+            let leftovers = try catalog.leftovers(orNote: results.add) { _ in true }
             try end(sessions + leftovers, results)
         } else {
             switch try context.target(url, command: "logout", options, and: bound) {
@@ -108,7 +102,7 @@ struct LogoutCommand: RunnableCommand {
         func isOwn(_ key: SessionKey?) -> Bool {
             key.map { operand.isOwn($0, linked?.target?.link) } ?? false
         }
-        let others = try catalog.items { context.console.warn($0) }
+        let others = try catalog.items(withHidden: true) { context.console.warn($0) }
             .filter { isOwn($0.key) && $0.key != account?.key }
         // A session may be left from before the URL became part of a larger resource.
         if others.isEmpty, let isPartOfAnother { throw isPartOfAnother }

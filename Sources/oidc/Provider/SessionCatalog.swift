@@ -52,13 +52,15 @@ struct SessionCatalog {
     /// out.
     ///
     /// A session in two stores that differ only in their keys is listed once, with the store that can read
-    /// it.
-    func items(orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) -> [Item] {
+    /// it. `withHidden` lists those as well that this machine has seen and their store does not show.
+    func items(
+        withHidden: Bool = false, orNote note: ((OIDCError) -> Void)? = nil
+    ) throws(OIDCError) -> [Item] {
         var items: [Item] = []
         var indices: [String: Int] = [:]
         for store in try stores() {
             let all: [StoredSession]
-            do throws(OIDCError) { all = try store.store.all() } catch {
+            do throws(OIDCError) { all = try store.store.all(withHidden: withHidden) } catch {
                 guard let note, error.kind != .interrupted else { throw error }
                 note(error)
                 continue
@@ -66,7 +68,7 @@ struct SessionCatalog {
             for stored in all {
                 if case .failure(let error) = stored.content, error.kind == .interrupted { throw error }
                 if let index = indices[stored.location] {
-                    guard items[index].key == nil, stored.session != nil else { continue }
+                    guard items[index].stored.session == nil, stored.session != nil else { continue }
                     items[index] = Item(stored: stored, store: store)
                 } else {
                     indices[stored.location] = items.count
@@ -137,8 +139,8 @@ struct SessionCatalog {
         let stored: StoredSession
         let store: Store
 
-        /// The key; nil if the session cannot be read.
-        var key: SessionKey? { stored.session?.key }
+        /// The key; nil if it is not known.
+        var key: SessionKey? { stored.session?.key ?? stored.hiddenKey }
     }
 
     /// Returns whether another profile than the one in use keeps this session in this store.
