@@ -24,6 +24,12 @@ package enum MixUpDefense {
 }
 
 extension ProviderMetadata {
+    /// The origins of the issuer, which the metadata were read from, and of the token endpoint, which redeems codes. Other
+    /// endpoints may be another provider's.
+    package var ownOrigins: [String] {
+        [issuer.flatMap { WebURL.ofIssuer($0) }, tokenEndpoint].compactMap { $0?.origin }
+    }
+
     /// Checks, for a redirect URI that other issuers share, that the metadata do not send the user to another provider:
     /// `iss` is promised (RFC 9207 §2.4), or the authorization endpoint is on the issuer's own origin. That endpoint
     /// can still forward the browser (RFC 9700 §4.4.1); only `iss` or a redirect URI for each issuer reveals it.

@@ -56,6 +56,7 @@ struct ExchangeCommand: RunnableCommand {
             throw error.signingInAgain(by: Self.start(line, path))
         }
         for warning in outcome.warnings { context.console.warn(warning) }
+        signIn.noteUse(outcome.session)
         try context.console.output(Self.json(outcome.session.tokens))
         return 0
     }

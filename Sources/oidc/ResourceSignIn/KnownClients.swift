@@ -2,16 +2,22 @@ import OIDCCore
 import OIDCSessions
 import Posix
 
-/// The servers at which the user signs in, and the clients there, without those that were registered for one server: of
-/// the settings and all profiles, of all sign-ins on this machine, and of the sessions in the store of the settings. Other
-/// stores are not read, as they may be slow or locked.
+/// The servers at which the user signs in, and the clients there: of the settings and all profiles, of all sign-ins on this
+/// machine, and of the sessions in the store of the settings. Other stores are not read, as they may be slow or locked.
 struct KnownClients {
     private struct Client {
         /// The issuer or the token endpoint.
         var server: String
         var id: String?
-        /// Whether the user signs in with it for themselves.
-        var isOwn: Bool
+        var use: Use
+    }
+
+    private enum Use {
+        /// The user signs in with it for themselves.
+        case own
+        case ofResource
+        /// It may have been registered for its server, with a redirect URL of its own there.
+        case registered
     }
 
     private var clients: [Client] = []
@@ -33,12 +39,14 @@ struct KnownClients {
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
                 guard use.origin == nil || use.origin != origin else { continue }
                 for server in [use.issuer, use.tokenEndpoint].compactMap({ $0 }) {
-                    clients.append(Client(server: server, id: id, isOwn: use.origin == nil))
+                    clients.append(
+                        Client(server: server, id: id, use: use.origin == nil ? .own : .ofResource))
                 }
             }
             for link in try ResourceRecords(context)?.links.all() ?? []
-            where link.registration == nil && WebURL(link.resource)?.origin != origin {
-                clients.append(Client(server: link.issuer, id: link.clientID, isOwn: false))
+            where WebURL(link.resource)?.origin != origin {
+                let use = link.registration == nil ? Use.ofResource : .registered
+                clients.append(Client(server: link.issuer, id: link.clientID, use: use))
             }
         } catch {
             isWhole = false
@@ -46,17 +54,17 @@ struct KnownClients {
         // Of earlier versions, or of other machines. If the store cannot be read, the sign-in fails anyway.
         let sessions = try? ProviderContext(operand.settings, context, until: operand.deadline).store().all()
         for key in (sessions ?? []).compactMap(\.session?.key) where key.grant.needsUser {
-            let isOwn = key.resources.isEmpty
-            let isElsewhere = key.resources.contains { WebURL($0)?.origin != origin }
-            // Another client of a resource may be one that was registered for its server.
-            guard isOwn || isElsewhere && WebURL(key.clientID) != nil else { continue }
-            clients.append(Client(server: key.provider, id: key.clientID, isOwn: isOwn))
+            guard key.resources.isEmpty || key.resources.contains(where: { WebURL($0)?.origin != origin })
+            else { continue }
+            let isOfDocument = WebURL(key.clientID) != nil
+            let use = key.resources.isEmpty ? Use.own : isOfDocument ? .ofResource : .registered
+            clients.append(Client(server: key.provider, id: key.clientID, use: use))
         }
     }
 
     private mutating func add(_ settings: Settings) {
         for server in [settings.provider.issuer, settings.provider.endpoint(.token)].compactMap({ $0 }) {
-            clients.append(Client(server: server, id: settings.client.id, isOwn: true))
+            clients.append(Client(server: server, id: settings.client.id, use: .own))
         }
     }
 
@@ -65,7 +73,8 @@ struct KnownClients {
         let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
         return !isWhole
             || clients.contains { client in
-                client.id == id && names.contains { ExactText.isSame(client.server, $0) }
+                client.use != .registered && client.id == id
+                    && names.contains { ExactText.isSame(client.server, $0) }
             }
     }
 
@@ -79,7 +88,7 @@ struct KnownClients {
     func other(than server: ProviderMetadata, countsOwn: Bool) -> String? {
         let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
         return clients.first { client in
-            (countsOwn || !client.isOwn)
+            (client.use == .ofResource || countsOwn && client.use == .own)
                 && !names.contains { IssuerSpelling.isSameServer(client.server, $0) }
         }?.server
     }

@@ -37,6 +37,7 @@ struct ResourceClient {
         guard server.registrationEndpoint != nil, grant == .authorizationCode else {
             throw unregistered(grant)
         }
+        try checkRegistrar()
         try checkMethods()
         do throws(OIDCError) { return try registered() } catch { throw closed(error) ?? error }
     }
@@ -287,6 +288,22 @@ struct ResourceClient {
                 + "\(names): register one there with a key or a certificate of your own",
             hint: .run("login", operand.url.text, "--client-id", "ID", "--set", "private_key_file=FILE"),
             stage: .registration)
+    }
+
+    /// Refuses to register a client elsewhere for a server that does not promise `iss`: at another provider, the client
+    /// would have a redirect URL that counts as this server's own (RFC 9700 §4.4).
+    private func checkRegistrar() throws(OIDCError) {
+        guard !server.authorizationResponseIssParameterSupported, !operand.ownership.names(issuer: issuer),
+            let registrar = server.registrationEndpoint, !server.ownOrigins.contains(registrar.origin)
+        else { return }
+        let shown = DisplayText.clean(registrar.hostAndPort)
+        throw .untrusted(
+            .discovery, "registration_endpoint",
+            expected: "a URL of \(DisplayText.clean(server.ownOrigins.first ?? ""))",
+            found: DisplayText.clean(registrar.withoutQuery),
+            hint: .words(
+                "if you trust it as much as \(shown): ",
+                operand.loginLine.adding("--issuer", DisplayText.clean(issuer))))
     }
 
     /// Returns the error if no client is known and none can be registered here.

@@ -160,25 +160,6 @@ struct SignIn {
         return outcome.session
     }
 
-    /// Returns the error for a page of another server at which the user signs in: the server that only a resource names may
-    /// have requested the code there, and would redeem it (RFC 8628 §5.4).
-    private static func pageFault(
-        _ page: WebURL, _ metadata: ProviderMetadata, _ operand: ResourceOperand
-    ) -> OIDCError? {
-        let own = [metadata.issuer.flatMap { WebURL.ofIssuer($0) }, metadata.tokenEndpoint].compactMap {
-            $0?.origin
-        }
-        guard !own.contains(page.origin), let other = KnownClients(operand).server(on: page.origin) else {
-            return nil
-        }
-        return .untrusted(
-            .discovery, "verification_uri", expected: "a page of \(DisplayText.clean(own.first ?? ""))",
-            found: "\(DisplayText.clean(page.withoutQuery)), of \(DisplayText.clean(other, limit: 200))",
-            hint: .words(
-                "if you trust it as much as \(DisplayText.clean(other, limit: 200)): ",
-                operand.loginLine.adding("--issuer", DisplayText.clean(metadata.issuer ?? ""))))
-    }
-
     /// Returns the error with the scope without `offline_access` in its hint, if that is what was refused: Spring
     /// Authorization Server answers `invalid_scope` (7.1), Keycloak `not_allowed` to users without the role
     /// `offline_access` (26.7, 2026-11).
@@ -241,62 +222,6 @@ struct SignIn {
         console.note("Scopes: \(scope.text)")
     }
 
-    /// Checks that the answer to a sign-in for a resource's server cannot come from another provider (RFC 9700
-    /// §4.4). A registered client has a redirect URL of its own for each issuer; with another client, the server
-    /// has to tell its answers from others', unless the settings name the authorization endpoint.
-    func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
-        guard provider.target != nil, let issuer = metadata.issuer,
-            try !MixUpDefense.isOwn(settings.redirect().text, of: issuer)
-        else { return }
-        // An endpoint of the settings says where the user signs in, but not that this server may have the code.
-        try checkOthers(metadata, issuer)
-        guard provider.settings.provider.endpoint(.authorization) == nil else { return }
-        do throws(OIDCError) { try metadata.checkAnswersAreItsOwn() } catch {
-            var error = error
-            error.hint = metadata.authorizationEndpoint.map { endpoint in
-                .words(
-                    "if \(DisplayText.clean(endpoint.hostAndPort)) is where you sign in for it: ",
-                    provider.settings.loginLine.adding("--set", "authorization_endpoint=\(endpoint.text)"))
-            }
-            throw error
-        }
-    }
-
-    /// Returns why no device code may be used; nil if one may. The code is redeemed where it is polled: a server that only
-    /// a resource names could show the page of another provider, and poll for its tokens (RFC 9700 §4.4).
-    func deviceMixUp(_ metadata: ProviderMetadata) -> OIDCError? {
-        guard provider.target != nil, provider.settings.provider.endpoint(.deviceAuthorization) == nil,
-            let device = metadata.deviceAuthorizationEndpoint, let token = metadata.tokenEndpoint,
-            device.origin != token.origin
-        else { return nil }
-        var error = OIDCError.untrusted(
-            .discovery, "device_authorization_endpoint",
-            expected: "a URL of \(DisplayText.clean(token.origin)), where the code is redeemed",
-            found: DisplayText.clean(device.withoutQuery))
-        error.hint = .words(
-            "if \(DisplayText.clean(device.hostAndPort)) is where you sign in for it: ",
-            provider.settings.loginLine.adding(
-                "--set", "device_authorization_endpoint=\(device.text)"))
-        return error
-    }
-
-    /// Checks a server that does not promise `iss` and shares its redirect URL with another one, of the user or of a
-    /// resource: its own authorization endpoint can forward the browser to that one's, and so get the code and the
-    /// verifier of an answer there (RFC 9700 §4.4.1). Only the user's word for the issuer allows it.
-    private func checkOthers(_ metadata: ProviderMetadata, _ issuer: String) throws(OIDCError) {
-        guard !metadata.authorizationResponseIssParameterSupported, let target = provider.target,
-            !target.isIssuerNamed,
-            let other = target.operand.serverSharingRedirect(with: metadata, of: key.clientID)
-        else { return }
-        let shown = DisplayText.clean(other, limit: 200)
-        throw .untrusted(
-            .discovery, "authorization_response_iss_parameter_supported",
-            expected: "true, as a sign-in at \(shown) has the same redirect URL", found: "none",
-            hint: .words(
-                "if you trust it as much as \(shown): ",
-                provider.settings.loginLine.adding("--issuer", DisplayText.clean(issuer))))
-    }
-
     /// Starts a sign-in for `authorize-url`, without a listener.
     func begin() throws(OIDCError) -> (pending: PendingAuthorization, url: WebURL) {
         try refuseMachine("authorize-url")
@@ -342,19 +267,25 @@ struct SignIn {
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: .run("login"))
     }
 
+    /// Stores where the client was used. That of a document is the same client for everything; others of the user's own are
+    /// in the settings.
+    func noteUse(_ session: Session) {
+        guard provider.target.map({ $0.link.registration == nil }) ?? (WebURL(key.clientID) != nil) else {
+            return
+        }
+        let use = ClientUse(
+            issuer: session.endpoints.issuer, tokenEndpoint: session.endpoints.token.text,
+            origin: provider.target.flatMap { WebURL($0.link.resource)?.origin })
+        do throws(OIDCError) {
+            try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
+        } catch {
+            console.warn(error, "where the client was used could not be stored")
+        }
+    }
+
     /// Stores where the client was used and the resource's link, and ends the session that this one replaces.
     private func remember(_ session: Session) {
-        // That of a document is the same client for everything; others of the user's own are in the settings.
-        if provider.target.map({ $0.link.registration == nil }) ?? (WebURL(key.clientID) != nil) {
-            let use = ClientUse(
-                issuer: session.endpoints.issuer, tokenEndpoint: session.endpoints.token.text,
-                origin: provider.target.flatMap { WebURL($0.link.resource)?.origin })
-            do throws(OIDCError) {
-                try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
-            } catch {
-                console.warn(error, "where the client was used could not be stored")
-            }
-        }
+        noteUse(session)
         guard let target = provider.target else { return }
         let superseded = target.superseded(by: key)
         target.remember(provider)
@@ -477,7 +408,7 @@ extension SignIn {
             login.tokenEndpoint.sendsResources = earlier.sendsResources != false
         }
         if let target = provider.target, !target.isIssuerNamed {
-            login.pageFault = { page in SignIn.pageFault(page, metadata, target.operand) }
+            login.pageFault = { page in target.fault(of: page, named: "verification_uri", by: metadata) }
         }
         login.requiresIDToken = needsIDToken
         login.asksForName = showsName

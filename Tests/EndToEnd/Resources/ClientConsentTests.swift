@@ -313,8 +313,8 @@ struct ClientConsentTests {
 
     @Test(
         "a client known by its document is asked about if the user signs in with it, too",
-        arguments: [true, false])
-    func ownDocument(isConfigured: Bool) throws {
+        arguments: ["settings", "login", "exchange"])
+    func ownDocument(way: String) throws {
         let document = "https://client.example/oidc.json"
         let world = try ResourceWorld(
             ["OIDC_CLIENT_METADATA_URL": document], isOwnResource: false
@@ -323,21 +323,38 @@ struct ClientConsentTests {
         } resource: {
             $0.metadata = Self.scopes
         }
-        if isConfigured {
+        let own = ["--issuer", world.server.issuer, "--client-id", document, "--scope", "read"]
+        switch way {
+        case "settings":
             try world.configure(
                 #"{"issuer":"\#(world.server.issuer)","client_id":"\#(document)","client_metadata_url":"\#(document)"}"#
             )
-        } else {
-            let own = ["login", "--issuer", world.server.issuer, "--client-id", document, "--scope", "read"]
-            expectSuccess(try world.run(own + ["--no-profile"]))
+        case "login":
+            expectSuccess(try world.run(["login", "--no-profile"] + own))
             // As on another machine of a shared store, or after an earlier version.
             try FileManager.default.removeItem(
                 at: world.program.home.appendingPathComponent(".local/state/oidc/clients"))
+        default:
+            let begun = try world.run(["authorize-url", "--set", "port=8485"] + own)
+            let url = try #require(JSONValue(parsing: begun.output)["url"]?.string.flatMap { WebURL($0) })
+            let answer = RawConnection.exchange(
+                port: UInt16(url.effectivePort),
+                "GET \(url.path)?\(url.query ?? "") HTTP/1.1\r\nHost: \(url.hostAndPort)\r\n"
+                    + "Connection: close\r\n\r\n")
+            let location = try #require(
+                answer.split(whereSeparator: \.isNewline).first { $0.lowercased().hasPrefix("location: ") },
+                "\(answer)")
+            let file = world.program.home.appendingPathComponent("pending.json")
+            try Data(begun.output.utf8).write(to: file)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+            let ended = try world.program.run(
+                "exchange", "--pending", file.path, input: String(location.dropFirst("location: ".count)))
+            #expect(ended.status == 0, "\(ended)")
         }
         let tabs = world.tabs.count
         let refused = try world.run(["token", "--login", world.url])
         #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
-        guard isConfigured else { return }
+        guard way == "settings" else { return }
         let machine = try world.run(["token", "--grant", "client_credentials", world.url])
         #expect(
             machine.status == 2 && machine.errorOutput.contains("do not name this resource"), "\(machine)")

@@ -81,10 +81,61 @@ struct MixUpTests {
         #expect(refused.status == 7 && world.tabs.isEmpty, "\(refused)")
         let setting = "--set authorization_endpoint=\(world.other.origin)/authorize"
         #expect(refused.errorOutput.contains(setting), "\(refused.errorOutput)")
+        // Who gets the code matters, not only where the user signs in.
+        let redeemer = String(world.server.origin.dropFirst("http://".count))
+        #expect(refused.errorOutput.contains("and \(redeemer), which redeems the code"), "\(refused)")
         // The other server knows nothing of the code's redemption here.
         let allowed = try world.run(
             ["login", world.url] + options + setting.split(separator: " ").map(String.init))
         #expect(world.other.authorizations.count == 1 && allowed.status == 4, "\(allowed)")
+    }
+
+    @Test(
+        "no client is registered at another server, where its redirect URL would count as this server's own")
+    func otherRegistrar() throws {
+        let world = try world()
+        let registrar = JSONValue.string("\(world.other.origin)/register")
+        world.server.change { $0.metadata["registration_endpoint"] = registrar }
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && world.tabs.isEmpty, "\(refused)")
+        #expect(refused.errorOutput.contains("registration_endpoint"), "\(refused)")
+        #expect(world.other.registrations.isEmpty && world.server.registrations.isEmpty)
+        _ = try world.run(["login", world.url, "--issuer", world.server.issuer])
+        #expect(world.other.registrations.count == 1)
+        // Answers that name their issuer are told apart.
+        let promised = try self.world {
+            $0.metadata["registration_endpoint"] = registrar
+            $0.metadata["authorization_response_iss_parameter_supported"] = true
+        }
+        let other = try promised.run(["login", promised.url])
+        #expect(other.status == 7 && world.other.registrations.count == 2, "\(other)")
+    }
+
+    @Test(
+        "a registered client signs in at no page of another server that the user knows, unless the user names this one",
+        arguments: [true, false])
+    func knownPage(isOwn: Bool) throws {
+        let world = try world()
+        if isOwn {
+            try world.configure(
+                #"{"default_profile":"here","profiles":{"here":{},"own":{"issuer":"\#(world.other.issuer)","client_id":"mine"}}}"#
+            )
+        } else {
+            // Registered for another server of the resource.
+            world.other.change { $0.metadata["authorization_response_iss_parameter_supported"] = .null }
+            world.trust(world.other)
+            expectSuccess(try world.run(["login", world.url]))
+            world.trust(world.server)
+        }
+        let count = world.other.authorizations.count
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && world.other.authorizations.count == count, "\(refused)")
+        #expect(refused.errorOutput.contains("authorization_endpoint"), "\(refused)")
+        #expect(
+            refused.errorOutput.hasSuffix(": oidc login \(world.url) --issuer \(world.server.issuer)\n"),
+            "\(refused)")
+        _ = try world.run(["login", world.url, "--issuer", world.server.issuer])
+        #expect(world.other.authorizations.count == count + 1)
     }
 
     @Test("a device code of another server than the one that redeems it is not requested")
