@@ -34,7 +34,12 @@ final class SharedSeal: SessionSeal {
 
     /// Refuses a record that is older than one that this machine had seen before it was read.
     func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session? {
-        let (sealed, plain) = try unsealed(record.bytes, .session, .removal)
+        let (sealed, plain): (SealedRecord, [UInt8])
+        do throws(StoreFault) { (sealed, plain) = try unsealed(record.bytes, .session, .removal) } catch {
+            // The key may be gone since the sign-out. There is nothing to lose, so a sign-in may go on from here.
+            guard case .unknownKey = error, isRemoval(record) else { throw error }
+            return nil
+        }
         let session = sealed.content == .removal ? nil : try SharedSeal.session(plain, sealed)
         if let key, let session, !ExactText.isSame(session.key.text, key.text) {
             // Keys can be chosen that have the name of another's record, which must not be lost by that.
@@ -53,6 +58,10 @@ final class SharedSeal: SessionSeal {
         // A machine that never saw the sign-out may have refreshed a session that the server brought back.
         if let session, hasEnded(session) { return nil }
         return session
+    }
+
+    private func isRemoval(_ record: Record) -> Bool {
+        (try? SealedRecord(stored: record.bytes))?.content == .removal
     }
 
     /// Returns whether this machine has seen the sign-out of a session, whatever became of its tokens elsewhere.

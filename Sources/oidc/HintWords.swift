@@ -102,7 +102,9 @@ extension Hint {
             return other.map { .words(install, ", ", $0) } ?? install
         case .advice(.giveStoreKey):
             let name: Hint = "name the key that it was sealed with in store_key_file"
-            return forget.map { .words(name, ", ", $0) } ?? name
+            return profile.map { profile in
+                .words(name, ", or, if no machine has that any more: ", .run("logout", profile + ["--local"]))
+            } ?? name
         default: return self
         }
     }
@@ -285,7 +287,7 @@ extension Hint.Advice {
         case .makeStoreKey: .words("make one with: ", .run("config new-key FILE"))
         case .giveStoreKey:
             .words(
-                "name the key that it was sealed with in store_key_file, or forget the session: ",
+                "name the key that it was sealed with in store_key_file, or, if no machine has that any more: ",
                 .run("logout --local"))
         case .freeSpace: "free some space, or set OIDC_STATE_DIR to another disk"
         case .useOtherDisk: "set OIDC_STATE_DIR to another disk"

@@ -488,6 +488,18 @@ extension SharedStoreTests {
         #expect(try store.load(.example) == nil)
     }
 
+    @Test("the record of a sign-out whose key is gone keeps nobody from signing in")
+    func removalOfOtherKey() throws {
+        let old = try machine(try .example(1))
+        try old.save(.example(), replacingDamaged: false)
+        try old.remove(.example)
+        #expect(engine[record] != nil)
+        let store = try machine(try .example(2))
+        #expect(try store.load(.example) == nil)
+        try store.save(.example("at-2"), replacingDamaged: false)
+        #expect(try store.load(.example) == .example("at-2"))
+    }
+
     @Test("a damaged record of a machine's token is replaced by the next token, and a user's by a sign-in")
     func damagedRecord() throws {
         let store = try machine()
