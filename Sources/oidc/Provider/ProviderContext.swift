@@ -17,22 +17,25 @@ final class ProviderContext: Sendable {
     let deadline: MonotonicTime?
     /// The resource that the URL operand names, and the link to store after a sign-in.
     let target: ResourceTarget?
+    /// The URL that led to the provider, whose metadata name it; nil if the user or a resource does.
+    let finder: ResourceOperand?
 
     init(
         _ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil,
-        target: ResourceTarget? = nil
+        target: ResourceTarget? = nil, finder: ResourceOperand? = nil
     ) {
         self.settings = settings
         self.context = context
         self.deadline = deadline
         self.target = target
+        self.finder = finder
     }
 
     /// Returns the context of a sign-in. If there is no deadline yet, `timeout` starts now.
     func forSignIn(until deadline: MonotonicTime? = nil) -> ProviderContext {
         ProviderContext(
             settings, context, until: deadline ?? .now().adding(seconds: settings.signIn.timeout),
-            target: target)
+            target: target, finder: finder)
     }
 
     var secrets: SecretReader {
@@ -558,7 +561,8 @@ extension ProviderContext {
     /// Returns the provider with settings that override those given.
     func adding(_ entries: [SettingLayers.Entry]) -> ProviderContext {
         guard !entries.isEmpty else { return self }
-        return ProviderContext(settings.overridden(by: entries), context, until: deadline, target: target)
+        return ProviderContext(
+            settings.overridden(by: entries), context, until: deadline, target: target, finder: finder)
     }
 
     /// Returns the provider with a wider scope for the sign-in.
@@ -567,7 +571,8 @@ extension ProviderContext {
         let entry = SettingLayers.Entry(setting: .scope, value: .string(scope.text), origin: origin)
         var target = target
         target?.link.scope = scope
-        return ProviderContext(settings.overridden(by: [entry]), context, until: deadline, target: target)
+        return ProviderContext(
+            settings.overridden(by: [entry]), context, until: deadline, target: target, finder: finder)
     }
 
     /// Returns an error about the parameter `resource` with the hint to leave it out.

@@ -302,11 +302,15 @@ extension ResourceOperand {
         }
         guard let issuer = metadata.issuer else { return nil }
         context.console.trace("provider: \(DisplayText.clean(issuer)), by its own metadata")
-        let operand = adding([
-            SettingLayers.Entry(setting: .issuer, value: .string(issuer), origin: .option("--issuer"))
-        ])
+        // What is set for another provider, or for one that is not named, stays here as for a resource's server.
+        let given = SettingLayers.Entry(setting: .issuer, value: .string(issuer), origin: .option("--issuer"))
+        let own = context.settings(
+            profile: settings.profile, [given] + ownership.entries(for: issuer))
+        var operand = ResourceOperand(url, own, context)
+        operand.deadline = deadline
         guard operand.settings.client.id == nil else {
-            return ProviderContext(operand.settings, context, until: deadline)
+            return ProviderContext(
+                operand.settings, context, until: deadline, finder: try operand.finder(of: issuer))
         }
         let client = try ResourceClient(
             operand: operand, environment: environment, resource: nil, server: metadata,
@@ -321,12 +325,25 @@ extension ResourceOperand {
         if let registered = client.registered {
             entries += registered.entries(origin: origin)
         } else {
-            if operand.settings.provider.endpoint(.authorization) == nil {
-                try metadata.checkAnswersAreItsOwn()
-            }
             entries.append(ClientRegistration.documentPorts(origin: origin))
         }
-        return ProviderContext(operand.adding(entries).settings, context, until: deadline)
+        return ProviderContext(
+            operand.adding(entries).settings, context, until: deadline, finder: operand)
+    }
+
+    /// Returns this operand, unless the user chose the client for the URL. Throws if the provider would get a secret that
+    /// the settings have for no provider: the URL may have been meant to be a resource's.
+    private func finder(of issuer: String) throws(OIDCError) -> ResourceOperand? {
+        let layers = settings.layers
+        guard layers.entry(.clientID)?.origin.layer != .options else { return nil }
+        let secrets = Setting.presented(by: settings.token.grant)
+        guard let secret = secrets.lazy.compactMap({ layers.entry($0) }).first,
+            secret.origin.layer != .options
+        else { return self }
+        throw .usage(
+            "\(DisplayText.clean(url.withoutQuery)) is a provider that no setting names, and would get "
+                + "\(secret.setting.name) of \(secret.origin.text)",
+            hint: .run("login", "--issuer", DisplayText.clean(issuer)))
     }
 }
 

@@ -38,8 +38,16 @@ struct ClientConsent {
         // No scope at all means the server's default ones, which may be more than was agreed to.
         if let known, scope.isSubset(of: known), !scope.isEmpty || known.isEmpty { return known }
         let agreed = scope.union(known ?? Scope(""))
-        if isNamedByOptions { return agreed }
+        if isNamedByOptions, scopeOption.map({ scope.isSubset(of: $0) }) ?? true { return agreed }
         guard grant.needsUser else { throw unattended }
+        // What the user agrees to is a token of this server, and not another one's.
+        if operand.settings.signIn.flow != .device, !isIssuerNamed,
+            let fault = operand.fault(
+                ofClient: client.clientID, isRegistered: false, at: server,
+                operand.loginLine.adding("--issuer", DisplayText.clean(issuer)))
+        {
+            throw fault
+        }
         guard TerminalQuestion.isPossible, context.ownsTerminal else { throw unasked }
         guard try isAllowed() else {
             throw OIDCError(.refused, "\(subject(with: excerpt.text)): declined", stage: .authorization)
@@ -59,6 +67,10 @@ struct ClientConsent {
             && ExactText.isSame(link.issuer, issuer) && link.clientID == client.clientID
     }
 
+    private func coversResource(_ link: ResourceLink) -> Bool {
+        link.resource == resource.resource || WebURL(resource.resource).map(link.covers) == true
+    }
+
     /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same
     /// for every resource, so it is the user's own once it serves another one, or the user themselves; the first resource
     /// keeps what it had.
@@ -67,13 +79,20 @@ struct ClientConsent {
         // For id_jag, the server gets the user's identity.
         guard client.clientID == operand.settings.client.metadataURL, grant != .idJAG else { return true }
         let isKept = earlier.contains { link in
-            guard link.agreedScope == nil, !link.isConsentWithdrawn else { return false }
+            guard link.agreedScope == nil, !link.isConsentWithdrawn, coversResource(link) else {
+                return false
+            }
             let had = link.unaskedScope ?? link.scope ?? Scope("")
             // No scope at all may mean more than any.
             return scope.isSubset(of: had) && (!scope.isEmpty || link.unaskedScope?.isEmpty == true)
         }
         let origin = WebURL(resource.resource)?.origin
         return !isKept && KnownClients(operand, besides: origin).includes(client.clientID, at: server)
+    }
+
+    /// The scopes of an option, which a resource cannot widen.
+    private var scopeOption: Scope? {
+        operand.settings.isScopeAnOption ? operand.settings.token.scope : nil
     }
 
     /// Whether options name both the server and the client, which is the answer to the question.
@@ -100,7 +119,8 @@ struct ClientConsent {
     /// `countsProfile` is whether `resource` of a profile does.
     private func isOwnOrigin(countsProfile: Bool) -> Bool {
         guard let origin = WebURL(resource.resource)?.origin else { return false }
-        var urls = [issuer]
+        // For id_jag, the server gets the user's identity, so a resource's own does not count.
+        var urls = grant == .idJAG && !isIssuerNamed ? [] : [issuer]
         for entry in entries {
             switch entry.setting {
             case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }

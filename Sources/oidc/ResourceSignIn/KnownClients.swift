@@ -83,22 +83,17 @@ struct KnownClients {
         clients.map(\.server).first { WebURL.ofIssuer($0)?.origin == origin }
     }
 
-    /// Returns another server whose answers arrive at the same redirect URL; nil if there is none. That the user has a
-    /// provider of their own counts only if `countsOwn`.
-    func other(than server: ProviderMetadata, countsOwn: Bool) -> String? {
+    /// Returns another server that may give its codes to this client, as it knows the client or its redirect URL; nil if
+    /// there is none. A client that was registered for this server, as `isRegistered` says, has a redirect URL of its own.
+    func other(than server: ProviderMetadata, sharing id: String, isRegistered: Bool = false) -> String? {
         let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
+        // That of a document is the same client everywhere.
+        let isOfDocument = WebURL(id) != nil
         return clients.first { client in
-            (client.use == .ofResource || countsOwn && client.use == .own)
+            let isSame = client.use != .registered && client.id == id
+            let sharesRedirect = client.use == .ofResource || client.use == .own && isOfDocument
+            return (isSame || !isRegistered && sharesRedirect)
                 && !names.contains { IssuerSpelling.isSameServer(client.server, $0) }
         }?.server
-    }
-}
-
-extension ResourceOperand {
-    /// Returns another server whose answers arrive at the redirect URL of a client that was not registered for one server;
-    /// nil if there is none. The user's own provider counts only for a document's client, which nobody chose for this
-    /// server.
-    func serverSharingRedirect(with server: ProviderMetadata, of clientID: String) -> String? {
-        KnownClients(self).other(than: server, countsOwn: WebURL(clientID) != nil)
     }
 }

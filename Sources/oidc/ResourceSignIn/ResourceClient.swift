@@ -37,7 +37,7 @@ struct ResourceClient {
         guard server.registrationEndpoint != nil, grant == .authorizationCode else {
             throw unregistered(grant)
         }
-        try checkRegistrar()
+        try checkRegistrar(operand.loginLine.adding("--issuer", issuer))
         try checkMethods()
         do throws(OIDCError) { return try registered() } catch { throw closed(error) ?? error }
     }
@@ -46,6 +46,7 @@ struct ResourceClient {
     /// open, else the document of `client_metadata_url`.
     func choiceOfProvider() throws(OIDCError) -> Choice {
         if server.registrationEndpoint != nil {
+            try checkRegistrar(.run("register", "--issuer", issuer))
             try checkMethods()
             do throws(OIDCError) { return try registered() } catch {
                 guard let closed = closed(error) else { throw error }
@@ -68,8 +69,8 @@ struct ResourceClient {
         // A registered client has a redirect URL of its own, so no other server's answer can be taken for this one's.
         if resource != nil, server.registrationEndpoint != nil,
             !server.authorizationResponseIssParameterSupported,
-            !operand.ownership.names(issuer: issuer),
-            let other = operand.serverSharingRedirect(with: server, of: url)
+            !operand.names(issuer: issuer, operand.settings.layers.given),
+            let other = KnownClients(operand).other(than: server, sharing: url)
         {
             context.console.trace(
                 "client_metadata_url is not used: \(issuer) does not name itself in its answers, "
@@ -256,6 +257,13 @@ struct ResourceClient {
         registration.acceptsOtherRedirects = false
         let outcome = try registration.run(
             over: environment.transport, initialAccessToken: nil, console: context.console)
+        // The user's own client may be known at a provider that takes any loopback redirect URL (RFC 9700 §4.4).
+        let id = outcome.client.clientID
+        guard ![operand.settings.client.id, operand.settings.client.metadataURL].contains(id) else {
+            throw .untrusted(
+                .registration, "client_id", expected: "a new client",
+                found: "that of your settings, \(DisplayText.clean(id, limit: 200))")
+        }
         let authentication = try outcome.client.authentication(at: server)
         var kept = JSONObject()
         for (setting, value) in outcome.entries where ResourceClient.keptSettings.contains(setting) {
@@ -292,8 +300,9 @@ struct ResourceClient {
 
     /// Refuses to register a client elsewhere for a server that does not promise `iss`: at another provider, the client
     /// would have a redirect URL that counts as this server's own (RFC 9700 §4.4).
-    private func checkRegistrar() throws(OIDCError) {
-        guard !server.authorizationResponseIssParameterSupported, !operand.ownership.names(issuer: issuer),
+    private func checkRegistrar(_ wayOn: Hint) throws(OIDCError) {
+        guard !server.authorizationResponseIssParameterSupported,
+            resource == nil || !operand.names(issuer: issuer, operand.settings.layers.given),
             let registrar = server.registrationEndpoint, !server.ownOrigins.contains(registrar.origin)
         else { return }
         let shown = DisplayText.clean(registrar.hostAndPort)
@@ -301,9 +310,7 @@ struct ResourceClient {
             .discovery, "registration_endpoint",
             expected: "a URL of \(DisplayText.clean(server.ownOrigins.first ?? ""))",
             found: DisplayText.clean(registrar.withoutQuery),
-            hint: .words(
-                "if you trust it as much as \(shown): ",
-                operand.loginLine.adding("--issuer", DisplayText.clean(issuer))))
+            hint: .words("if you trust it as much as \(shown): ", wayOn))
     }
 
     /// Returns the error if no client is known and none can be registered here.

@@ -266,7 +266,7 @@ extension ResourceOperand {
         let link = target.link
         var target = target
         target.isIssuerNamed =
-            link.isIssuerNamed || ResourceOwnership(entries: entries).names(issuer: link.issuer)
+            link.isIssuerNamed || names(issuer: link.issuer, entries)
         var layers = LinkLayers(link, origin: .resource(url.text), metadataURL: settings.client.metadataURL)
         layers.addLink(scope: scope)
         if let registered { layers.add(registered) }

@@ -324,7 +324,7 @@ extension ResourceResolution {
         link.registration = client.registration
         let isSameClient = earlier?.clientID == client.clientID
         let wasNamed = earlier?.isIssuerNamed == true && earlier?.issuer == issuer && isSameClient
-        link.isIssuerNamed = given.names(issuer: issuer) || wasNamed
+        link.isIssuerNamed = operand.names(issuer: issuer, entries) || wasNamed
         if let earlier, ExactText.isSame(earlier.issuer, issuer) {
             link.settings = earlier.settings
             if earlier.metadataURL == nil { link.settings[Setting.resourceParameter.name] = nil }

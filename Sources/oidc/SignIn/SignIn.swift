@@ -407,8 +407,11 @@ extension SignIn {
         if provider.settings.layers[.resourceParameter] == nil, let earlier = try? store.load(key) {
             login.tokenEndpoint.sendsResources = earlier.sendsResources != false
         }
-        if let target = provider.target, !target.isIssuerNamed {
-            login.pageFault = { page in target.fault(of: page, named: "verification_uri", by: metadata) }
+        if let finder, !isIssuerNamed {
+            let wayOn = try wayOn(metadata)
+            login.pageFault = { page in
+                finder.fault(of: page, named: "verification_uri", by: metadata, wayOn)
+            }
         }
         login.requiresIDToken = needsIDToken
         login.asksForName = showsName

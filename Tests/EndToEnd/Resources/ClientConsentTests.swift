@@ -431,6 +431,49 @@ struct ClientConsentTests {
         #expect(world.tabs.count == 2)
     }
 
+    @Test("a client known by its document has not served a neighbour on the same origin")
+    func documentNeighbour() throws {
+        let (world, _) = try documentWorlds()
+        expectSuccess(try world.run(["login", world.url, "--scope", "read"]))
+        let document = "https://client.example/oidc.json"
+        let own = ["--issuer", world.server.issuer, "--client-id", document, "--no-profile"]
+        expectSuccess(try world.run(["login", "--scope", "read"] + own))
+        let (origin, server, place) = (
+            world.resource.origin, world.server.issuer, "/.well-known/oauth-protected-resource/other"
+        )
+        world.resource.change {
+            $0.anyAnswer = { request in
+                guard request.url.path == place else { return nil }
+                return .value(
+                    ["resource": .string("\(origin)/other"), "authorization_servers": [.string(server)]])
+            }
+        }
+        let refused = try world.run(["login", "\(origin)/other", "--scope", "read"])
+        #expect(refused.status == 2 && refused.errorOutput.contains("with: read"), "\(refused)")
+        // The first one keeps what it had.
+        expectSuccess(try world.run(["login", world.url, "--scope", "read"]))
+    }
+
+    @Test("the scopes that options allow are not widened by the resource")
+    func allowedScopes() throws {
+        let world = try world()
+        let rules = world.resource.rules
+        let server = world.server
+        world.resource.change {
+            $0.answer = { request, token in
+                guard let scope = server.scope(of: token), !scope.contains("everything") else { return nil }
+                return rules.challenge(
+                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", "everything")])
+            }
+        }
+        let options = ["--issuer", server.issuer, "--client-id", "corp-client"]
+        let pinned = try world.call(options: ["--login"] + options + ["--scope", "repo"])
+        #expect(pinned.status == 3 && pinned.errorOutput.contains("everything"), "\(pinned)")
+        #expect(server.authorizations.map { $0["scope"] } == ["repo"])
+        expectSuccess(try world.call(options: ["--login"] + options))
+        #expect(server.authorizations.last?["scope"]?.contains("everything") == true)
+    }
+
     @Test("a resource that was signed out of is not named as one to sign out of")
     func signedOut() throws {
         let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }

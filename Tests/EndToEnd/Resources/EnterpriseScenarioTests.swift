@@ -10,9 +10,11 @@ import Testing
     .enabled(if: Installed.programs("curl"), "curl, the browser's stand-in, is not installed"))
 struct EnterpriseScenarioTests {
     /// The user's own provider, where they are signed in, and a resource whose server trusts it.
-    private func enterpriseWorld() throws -> (own: ProviderServer, world: ResourceWorld) {
+    private func enterpriseWorld(
+        isOwnResource: Bool = true
+    ) throws -> (own: ProviderServer, world: ResourceWorld) {
         let own = try ProviderServer { $0.user = .approves("alice") }
-        let world = try ResourceWorld {
+        let world = try ResourceWorld(isOwnResource: isOwnResource) {
             $0.registers = false
             $0.metadata = [
                 "grant_types_supported": ["urn:ietf:params:oauth:grant-type:jwt-bearer"],
@@ -120,6 +122,34 @@ struct EnterpriseScenarioTests {
             #expect(!String(decoding: request.body, as: UTF8.self).contains("secret-of-other"))
             #expect([nil, credentials].contains(request.headers["Authorization"]))
         }
+    }
+
+    @Test(
+        "a resource that is its own server is not told who the user is unless the settings name one of them",
+        arguments: [false, true])
+    func ownServer(isNamed: Bool) throws {
+        let (own, world) = try enterpriseWorld(isOwnResource: isNamed)
+        let (origin, server) = (world.resource.origin, world.server.origin)
+        world.resource.change {
+            $0.servers = [origin]
+            $0.anyAnswer = { request in
+                guard request.url.path.hasPrefix("/.well-known/oauth-authorization-server") else {
+                    return nil
+                }
+                return .value([
+                    "issuer": .string(origin), "token_endpoint": .string("\(server)/token"),
+                    "grant_types_supported": ["urn:ietf:params:oauth:grant-type:jwt-bearer"],
+                    "token_endpoint_auth_methods_supported": ["none"],
+                ])
+            }
+        }
+        let options = ["--grant", "id_jag", "--client-id", "other", "-p", "work"]
+        let outcome = try world.run(["token", world.url] + options)
+        let exchanges = own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange")
+        #expect(exchanges == (isNamed ? 1 : 0), "\(outcome)")
+        guard !isNamed else { return }
+        #expect(outcome.status == 2 && world.server.tokenRequests.isEmpty, "\(outcome)")
+        #expect(outcome.errorOutput.contains("--issuer \(origin)"), "\(outcome)")
     }
 
     @Test("id_jag by options: --client-id is the resource's client, the hint names the own provider")

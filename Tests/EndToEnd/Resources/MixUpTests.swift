@@ -132,10 +132,128 @@ struct MixUpTests {
         #expect(refused.status == 7 && world.other.authorizations.count == count, "\(refused)")
         #expect(refused.errorOutput.contains("authorization_endpoint"), "\(refused)")
         #expect(
-            refused.errorOutput.hasSuffix(": oidc login \(world.url) --issuer \(world.server.issuer)\n"),
+            refused.errorOutput.contains(": oidc login \(world.url)")
+                && refused.errorOutput.hasSuffix(" --issuer \(world.server.issuer)\n"),
             "\(refused)")
         _ = try world.run(["login", world.url, "--issuer", world.server.issuer])
         #expect(world.other.authorizations.count == count + 1)
+    }
+
+    @Test(
+        "that the user allowed a token there does not mean that a server may have another's",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+    func allowed() throws {
+        let client = ["OIDC_CLIENT_ID": "corp-client"]
+        let world = try ResourceWorld(client, isOwnResource: false) { $0.registers = false }
+        let run = try TerminalRun(world.program, ["login", world.url], columns: 400)
+        try #require(run.wait(within: 60) { $0.contains("[y/N] ") ? true : nil } == true, "\(run.text)")
+        run.type("y\n")
+        #expect(run.finish().status == 0, "\(run.text)")
+        // The same client is known at the user's provider, to which the server can forward the browser.
+        let file = world.program.home.appendingPathComponent(".config/oidc/config.json")
+        var text = try String(contentsOf: file, encoding: .utf8)
+        let own = #""own":{"issuer":"\#(world.other.issuer)","client_id":"corp-client"},"#
+        text.replace("\"profiles\":{", with: "\"profiles\":{\(own)")
+        text.replace("\"profiles\": {", with: "\"profiles\": {\(own)")
+        try text.write(to: file, atomically: false, encoding: .utf8)
+        world.server.change {
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        #expect(refused.errorOutput.hasSuffix(" --issuer \(world.server.issuer)\n"), "\(refused)")
+        #expect(world.server.authorizations.count == 1)
+        expectSuccess(try world.run(["login", world.url, "--issuer", world.server.issuer]))
+    }
+
+    @Test(
+        "a server that does not promise iss shares no client with the user's provider, whoever chose it",
+        arguments: ["registered", "variable", "settings"])
+    func sharedClient(source: String) throws {
+        let world = try ResourceWorld(source == "variable" ? ["OIDC_CLIENT_ID": "mine"] : [:])
+        world.server.change {
+            $0.registered = ["client_id": "mine"]
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let own = #"{"issuer":"\#(world.other.issuer)","client_id":"mine"}"#
+        try world.configure(
+            source == "settings" ? own : #"{"default_profile":"here","profiles":{"here":{},"own":\#(own)}}"#)
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && world.server.authorizations.isEmpty, "\(refused)")
+        let words = [
+            "registered": "has the same client", "variable": "has the same redirect URL",
+            "settings": "a new client, found that of your settings",
+        ]
+        #expect(refused.errorOutput.contains(words[source] ?? ""), "\(refused)")
+    }
+
+    @Test(
+        "a provider that only a URL leads to is checked as a resource's server is", arguments: [true, false])
+    func byURL(registers: Bool) throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"])
+        let registrar = JSONValue.string("\(world.other.origin)/register")
+        world.server.change {
+            if registers {
+                $0.metadata["registration_endpoint"] = registrar
+            } else {
+                $0.registers = false
+            }
+            $0.metadata["client_id_metadata_document_supported"] = true
+            $0.metadata["device_authorization_endpoint"] = .string("\(world.other.origin)/device")
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        try world.configure(
+            #"{"default_profile":"here","profiles":{"here":{},"own":{"issuer":"\#(world.other.issuer)","client_id":"mine"}}}"#
+        )
+        let refused = try world.run(["login", world.server.issuer, "--scope", "api"])
+        #expect(refused.status == 7 && world.server.authorizations.isEmpty, "\(refused)")
+        guard !registers else {
+            #expect(
+                refused.errorOutput.contains("registration_endpoint") && world.other.registrations.isEmpty)
+            return #expect(
+                refused.errorOutput.hasSuffix(": oidc register --issuer \(world.server.issuer)\n"),
+                "\(refused)")
+        }
+        #expect(refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        let words = [
+            "login", "--issuer", world.server.issuer, "--client-id", "https://client.example/oidc.json",
+        ]
+        #expect(refused.errorOutput.hasSuffix(": oidc \(words.joined(separator: " "))\n"), "\(refused)")
+        let device = try world.run(["login", world.server.issuer, "--scope", "api", "--flow", "device"])
+        #expect(device.status == 7 && !world.other.paths.contains("/device"), "\(device)")
+        expectSuccess(try world.run(words + ["--no-profile", "--scope", "api"]))
+    }
+
+    @Test("a provider that only a URL leads to is told nothing that the settings have for another one")
+    func requestByURL() throws {
+        let world = try ResourceWorld()
+        try world.configure(
+            #"{"issuer":"\#(world.other.issuer)","client_id":"mine","login_hint":"me@corp.example","audience":"corp"}"#
+        )
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
+        let sent = try #require(world.server.authorizations.last)
+        #expect(sent["login_hint"] == nil && sent["audience"] == nil, "\(sent)")
+    }
+
+    @Test("a provider that only a URL leads to gets no secret that the settings have for no provider")
+    func secretByURL() throws {
+        let client = ["OIDC_CLIENT_ID": "mine", "OIDC_CLIENT_SECRET": "s3cret"]
+        let world = try ResourceWorld(client) {
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_basic"]]
+        }
+        let refused = try world.run(["login", world.server.issuer])
+        #expect(refused.status == 2 && world.server.tokenRequests.isEmpty, "\(refused)")
+        #expect(
+            refused.errorOutput.hasSuffix("try: oidc login --issuer \(world.server.issuer)\n")
+                && refused.errorOutput.contains("OIDC_CLIENT_SECRET"), "\(refused)")
+        expectSuccess(try world.run(["login", "--issuer", world.server.issuer, "--scope", "api"]))
+        // The user may choose the client for the URL.
+        let chosen = ["--client-id", "mine", "--no-profile", "--scope", "api"]
+        expectSuccess(try world.run(["login", world.server.issuer] + chosen))
     }
 
     @Test("a device code of another server than the one that redeems it is not requested")
