@@ -28,6 +28,8 @@ package struct ResourceLink: StoredRecord {
     /// The scopes that the user's own client may request for this resource, as the user has agreed or named the client
     /// for it; nil for a registered client.
     package var agreedScope: Scope?
+    /// Whether the user agreed that the server, which only the resource names, gets the client's secret, too.
+    package var isSecretAgreed = false
     /// The scope that was requested without a question, by a client that is known by its document and was used nowhere else
     /// by then; empty for the server's default scopes.
     package var unaskedScope: Scope?
@@ -36,6 +38,8 @@ package struct ResourceLink: StoredRecord {
     package var isConsentWithdrawn = false
     /// The servers and clients of links that this one replaced, about which the user was asked.
     package private(set) var askedBefore: [String] = []
+    /// The identifiers that the resource had at earlier sign-ins, each with the server and the client.
+    package var identifiedBefore: [String] = []
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
     package var settings = JSONObject()
@@ -66,9 +70,21 @@ package struct ResourceLink: StoredRecord {
             for name in other.askedBefore + (wasAsked ? [party] : []) where !link.askedBefore.contains(name) {
                 link.askedBefore.append(name)
             }
+            let names =
+                other.identifiedBefore + (other.resource == resource ? [] : ["\(other.resource) \(party)"])
+            for name in names where !link.identifiedBefore.contains(name) {
+                link.identifiedBefore.append(name)
+            }
         }
+        link.identifiedBefore = link.identifiedBefore.suffix(16)
         link.askedBefore = link.askedBefore.suffix(16)
         return link
+    }
+
+    /// Returns whether a session is of the resource under an identifier that it had before.
+    package func wasIdentified(by key: SessionKey) -> Bool {
+        let party = ResourceLink.party(issuer: key.provider, clientID: key.clientID)
+        return key.resources.count == 1 && identifiedBefore.contains("\(key.resources[0]) \(party)")
     }
 
     /// The URL that the token may be sent to, with everything below it.
@@ -113,9 +129,11 @@ package struct ResourceLink: StoredRecord {
         bindsTokens = json["dpop"]?.bool ?? false
         isIssuerNamed = json["issuer_named"]?.bool ?? false
         agreedScope = json["agreed_scope"]?.string.map { Scope($0) }
+        isSecretAgreed = json["agreed_secret"]?.bool ?? false
         unaskedScope = json["unasked_scope"]?.string.map { Scope($0) }
         isConsentWithdrawn = json["consent_withdrawn"]?.bool ?? false
         askedBefore = json["asked_before"]?.strings ?? []
+        identifiedBefore = json["identified_before"]?.strings ?? []
         settings = json["settings"]?.object ?? JSONObject()
     }
 
@@ -134,9 +152,13 @@ package struct ResourceLink: StoredRecord {
         if bindsTokens { object["dpop"] = true }
         if isIssuerNamed { object["issuer_named"] = true }
         object["agreed_scope"] = agreedScope.map { .string($0.text) }
+        if isSecretAgreed { object["agreed_secret"] = true }
         object["unasked_scope"] = unaskedScope.map { .string($0.text) }
         if isConsentWithdrawn { object["consent_withdrawn"] = true }
         if !askedBefore.isEmpty { object["asked_before"] = .array(askedBefore.map { .string($0) }) }
+        if !identifiedBefore.isEmpty {
+            object["identified_before"] = .array(identifiedBefore.map { .string($0) })
+        }
         if !settings.members.isEmpty { object["settings"] = .object(settings) }
         return .object(object)
     }

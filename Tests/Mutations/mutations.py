@@ -151,7 +151,7 @@ MUTATIONS = [
      "guard error.kind == .refused || isFault || (error.kind == .untrusted && response != nil) else {\n"
      "                throw error\n            }", "_ = isFault", "DiscoveryFallbackTests"),
     ("resource: a client's secret goes to the server that only the resource names",
-     "guard let target, !target.isIssuerNamed, target.link.agreedScope == nil else { return }",
+     "guard let target, !target.isIssuerNamed, !target.link.isSecretAgreed else { return }",
      "guard let target, !target.isIssuerNamed, target.link.issuer.isEmpty else { return }",
      "ResourceServerChoiceTests"),
     ("resource: a server that only the resource names gets a secret unasked",
@@ -350,6 +350,8 @@ MUTATIONS = [
      "let isSame = client.use != .registered && client.id == id", "let isSame = false", "MixUpTests"),
     ("consent: id_jag tells a resource that is its own server who the user is",
      "var urls = grant == .idJAG && !isIssuerNamed ? [] : [issuer]", "var urls = [issuer]", "EnterpriseScenarioTests"),
+    ("consent: a secret that is set later goes to a server that only a resource names",
+     "$0.agreedScope != nil && ($0.isSecretAgreed || !hasUnnamedIssuer)", "$0.agreedScope != nil", "ClientConsentTests"),
     ("consent: a resource widens the scopes of the options",
      "if isNamedByOptions, scopeOption.map({ scope.isSubset(of: $0) }) ?? true { return agreed }",
      "if isNamedByOptions { return agreed }", "ClientConsentTests"),

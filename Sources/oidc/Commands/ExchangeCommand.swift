@@ -56,7 +56,8 @@ struct ExchangeCommand: RunnableCommand {
             throw error.signingInAgain(by: Self.start(line, path))
         }
         for warning in outcome.warnings { context.console.warn(warning) }
-        signIn.noteUse(outcome.session)
+        let endpoints = outcome.session.endpoints
+        signIn.noteUse(issuer: endpoints.issuer, tokenEndpoint: endpoints.token)
         try context.console.output(Self.json(outcome.session.tokens))
         return 0
     }

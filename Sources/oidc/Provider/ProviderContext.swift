@@ -384,7 +384,7 @@ extension ProviderContext {
     /// otherwise the resource's operator could choose who gets it. The settings name the server, or the user has
     /// agreed to it.
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
-        guard let target, !target.isIssuerNamed, target.link.agreedScope == nil else { return }
+        guard let target, !target.isIssuerNamed, !target.link.isSecretAgreed else { return }
         throw target.operand.unnamedIssuer(secrets, of: target.link)
     }
 
@@ -584,7 +584,10 @@ extension ProviderContext {
         let line =
             settings.token.grant.needsUser
             ? settings.loginLine : settings.line("token", and: [("--grant", .grant)])
-        error.hint = line.adding("--set", "resource_parameter=off")
+        let server = settings.provider.issuer.flatMap { WebURL.ofIssuer($0)?.hostAndPort } ?? "the provider"
+        error.hint = .words(
+            "only if the resource may get a token for whatever \(DisplayText.clean(server)) grants: ",
+            line.adding("--set", "resource_parameter=off"))
         return error
     }
 
@@ -602,6 +605,12 @@ extension ProviderContext {
     func namingResource(_ failure: OIDCError) -> OIDCError {
         guard let resource = settings.resource, let parts = failure.hint?.parts else { return failure }
         let named = parts.map { part in
+            // A profile is another server's.
+            if case .command(let words) = part, words.count == 3, words.starts(with: ["config", "set"]),
+                Setting.named(String(words[2].prefix { $0 != "=" })).map({ $0.reach != .machine }) == true
+            {
+                return settings.loginLine.adding("--set", words[2])
+            }
             guard case .command(let words) = part, let command = words.first,
                 ["login", "logout"].contains(command),
                 words.count == 1 || ![resource.url, "-p", "--finish", "--cancel"].contains(words[1])

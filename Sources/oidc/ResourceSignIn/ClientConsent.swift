@@ -28,7 +28,10 @@ struct ClientConsent {
         let stored = stored
         let earlier = (links.compactMap { $0 } + stored).filter(isOfClient)
         guard isOfUser(earlier) else { return nil }
-        let known = links.compactMap { $0 }.filter(isOfClient).compactMap(\.agreedScope).first
+        // Who agreed while the client had no secret has not given it away.
+        let known = links.compactMap { $0 }.filter(isOfClient).first {
+            $0.agreedScope != nil && ($0.isSecretAgreed || !hasUnnamedIssuer)
+        }?.agreedScope
         // The profile of an earlier sign-in names the resource, so it does not count if the user was asked then.
         let party = ResourceLink.party(issuer: issuer, clientID: client.clientID)
         let wasAsked =
@@ -107,7 +110,7 @@ struct ClientConsent {
     }
 
     /// Whether a secret, or a token of the machine's identity, would go to a server that only the resource names.
-    private var hasUnnamedIssuer: Bool {
+    var hasUnnamedIssuer: Bool {
         guard !isIssuerNamed else { return false }
         let secrets = Setting.presented(by: grant)
         return ResourceOwnership(entries: entries).entries(for: issuer).contains {
@@ -144,11 +147,11 @@ struct ClientConsent {
     private var subject: String { subject(with: ": \(scopeText)") }
 
     private func subject(with scopes: String) -> String {
-        "\(resourceText) asks for a token of \(DisplayText.clean(issuer, limit: 200)), as your client "
+        "\(resourceText) asks for a token of \(DisplayText.clean(issuer)), as your client "
             + "\(DisplayText.clean(client.clientID, limit: 200)), with\(scopes)"
     }
 
-    private var resourceText: String { DisplayText.clean(resource.resource, limit: 200) }
+    private var resourceText: String { DisplayText.clean(resource.resource) }
 
     /// The scopes that a question names itself: with more, its start could leave the screen.
     private static let questionLimits = (scopes: 20, characters: 600)

@@ -51,9 +51,14 @@ struct KnownClients {
         } catch {
             isWhole = false
         }
-        // Of earlier versions, or of other machines. If the store cannot be read, the sign-in fails anyway.
-        let sessions = try? ProviderContext(operand.settings, context, until: operand.deadline).store().all()
-        for key in (sessions ?? []).compactMap(\.session?.key) where key.grant.needsUser {
+        // Of earlier versions, or of other machines.
+        var sessions: [StoredSession] = []
+        do throws(OIDCError) {
+            sessions = try ProviderContext(operand.settings, context, until: operand.deadline).store().all()
+        } catch {
+            isWhole = false
+        }
+        for key in sessions.compactMap(\.session?.key) where key.grant.needsUser {
             guard key.resources.isEmpty || key.resources.contains(where: { WebURL($0)?.origin != origin })
             else { continue }
             let isOfDocument = WebURL(key.clientID) != nil

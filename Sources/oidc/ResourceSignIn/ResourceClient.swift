@@ -292,7 +292,7 @@ struct ResourceClient {
         let names = methods.prefix(5).map { DisplayText.clean($0) }.joined(separator: ", ")
         throw OIDCError(
             .usage,
-            "no client is set for \(DisplayText.clean(issuer, limit: 200)), which only takes clients with "
+            "no client is set for \(DisplayText.clean(issuer)), which only takes clients with "
                 + "\(names): register one there with a key or a certificate of your own",
             hint: .run("login", operand.url.text, "--client-id", "ID", "--set", "private_key_file=FILE"),
             stage: .registration)
@@ -315,7 +315,7 @@ struct ResourceClient {
 
     /// Returns the error if no client is known and none can be registered here.
     private func unregistered(_ grant: GrantType, because reason: String? = nil) -> OIDCError {
-        let server = DisplayText.clean(issuer, limit: 200)
+        let server = DisplayText.clean(issuer)
         guard grant == .authorizationCode else {
             return .usage(
                 "no client is set for \(server), which grant=\(grant.rawValue) needs",

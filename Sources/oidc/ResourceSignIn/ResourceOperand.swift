@@ -82,7 +82,7 @@ struct ResourceOperand: Sendable {
     /// Returns the error for a secret that would go to a server that only the resource names.
     func unnamedIssuer(_ secrets: [Setting], of link: ResourceLink) -> OIDCError {
         let name = settings.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
-        let issuer = DisplayText.clean(link.issuer, limit: 200)
+        let issuer = DisplayText.clean(link.issuer)
         return .usage(
             "\(name) would go to \(issuer), which only \(DisplayText.clean(link.resource)) names",
             hint: .words(
@@ -526,6 +526,7 @@ extension ResourceOperand {
             link.map { link in
                 resource == link.resource
                     && (link.prefix == nil || key.provider == link.issuer && key.clientID == link.clientID)
+                    || link.wasIdentified(by: key)
             } ?? false
         return (isLinked || ResourceIdentifier(resource)?.identifies(url) == true)
             && fits(self.link(of: key, resource), ownership)

@@ -85,6 +85,7 @@ struct ResourceRecords {
                 guard tellsOfQuestion else { continue }
                 var asking = link
                 asking.agreedScope = nil
+                asking.isSecretAgreed = false
                 asking.isConsentWithdrawn = true
                 try? links.keep(asking)
             }

@@ -116,11 +116,12 @@ struct ResourceResolution {
         let entries = try operand.entries(of: client.profile)
         var link = try link(
             to: found, at: server, scope: requested.scope, client: client, grant: grant, entries: entries)
-        link.agreedScope = try ClientConsent(
+        let consent = ClientConsent(
             operand: operand, resource: found.metadata, issuer: link.issuer, client: client,
             scope: requested.scope, grant: grant, server: server, entries: entries,
-            isIssuerNamed: link.isIssuerNamed
-        ).scopes(knownFrom: [evidence.agreed, earlier])
+            isIssuerNamed: link.isIssuerNamed)
+        link.agreedScope = try consent.scopes(knownFrom: [evidence.agreed, earlier])
+        link.isSecretAgreed = link.agreedScope != nil && consent.hasUnnamedIssuer
         if link.agreedScope == nil, client.clientID == operand.settings.client.metadataURL {
             link.unaskedScope = requested.scope
         }

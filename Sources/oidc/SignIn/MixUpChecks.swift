@@ -85,7 +85,7 @@ extension ResourceOperand {
         guard !server.authorizationResponseIssParameterSupported,
             let other = KnownClients(self).other(than: server, sharing: id, isRegistered: isRegistered)
         else { return nil }
-        let shown = DisplayText.clean(other, limit: 200)
+        let shown = DisplayText.clean(other)
         let shared = isRegistered ? "client" : "redirect URL"
         return .untrusted(
             .discovery, "authorization_response_iss_parameter_supported",
@@ -102,7 +102,7 @@ extension ResourceOperand {
         guard !own.contains(page.origin), let other = KnownClients(self).server(on: page.origin) else {
             return nil
         }
-        let shown = DisplayText.clean(other, limit: 200)
+        let shown = DisplayText.clean(other)
         return .untrusted(
             .discovery, member, expected: "a page of \(DisplayText.clean(own.first ?? ""))",
             found: "\(DisplayText.clean(page.withoutQuery)), of \(shown)",

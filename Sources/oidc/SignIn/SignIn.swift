@@ -84,6 +84,7 @@ struct SignIn {
         case .device: if let error = deviceMixUp(metadata) { throw error }
         }
         announce(metadata, login.request.scope, isDevice: settings.flow == .device)
+        noteUse(issuer: metadata.issuer, tokenEndpoint: metadata.tokenEndpoint)
         defer { reporter.end() }
         let outcome: SignInFlow.Outcome
         switch flow {
@@ -148,7 +149,7 @@ struct SignIn {
     ) throws(OIDCError) -> Session {
         provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning) }
-        remember(outcome.session)
+        remember()
         warnOfMissingRefreshToken(outcome.session, metadata)
         if let signal = Interruption.pending {
             var error = Interruption.error(signal: signal)
@@ -230,7 +231,9 @@ struct SignIn {
         let metadata = try provider.metadata(environment, for: needed)
         let redirect = try settings.redirect()
         let uri = settings.port.map { redirect.text(port: $0) } ?? redirect.text
-        return try login(metadata, environment).begin(redirectURI: uri)
+        let login = try login(metadata, environment)
+        noteUse(issuer: metadata.issuer, tokenEndpoint: metadata.tokenEndpoint)
+        return try login.begin(redirectURI: uri)
     }
 
     /// Finishes a sign-in for `exchange`. Checks the redirected URL before any request is sent.
@@ -267,14 +270,15 @@ struct SignIn {
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: .run("login"))
     }
 
-    /// Stores where the client was used. That of a document is the same client for everything; others of the user's own are
-    /// in the settings.
-    func noteUse(_ session: Session) {
-        guard provider.target.map({ $0.link.registration == nil }) ?? (WebURL(key.clientID) != nil) else {
-            return
-        }
+    /// Stores where the client is used, before the user signs in: the server may know the user and the client from then on,
+    /// whatever becomes of the sign-in here. A document's client is the same for everything; others of the user's own are in
+    /// the settings.
+    func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
+        guard let tokenEndpoint,
+            provider.target.map({ $0.link.registration == nil }) ?? (WebURL(key.clientID) != nil)
+        else { return }
         let use = ClientUse(
-            issuer: session.endpoints.issuer, tokenEndpoint: session.endpoints.token.text,
+            issuer: issuer, tokenEndpoint: tokenEndpoint.text,
             origin: provider.target.flatMap { WebURL($0.link.resource)?.origin })
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
@@ -283,9 +287,8 @@ struct SignIn {
         }
     }
 
-    /// Stores where the client was used and the resource's link, and ends the session that this one replaces.
-    private func remember(_ session: Session) {
-        noteUse(session)
+    /// Stores the resource's link, and ends the session that this one replaces.
+    private func remember() {
         guard let target = provider.target else { return }
         let superseded = target.superseded(by: key)
         target.remember(provider)

@@ -43,6 +43,7 @@ struct FirstStep {
         flow.pin(to: try? account.store.load(account.key))
         if settings.flow != .device { try signIn.checkMixUp(metadata) }
         signIn.announce(metadata, flow.request.scope, isDevice: settings.flow == .device)
+        signIn.noteUse(issuer: metadata.issuer, tokenEndpoint: metadata.tokenEndpoint)
         return try signIns.starting(id) { () throws(OIDCError) in try begin(id, flow, metadata, signIns) }
     }
 

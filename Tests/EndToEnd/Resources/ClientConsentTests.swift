@@ -431,6 +431,48 @@ struct ClientConsentTests {
         #expect(world.tabs.count == 2)
     }
 
+    @Test("the user has signed in with a document's client also if the sign-in then failed here")
+    func documentFailed() throws {
+        let (world, second) = try documentWorlds()
+        world.server.change { $0.token = { _ in HTTPResponse(status: 503) } }
+        let document = "https://client.example/oidc.json"
+        let own = ["login", "--issuer", world.server.issuer, "--client-id", document, "--no-profile"]
+        #expect(try world.run(own + ["--scope", "read"]).status == 5)
+        #expect(world.server.authorizations.count == 1)
+        world.server.change { $0.token = { _ in nil } }
+        let refused = try world.run(["token", "--login", second.url])
+        #expect(refused.status == 3 && refused.errorOutput.contains("with: repo admin"), "\(refused)")
+    }
+
+    @Test(
+        "who allowed a token while the client had no secret has not given the secret away",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+    func laterSecret() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_ID": "corp-client"], isOwnResource: false) {
+            $0.registers = false
+            $0.issuesRefreshTokens = true
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_basic", "none"]]
+        }
+        let allowed = try answered(world, ["login", world.url], "its default scopes", "y")
+        #expect(allowed.status == 0, "\(allowed)")
+        let secret = ["OIDC_CLIENT_SECRET": "s3cret"]
+        let refused = try world.program.start(["login", world.url], secret).finish()
+        #expect(refused.status == 2 && refused.errorOutput.contains("gets the client's secret"), "\(refused)")
+        for command in [["token", "--refresh"], ["logout"]] {
+            _ = try world.program.start(command + [world.url], secret).finish()
+        }
+        #expect(!world.server.log.contains { $0.headers["Authorization"]?.hasPrefix("Basic") == true })
+    }
+
+    @Test("what a resource's server wants is not hinted to be set for the profile of another one")
+    func hintedSetting() throws {
+        let world = try ResourceWorld()
+        try world.configure(#"{"issuer":"\#(world.other.issuer)","client_id":"mine"}"#)
+        world.server.change { $0.token = { _ in .oauth("use_dpop_nonce") } }
+        let refused = try world.run(["login", world.url])
+        #expect(refused.errorOutput.hasSuffix("try: oidc login \(world.url) --set dpop=true\n"), "\(refused)")
+    }
+
     @Test("a client known by its document has not served a neighbour on the same origin")
     func documentNeighbour() throws {
         let (world, _) = try documentWorlds()

@@ -53,6 +53,19 @@ struct NestedResourceTests {
         #expect(try world.run(["token", origin + "/a"]).output == tokens[0])
     }
 
+    @Test("logout ends what was signed in to by the URL, also if the resource has another identifier by now")
+    func changedIdentifier() throws {
+        let world = try ResourceWorld()
+        let (origin, issuer) = (world.resource.origin, world.server.issuer)
+        nest(world, ["/a": ("/", issuer)])
+        expectSuccess(try world.run(["login", origin + "/a"]))
+        nest(world, ["/a": ("/a", issuer)])
+        expectSuccess(try world.run(["login", origin + "/a"]))
+        #expect(world.program.sessionFiles.count == 2)
+        expectSuccess(try world.run(["logout", origin + "/a"]))
+        #expect(world.program.sessionFiles.isEmpty)
+    }
+
     @Test(
         "logout of a path that claims to be part of the whole origin leaves the session of that, at another server"
     )

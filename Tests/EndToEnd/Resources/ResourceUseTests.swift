@@ -75,7 +75,8 @@ struct ResourceUseTests {
         let world = try refusingResource("invalid_target", "x")
         let refused = try world.run(["login", world.url])
         let hint = "oidc login \(world.url) --set resource_parameter=off"
-        #expect(refused.status == 4 && refused.errorOutput.contains("try: \(hint)"), "\(refused)")
+        #expect(refused.status == 4 && refused.errorOutput.contains("grants: \(hint)"), "\(refused)")
+        #expect(refused.errorOutput.contains("only if the resource may get a token for whatever"))
         expectSuccess(try world.run(["login", world.url, "--set", "resource_parameter=off"]))
     }
 

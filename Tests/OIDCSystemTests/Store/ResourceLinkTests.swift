@@ -75,6 +75,13 @@ struct ResourceLinkTests {
 
     @Test("a sign-in to a URL is what the URL leads to afterwards, whatever was kept before")
     func leading() throws {
+        func found() throws -> [ResourceLink] {
+            try self.found("https://mcp.example/").map { link in
+                var link = link
+                link.identifiedBefore = []
+                return link
+            }
+        }
         func url(_ path: String) throws -> WebURL { try #require(WebURL("https://mcp.example\(path)")) }
         var part = link("")
         part.prefix = "https://mcp.example/mcp"
@@ -83,18 +90,23 @@ struct ResourceLinkTests {
             try links.keep(link(account: "other"))
             // The resource has grown: it is the whole origin now.
             try links.keep(link(""), leadingFrom: url("/mcp"))
-            #expect(try found("https://mcp.example/") == [link(""), link(account: "other")])
+            #expect(try found() == [link(""), link(account: "other")])
+            // The session of the smaller one is still signed out of by that URL.
+            var key = SessionKey(provider: earlier.issuer, clientID: earlier.clientID)
+            key.resources = [earlier.resource]
+            let wasIdentified = try self.found("https://mcp.example/")[0].wasIdentified(by: key)
+            #expect(wasIdentified == (earlier.resource != link("").resource))
         }
         try links.keep(link())
         try links.keep(link(""), leadingFrom: url("/mcp/deep"))
         var deep = link("")
         deep.prefix = "https://mcp.example/mcp/deep"
         #expect(
-            try found("https://mcp.example/") == [deep, link(), link(""), link(account: "other")])
+            try found() == [deep, link(), link(""), link(account: "other")])
         // A larger resource stays beside a part that is one of its own.
         try links.keep(link("/mcp/deep"), leadingFrom: url("/mcp/deep"))
         #expect(
-            try found("https://mcp.example/")
+            try found()
                 == [link("/mcp/deep"), link(), link(""), link(account: "other")])
     }
 
