@@ -242,7 +242,11 @@ static char handshake[step_limit + 2];
 /// to 20 ms late, so every connection makes progress.
 static bool is_turn_over(void) {
     if (reading.turn_end == INT64_MAX) return false;
+#ifdef __APPLE__
     int64_t excess = nanoseconds(CLOCK_MONOTONIC) - reading.turn_end;
+#else
+    int64_t excess = nanoseconds(CLOCK_BOOTTIME) - reading.turn_end;
+#endif
     return excess >= (reading.reads < 2 ? 20000000 : 0);
 }
 

@@ -15,12 +15,16 @@ package struct SessionRemoval {
 
 /// The end of a session: it is removed before its tokens are revoked, as the request may fail or take long.
 extension AccountEngine {
-    /// Removes the session. Uses the lock if possible, because a refresh in progress would store the session again.
-    package func taken() throws(OIDCError) -> SessionRemoval {
+    /// Removes the session. Uses the lock if possible, because a refresh in progress would store the session again. One
+    /// that other machines can read, and this one cannot, stays unless `isLocal` says that its tokens are not to be
+    /// revoked.
+    package func taken(isLocal: Bool = false) throws(OIDCError) -> SessionRemoval {
         var removal: SessionRemoval?
         var isMissing = false
         do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
-            guard !AccountEngine.leavesSession(error) else { throw error }
+            guard !AccountEngine.leavesSession(error), isLocal || error.code != .unknownStoreKey else {
+                throw error
+            }
         }
         // For a missing session, nothing is created, not even a lock.
         if isMissing {

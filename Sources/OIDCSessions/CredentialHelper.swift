@@ -99,8 +99,9 @@ struct CredentialHelper: Sendable {
     private func failure(
         _ verb: String, _ outcome: ChildProcess.Outcome, hiding secret: String? = nil
     ) -> OIDCError {
+        // It may have printed an entry, or a part of one, before it failed.
         let words = [outcome.output, outcome.errorOutput].map { ASCII.trimmed(text($0)) }
-            .first { !$0.isEmpty && !(secret.map($0.includes) ?? false) }
+            .first { !$0.isEmpty && !(secret.map($0.includes) ?? false) && !$0.includes("\"Secret\"") }
         let reason = words.map { ": \(DisplayText.clean($0))" } ?? ""
         return storeError("\(verb) \(outcome.status)\(reason)")
     }

@@ -54,7 +54,7 @@ package struct SessionDirectory: Sendable {
     /// Checks that `replace` would succeed, and returns an object that holds `byteCount` bytes for the new content until
     /// released. Leaves nothing behind except the directory, and does not touch what a killed writer left.
     @discardableResult
-    func reserve(
+    package func reserve(
         _ name: String, byteCount: Int = 32_768, survivesPowerFailure: Bool = true
     ) throws(OIDCError) -> AnyObject {
         let directory = try PrivateDirectory.create(path)

@@ -124,7 +124,9 @@ public struct SessionStore: Sendable {
     private func found(in record: Record?, _ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Session? {
         guard let record else { return nil }
         do throws(StoreFault) { return try seal.open(record, of: key) } catch {
-            guard error.isReplaceable, orDamaged else { throw records.error(error, in: key.fileStem) }
+            guard error.isReplaceable(of: key), orDamaged else {
+                throw records.error(error, in: key.fileStem)
+            }
             return nil
         }
     }
@@ -134,7 +136,9 @@ public struct SessionStore: Sendable {
     private func replaceable(_ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Record? {
         guard let record = try record(key, orUnreadable: orDamaged) else { return nil }
         do throws(StoreFault) { try seal.check(record, of: key) } catch {
-            guard error.isReplaceable, orDamaged else { throw records.error(error, in: key.fileStem) }
+            guard error.isReplaceable(of: key), orDamaged else {
+                throw records.error(error, in: key.fileStem)
+            }
             return record.damaged(true)
         }
         return record

@@ -37,6 +37,12 @@ package enum StoreFault: Error, Hashable, Sendable {
         }
     }
 
+    /// Whether a session of this key may be replaced. A token without a user can be requested again, so one whose key is
+    /// gone, or not here yet, does not stop anybody.
+    func isReplaceable(of key: SessionKey) -> Bool {
+        if case .unknownKey = self { !key.grant.needsUser } else { isReplaceable }
+    }
+
     /// Returns the fault as an error. `hint` is the advice for a record of another session.
     package func error(about subject: String, hint: Hint?) -> OIDCError {
         switch self {
@@ -57,7 +63,8 @@ package enum StoreFault: Error, Hashable, Sendable {
             return OIDCError(
                 .usage,
                 "\(subject) was sealed with the key \(DisplayText.clean(id)), found "
-                    + known.joined(separator: " and "), hint: .advice(.giveStoreKey), stage: .store)
+                    + known.joined(separator: " and "), hint: .advice(.giveStoreKey), stage: .store,
+                code: .unknownStoreKey)
         case .notOpened(let error):
             return error
         }

@@ -13,6 +13,19 @@ struct PendingSessions: Sendable {
             path: "\(FilePath.trimmed(path))/pending", ending: ".sealed", noun: "pending session")
     }
 
+    /// The names of the sessions that wait.
+    var names: [String] { (try? directory.names()) ?? [] }
+
+    /// Why no session could wait here; nil if one could.
+    var failure: OIDCError? {
+        do throws(OIDCError) {
+            try directory.reserve("probe")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     func content(_ name: String) -> [UInt8]? { try? directory.read(name) }
 
     /// Completes the write of a killed process, if `isWhole` returns true for what it left: that may be the only copy of a

@@ -81,7 +81,9 @@ final class SharedRecords: RecordPlace {
     func health() throws(OIDCError) -> [HealthReport] {
         let reports = try engine.health(now: seal.now())
         try seal.checkAvailable()
-        return reports
+        guard let failure = pending?.failure else { return reports }
+        let text = "no session could wait on this machine while the server is away: \(failure.message)"
+        return reports + [HealthReport(text, warning: "make that directory yours, with mode 0700")]
     }
 
     func storeError(_ message: String) -> OIDCError { .sharedStore(description, message) }
@@ -102,7 +104,8 @@ final class SharedRecords: RecordPlace {
             return OIDCError(
                 .usage,
                 "\(subject) was sealed with the key \(DisplayText.clean(id)), found "
-                    + known.joined(separator: " and "), hint: .advice(.giveStoreKey), stage: .store)
+                    + known.joined(separator: " and "), hint: .advice(.giveStoreKey), stage: .store,
+                code: .unknownStoreKey)
         case .newerVersion(let found, let known):
             return .store(
                 "\(subject) was written by a newer oidc: expected format \(known) at most, found \(found)",
@@ -136,6 +139,7 @@ extension SharedRecords {
         let lease = lease(stem)
         if let outage = lease?.outage { throw outage }
         pending?.adoptLeftover(pendingName(stem)) { (try? seal.open(pending: $0, stem)) != nil }
+        if lease != nil { try adoptOtherSpellings(stem) }
         if hasPending(stem) { memory.withLock { $0.forget(stem) } }
         do throws(OIDCError) { try writePending(stem) } catch {
             // A refresh starts from the record on the server, so it does not use the local copy.
@@ -230,27 +234,42 @@ extension SharedRecords {
         let removal = version.flatMap {
             seal.removal(of: name.stem, version: $0, ended: ended, over: current)
         }
-        guard try remove(name, current?.sharedValue, leaving: removal) else { return false }
+        var unnoted: OIDCError?
+        guard try remove(name, current?.sharedValue, leaving: removal, &unnoted) else { return false }
         if let version { seal.versions.note(SeenRecord(newest: version, ended: ended), name.stem) }
         forgetLeftover(name)
+        if let unnoted { throw unnoted }
         return true
     }
 
     /// Replaces a record with that of its removal, from which a sign-in on any machine takes the next version; the
     /// machines' clocks may differ. A server that is full still deletes the record. Returns false if another one is
-    /// stored by now.
+    /// stored by now. `unnoted` is set if the record is gone and no removal is there: another machine may take the session
+    /// for lost, and store it again.
     private func remove(
-        _ name: RecordName, _ current: SharedValue?, leaving removal: [UInt8]?
+        _ name: RecordName, _ current: SharedValue?, leaving removal: [UInt8]?, _ unnoted: inout OIDCError?
     ) throws(OIDCError) -> Bool {
         let name = name.description
-        func leave(_ removal: [UInt8], over current: SharedValue?) throws(OIDCError) -> Bool {
+        guard let removal else {
+            try engine.remove(name)
+            return true
+        }
+        func leave(over current: SharedValue?) throws(OIDCError) -> Bool {
             try engine.write(
                 name, removal, replacing: current, lifetime: SharedRecords.removalLifetime) != nil
         }
-        if let current, let removal, let isLeft = try? leave(removal, over: current) { return isLeft }
+        if let current {
+            // An answer may be lost. A removal that is there already is written again.
+            for _ in 0..<2 { if let isLeft = try? leave(over: current) { return isLeft } }
+        }
         try engine.remove(name)
-        if let removal, current == nil { _ = try? leave(removal, over: nil) }
-        return true
+        do throws(OIDCError) { return try leave(over: nil) } catch {
+            var error = error
+            error.kind = .unreachable
+            error.message += "; another machine may store the session again"
+            unnoted = error
+            return true
+        }
     }
 
     /// How long the record of a removal is kept. After that, a sign-in takes its version from its machine's clock, and
@@ -404,6 +423,21 @@ extension SharedRecords {
         var record = Record(bytes: try seal.seal(waiting.session, over: nil))
         record.isWaiting = true
         return record
+    }
+
+    /// Writes a session that waits for a server that the settings named otherwise: another host, or with TLS by now. It
+    /// belongs here if it replaces the one that is stored here.
+    private func adoptOtherSpellings(_ stem: String) throws(OIDCError) {
+        guard let pending else { return }
+        let own = pendingName(stem)
+        for name in pending.names where name != own && name.hasPrefix("\(stem)-") {
+            guard let bytes = pending.content(name), let waiting = try? seal.open(pending: bytes, stem)
+            else { continue }
+            let stored = try stored(stem, beside: waiting.session).session
+            guard stored != nil, waiting.mayReplace(stored) else { continue }
+            try write(waiting, stem)
+            pending.remove(name, ifStill: bytes)
+        }
     }
 
     /// Writes a pending session, unless the stored one has changed meanwhile.

@@ -2,6 +2,7 @@ import Posix
 
 #if os(Linux)
     import Foundation
+    import DemoProvider
     import OIDCAccount
     import TestSupport
     import Testing
@@ -11,6 +12,44 @@ import Posix
         private static let compiler = try? Executable.find(
             "clang", in: Variables(ProcessInfo.processInfo.environment))
 
+        /// Returns the path of a library of this source.
+        private func compiled(_ text: String, for program: Program) throws -> String {
+            let source = program.home.appendingPathComponent("preloaded.c")
+            let library = program.home.appendingPathComponent("preloaded.so").path
+            try Data(text.utf8).write(to: source)
+            let compiling = try Process.run(
+                URL(fileURLWithPath: #require(PreloadedLibraryTests.compiler)),
+                arguments: ["-shared", "-fPIC", "-o", library, source.path])
+            compiling.waitUntilExit()
+            try #require(compiling.terminationStatus == 0)
+            return library
+        }
+
+        @Test(
+            "time limits pass while the machine sleeps, when CLOCK_MONOTONIC stands still",
+            .enabled(if: compiler != nil, "no clang in PATH"))
+        func sleep() throws {
+            let provider = try ProviderServer()
+            let program = try Program(provider)
+            defer { withExtendedLifetime(provider) { program.remove() } }
+            let library = try compiled(
+                """
+                #define _GNU_SOURCE
+                #include <sys/syscall.h>
+                #include <time.h>
+                #include <unistd.h>
+                int clock_gettime(clockid_t id, struct timespec *now) {
+                    int result = syscall(SYS_clock_gettime, id, now);
+                    if (id == CLOCK_MONOTONIC) now->tv_sec = 1000, now->tv_nsec = 0;
+                    return result;
+                }
+                """, for: program)
+            let login = try program.start(
+                ["login", "--no-browser", "--timeout", "1"], ["LD_PRELOAD": library]
+            ).finish(within: 60)
+            #expect(login.status == 6, "\(login)")
+        }
+
         @Test(
             "a library that changes the environment before main leaves the command line as it is",
             .enabled(if: compiler != nil, "no clang in PATH"),
@@ -18,16 +57,9 @@ import Posix
         func arguments(call: String) throws {
             let program = try Program()
             defer { program.remove() }
-            let source = program.home.appendingPathComponent("preloaded.c")
-            let library = program.home.appendingPathComponent("preloaded.so").path
-            let text =
-                "#include <stdlib.h>\n__attribute__((constructor)) static void change(void) { \(call); }\n"
-            try Data(text.utf8).write(to: source)
-            let compiling = try Process.run(
-                URL(fileURLWithPath: #require(PreloadedLibraryTests.compiler)),
-                arguments: ["-shared", "-fPIC", "-o", library, source.path])
-            compiling.waitUntilExit()
-            try #require(compiling.terminationStatus == 0)
+            let library = try compiled(
+                "#include <stdlib.h>\n__attribute__((constructor)) static void change(void) { \(call); }\n",
+                for: program)
             let known = try program.run("--version", variables: ["LD_PRELOAD": library])
             #expect(known.status == 0 && known.output.hasPrefix("oidc "), "\(known)")
             let unknown = try program.run("nonsense", variables: ["LD_PRELOAD": library])

@@ -157,7 +157,7 @@ int oidc_curl_can_limit_reads(oidc_curl_easy *easy);
 /// read on, within one call, as long as messages come that are part of neither a handshake nor an answer.
 void oidc_curl_limit_reads(oidc_curl_easy *easy);
 /// Restarts the limits on this thread. Must be called before each call of libcurl that reads. From `turn_end` on, in
-/// nanoseconds of CLOCK_MONOTONIC, a connection's next read is put off, as if nothing had arrived.
+/// nanoseconds of the clock of MonotonicTime, a connection's next read is put off, as if nothing had arrived.
 void oidc_curl_begin_reads(int64_t turn_end);
 /// Returns whether a read was put off since this was called last, or the limits were restarted.
 int oidc_curl_take_put_off(void);

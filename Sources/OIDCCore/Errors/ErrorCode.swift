@@ -63,6 +63,8 @@ extension OIDCError {
         public static let oldRecord = Code(rawValue: "old_record")
         /// The store does not show a session that this machine has seen.
         public static let lostSession = Code(rawValue: "lost_session")
+        /// The stored session was sealed with a key that this machine does not have.
+        public static let unknownStoreKey = Code(rawValue: "unknown_store_key")
         /// The store's file or directory is not writable.
         public static let notWritable = Code(rawValue: "not_writable")
         /// The failure is temporary.

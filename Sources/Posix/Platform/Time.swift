@@ -6,8 +6,14 @@ package import OIDCCore
     import Glibc
 #endif
 
-/// A time on the monotonic clock, for deadlines.
+/// A time on a clock that only goes on, also while the machine sleeps, for deadlines: a lease ends meanwhile, too.
 package struct MonotonicTime: Hashable, Comparable, Sendable {
+    #if canImport(Darwin)
+        private static let clock = CLOCK_MONOTONIC
+    #else
+        private static let clock = CLOCK_BOOTTIME
+    #endif
+
     package let nanoseconds: Int64
 
     package init(nanoseconds: Int64) {
@@ -16,7 +22,7 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
 
     package static func now() -> MonotonicTime {
         var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
+        clock_gettime(clock, &time)
         return MonotonicTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 

@@ -97,7 +97,7 @@ struct SessionCatalog {
                 // Each is removed just before it is revoked, so an interruption loses none.
                 for key in keys {
                     found.append(
-                        signOut(key, in: store) { _ throws(OIDCError) in
+                        signOut(key, in: store) { _, _ throws(OIDCError) in
                             let taken = try store.store.takeLeftovers(of: key) { _ in true }
                             return SessionRemoval(content: .success(taken.first))
                         })
@@ -114,23 +114,23 @@ struct SessionCatalog {
     func signOut(_ item: Item) -> SignOut {
         let (stored, store) = (item.stored, item.store.store)
         guard let key = item.key else {
-            return SignOut(provider: current) { () throws(OIDCError) in
+            return SignOut(provider: current) { _ throws(OIDCError) in
                 try store.remove(stored)
                 return SessionRemoval(content: stored.content.map { $0 })
             }
         }
-        return signOut(key, in: item.store) { owner throws(OIDCError) in
-            try AccountEngine(key: key, store: store, owner).taken()
+        return signOut(key, in: item.store) { owner, isLocal throws(OIDCError) in
+            try AccountEngine(key: key, store: store, owner).taken(isLocal: isLocal)
         }
     }
 
     private func signOut(
         _ key: SessionKey, in store: Store,
-        take: @escaping (ProviderContext) throws(OIDCError) -> SessionRemoval
+        take: @escaping (ProviderContext, _ isLocal: Bool) throws(OIDCError) -> SessionRemoval
     ) -> SignOut {
         let owner = provider(of: key, in: store)
         return SignOut(provider: owner, key: key, profile: profile(of: key, in: store)) {
-            () throws(OIDCError) in try take(owner)
+            isLocal throws(OIDCError) in try take(owner, isLocal)
         }
     }
 

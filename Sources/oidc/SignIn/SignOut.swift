@@ -11,7 +11,7 @@ struct SignOut {
     /// The profile that the session belongs to.
     var profile: String?
     /// Removes the session from its store.
-    let take: () throws(OIDCError) -> SessionRemoval
+    let take: (_ isLocal: Bool) throws(OIDCError) -> SessionRemoval
 
     private var console: Console { provider.context.console }
 
@@ -36,7 +36,7 @@ struct SignOut {
     /// Ends the session. If `isLocal`, the provider is not contacted. `endsProviderSession` also ends the provider's
     /// session, in the browser.
     func run(isLocal: Bool, endsProviderSession: Bool) throws(OIDCError) -> Outcome {
-        let removal = try take()
+        let removal = try take(isLocal)
         if let key, removal.failure?.kind != .unreachable {
             var isUnread = false
             if case .failure = removal.content { isUnread = true }
@@ -151,8 +151,9 @@ struct SignOut {
 extension Account {
     /// The end of the account's session, wherever it is stored.
     var signOut: SignOut {
-        SignOut(provider: provider, key: key, profile: provider.settings.profile) { () throws(OIDCError) in
-            try (engine.isEmpty ? earlier ?? self : self).engine.taken()
+        SignOut(provider: provider, key: key, profile: provider.settings.profile) {
+            isLocal throws(OIDCError) in
+            try (engine.isEmpty ? earlier ?? self : self).engine.taken(isLocal: isLocal)
         }
     }
 }

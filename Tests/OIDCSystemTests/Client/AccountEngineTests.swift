@@ -180,6 +180,27 @@ struct AccountEngineTests {
         #expect(try engine(store()).taken().content.get() == nil)
     }
 
+    @Test(
+        "a session that only other machines can read is not ended by this one, unless its tokens may stay valid"
+    )
+    func otherKey() throws {
+        let (scratch, server) = (ScratchDirectory(), MemoryEngine())
+        func store(_ number: UInt8) throws -> SessionStore {
+            let keys = try SealingKeys.example(number)
+            return SessionStore(server, state: scratch.path, versions: SharedVersions()) {
+                () throws(OIDCError) in
+                keys
+            }
+        }
+        try store(1).save(.example(), replacingDamaged: false)
+        let ours = try engine(store(2))
+        let refusal = failure { () throws(OIDCError) in _ = try ours.taken() }
+        #expect(refusal?.kind == .usage && refusal?.message.contains("was sealed with the key") == true)
+        #expect(try store(1).load(.example) == .example())
+        _ = try ours.taken(isLocal: true)
+        #expect(try store(1).load(.example) == nil)
+    }
+
     @Test("an interrupted sign-out leaves the session, as nothing was revoked")
     func interruptedRemoval() throws {
         let store = SessionStore.inMemory()

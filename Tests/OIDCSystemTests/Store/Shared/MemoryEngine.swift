@@ -36,7 +36,17 @@ final class MemoryEngine: SharedEngine {
         var onWrite: @Sendable () -> Void = {}
     }
     let state = Mutex(State())
-    let description = "memory://test"
+    let description: String
+
+    init(_ description: String = "memory://test") { self.description = description }
+
+    /// Returns a server with the same records under another name.
+    func named(_ description: String) -> MemoryEngine {
+        let other = MemoryEngine(description)
+        let entries = state.withLock { $0.entries }
+        other.state.withLock { $0.entries = entries }
+        return other
+    }
 
     func pass(_ milliseconds: Int64) { state.withLock { $0.time += milliseconds } }
     func fail(_ error: OIDCError?) { state.withLock { $0.failure = error } }

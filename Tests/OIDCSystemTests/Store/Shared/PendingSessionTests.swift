@@ -15,7 +15,8 @@ struct PendingSessionTests {
 
     private final class Milliseconds: Sendable { let passed = Mutex(Int64(0)) }
 
-    private func machine() throws -> SessionStore {
+    private func machine(_ engine: MemoryEngine? = nil) throws -> SessionStore {
+        let engine = engine ?? self.engine
         let keys = try SealingKeys.example()
         let milliseconds = milliseconds
         var runtime = LeaseRuntime()
@@ -123,6 +124,28 @@ struct PendingSessionTests {
         try recover()
         #expect(try machine().load(.example) == (isWhole ? .example("at-2") : .example()))
         #expect(try files() == [])
+    }
+
+    @Test(
+        "what waits for the server by another name is stored before a refresh, unless the session has changed",
+        arguments: [true, false])
+    func renamed(isChanged: Bool) throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let moved = engine.named("memory://moved")
+        if isChanged {
+            let keys = try SealingKeys.example()
+            try SessionStore(moved) { () throws(OIDCError) in keys }.save(
+                .example("at-3"), replacingDamaged: false)
+        }
+        let store = try machine(moved)
+        let found = try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            try store.load(.example)
+        }
+        #expect(found == (isChanged ? .example("at-3") : .example("at-2")))
+        #expect(try store.load(.example) == found)
+        #expect(try files().count == (isChanged ? 1 : 0))
     }
 
     @Test("a refresh does not start from the local copy, but from the record that it became")

@@ -140,10 +140,27 @@ extension SharedStoreTests {
         try store.save(.example(), replacingDamaged: false)
         let last = engine[record]
         engine.fail(.sharedStore("memory://test", "OOM command not allowed"), writing: "session/")
-        try store.remove(.example)
+        // Other machines may take the session for lost, so this is no success.
+        let said = failure { () throws(OIDCError) in try store.remove(.example) }
+        #expect(
+            said?.kind == .unreachable && said?.message.contains("another machine") == true, "\(said as Any)")
         #expect(engine[record] == nil)
         engine[record] = last
         #expect(failure { () throws(OIDCError) in try store.load(.example) }?.code == .oldRecord)
+    }
+
+    @Test(
+        "a sign-out whose answer was lost leaves its record, and a machine that refreshes meanwhile stores nothing"
+    )
+    func lostAnswer() throws {
+        let (store, other) = (try machine(), try machine())
+        try store.save(.example(), replacingDamaged: false)
+        #expect(try other.load(.example) == .example())
+        engine.state.withLock { $0.losesAnswers = true }
+        try store.remove(.example)
+        #expect(engine[record] != nil)
+        #expect(try store.load(.example) == nil)
+        #expect(try !other.replace(.example(), with: .example("at-2")))
     }
 
     @Test(

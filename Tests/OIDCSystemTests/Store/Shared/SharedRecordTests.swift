@@ -488,6 +488,15 @@ extension SharedStoreTests {
         #expect(try store.load(.example) == nil)
     }
 
+    @Test("a machine's token whose key is gone is requested again")
+    func machineTokenOfOtherKey() throws {
+        try machine(try .example(1)).save(.example(key: Self.machineKey), replacingDamaged: false)
+        let store = try machine(try .example(2))
+        #expect(try store.load(Self.machineKey) == nil)
+        #expect(try store.replace(nil, with: .example("at-2", key: Self.machineKey)))
+        #expect(try store.load(Self.machineKey) == .example("at-2", key: Self.machineKey))
+    }
+
     @Test("the record of a sign-out whose key is gone keeps nobody from signing in")
     func removalOfOtherKey() throws {
         let old = try machine(try .example(1))
