@@ -231,6 +231,14 @@ int oidc_listen_unix(const char *path, int backlog) {
 
 void oidc_shutdown_sending(int descriptor) { shutdown(descriptor, SHUT_WR); }
 
+uint16_t oidc_own_port(int descriptor) {
+    tcp_address own;
+    socklen_t length = sizeof own;
+    if (getsockname(descriptor, &own.any, &length) != 0) return 0;
+    if (own.any.sa_family == AF_INET) return ntohs(own.v4.sin_port);
+    return own.any.sa_family == AF_INET6 ? ntohs(own.v6.sin6_port) : 0;
+}
+
 void oidc_end_socket(int descriptor) {
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0) {

@@ -1,4 +1,5 @@
 import CLibcurl
+import CPlatform
 package import OIDCCore
 package import Posix
 
@@ -82,7 +83,7 @@ package final class CurlMulti {
     /// transfer since, on which nobody has looked for bytes that no request asked for.
     package func add(_ transfer: CurlTransfer) -> Bool {
         hasFailed = false
-        idle.endReadable()
+        idle.endReadable(unless: isUsed)
         guard idle.observe(transfer.easy), Self.isOK(library.pointee.multi_add_handle(multi, transfer.easy))
         else { return false }
         transfers[transfer.easy] = transfer
@@ -90,6 +91,13 @@ package final class CurlMulti {
         // The answers of others wait for the round, or each new request would wait for them.
         actIfDue(now: .now(), turn: 0)
         return true
+    }
+
+    /// Returns whether a transfer uses a connection. libcurl does not report the socket of one whose answer it pauses as
+    /// soon as it has sent the request.
+    private func isUsed(_ socket: Int32) -> Bool {
+        let port = Int(oidc_own_port(socket))
+        return port != 0 && transfers.values.contains { $0.isReceivingPaused && $0.ownPort == port }
     }
 
     /// Removes a transfer, which ends it if it is still running.

@@ -354,6 +354,9 @@ package final class CurlTransfer {
         CurlInfo.number(OIDC_CURLINFO_HTTP_VERSION, of: easy) > OIDC_CURL_HTTP_VERSION_1_1
     }
 
+    /// The port of our end of the connection.
+    var ownPort: Int { CurlInfo.number(OIDC_CURLINFO_LOCAL_PORT, of: easy) }
+
     package var isReceivingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_RECV) != 0 }
     package var isSendingPaused: Bool { pauses & Int32(OIDC_CURL_PAUSE_SEND) != 0 }
 

@@ -27,14 +27,15 @@ final class IdleConnections {
         sockets.remove(socket)
     }
 
-    /// Ends the connections on which something has arrived, so libcurl uses others.
-    func endReadable() {
+    /// Ends the connections on which something has arrived, so libcurl uses others. `isUsed` says which one libcurl has
+    /// given to a transfer meanwhile.
+    func endReadable(unless isUsed: (_ socket: Int32) -> Bool) {
         guard !sockets.isEmpty else { return }
         var interests = sockets.map { Poll.Interest($0, .reading) }
         Poll.wait(&interests, until: .now())
         for interest in interests where !interest.ready.isEmpty {
             sockets.remove(interest.descriptor)
-            oidc_end_socket(interest.descriptor)
+            if !isUsed(interest.descriptor) { oidc_end_socket(interest.descriptor) }
         }
     }
 

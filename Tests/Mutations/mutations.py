@@ -275,6 +275,8 @@ MUTATIONS = [
      "transfer?.isGreedy = isConnected && now >= turnEnd", "transfer?.isGreedy = false", "CurlMultiTests"),
     ("proxy: a new request waits for the answers of others", "actIfDue(now: .now(), turn: 0)",
      "actIfDue(now: .now(), turn: 20)", "CurlMultiTests"),
+    ("proxy: an answer that comes at once is cut when another request starts",
+     "if !isUsed(interest.descriptor) { oidc_end", "do { oidc_end", "CurlMultiTests"),
     ("proxy: others wait for all looks at answers that go on", "!looks.isEmpty && MonotonicTime.now() < end",
      "!looks.isEmpty && end <= end", "CurlMultiTests"),
     ("TLS: a server chooses a slow group", "    leave_out_slow_groups(context);\n", "", "CurlTLSTests"),

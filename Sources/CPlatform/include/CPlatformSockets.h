@@ -68,6 +68,9 @@ int oidc_peer_route(int descriptor, char *text, size_t size);
 /// Writes the address of our end of a connection. Returns 0, or errno.
 int oidc_own_address(int descriptor, char *text, size_t size);
 
+/// Returns the port of our end of a connection; 0 if it has none.
+uint16_t oidc_own_port(int descriptor);
+
 /// Returns whether the peer's address is not one of this machine or network namespace, and neither end is on loopback.
 /// If the system does not say, as of a connection that was reset, the peer counts as one of this machine.
 int oidc_is_peer_elsewhere(int descriptor);

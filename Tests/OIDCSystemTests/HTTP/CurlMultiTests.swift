@@ -28,6 +28,20 @@ struct CurlMultiTests {
         func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision { .end }
     }
 
+    /// A client that counts the bytes of an answer.
+    private final class CountingClient: CurlClient {
+        var bytes = 0
+
+        func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool { true }
+
+        func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
+            self.bytes += bytes.count
+            return .taken
+        }
+
+        func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision { .end }
+    }
+
     @Test("an answer in small chunks gives the thread back soon, and is whole in the end")
     func smallChunks() throws {
         let count = 30_000
@@ -86,6 +100,32 @@ struct CurlMultiTests {
         #expect(client.parts == parts)
         for _ in 0..<100 where client.parts == parts { act(multi) }
         #expect(client.parts > parts)
+    }
+
+    @Test("an answer on a kept connection that is paused at once is not cut when the next request starts")
+    func answerAtOnce() throws {
+        let body = String(repeating: "x", count: 300_000)
+        let server = try ScriptedServer { peer in
+            while peer.readRequest() != nil { peer.write(answer("200 OK", body: body)) }
+        }
+        let multi = try CurlMulti(idleConnections: 4)
+        func get(_ client: CountingClient) throws -> CurlTransfer {
+            let transfer = try transfer(from: server.url(), for: client)
+            #expect(multi.add(transfer))
+            return transfer
+        }
+        // Whether the answer has come before libcurl first waits for it is up to the machine.
+        for _ in 0..<2_000 {
+            let (first, second) = (CountingClient(), CountingClient())
+            let isPaused = try get(first).isReceivingPaused
+            // Until more than the paused part has arrived.
+            if isPaused { usleep(1_000) }
+            _ = try get(second)
+            while !multi.isEmpty { act(multi) }
+            while let ended = multi.nextEnded() { #expect(ended.1 == .ok) }
+            #expect(first.bytes == body.utf8.count && second.bytes == body.utf8.count)
+            guard !isPaused else { break }
+        }
     }
 
     @Test("an answer ends if it goes on without giving anything: the extension of a chunk (RFC 9112 §7.1.1)")
@@ -190,11 +230,11 @@ struct CurlMultiTests {
         return (multi, clients, transfers)
     }
 
-    private func transfer(from server: ScriptedServer, for client: SlowClient) throws -> CurlTransfer {
+    private func transfer(from server: ScriptedServer, for client: any CurlClient) throws -> CurlTransfer {
         try transfer(from: server.url(), for: client)
     }
 
-    private func transfer(from url: WebURL, for client: SlowClient) throws -> CurlTransfer {
+    private func transfer(from url: WebURL, for client: any CurlClient) throws -> CurlTransfer {
         let order = CurlTransfer.Order(
             method: .get, url: url, fields: [], body: .bytes([]), usesClientCertificate: false,
             purpose: .forwarding, stage: .resource)
