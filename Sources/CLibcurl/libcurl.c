@@ -119,6 +119,12 @@ int oidc_curl_set_progress(oidc_curl_easy *easy, oidc_curl_progress_function fun
     return code == 0 ? loaded.easy_setopt(easy, OIDC_CURLOPT_NOPROGRESS, 0L) : code;
 }
 
+int oidc_curl_set_debug(oidc_curl_easy *easy, oidc_curl_debug_function function, void *context) {
+    int code = loaded.easy_setopt(easy, OIDC_CURLOPT_DEBUGFUNCTION, function);
+    if (code == 0) code = loaded.easy_setopt(easy, OIDC_CURLOPT_DEBUGDATA, context);
+    return code == 0 ? loaded.easy_setopt(easy, OIDC_CURLOPT_VERBOSE, 1L) : code;
+}
+
 static int keep_socket(void *context, int descriptor, int purpose) {
     (void)context;
     (void)purpose;

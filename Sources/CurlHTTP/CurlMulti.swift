@@ -250,6 +250,12 @@ package final class CurlMulti {
         return true
     }
 
+    /// Ends the connection of a transfer of which libcurl is to read no more.
+    func endSocket(of transfer: CurlTransfer) {
+        guard let socket = sockets.first(where: { $0.value.easy == transfer.easy })?.key else { return }
+        oidc_end_socket(socket)
+    }
+
     /// Notes that a read of the transfer's was put off.
     func noteUnread(_ transfer: CurlTransfer) { unread.insert(transfer.easy) }
 

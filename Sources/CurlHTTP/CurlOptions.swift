@@ -36,6 +36,12 @@ struct CurlOptions {
         note(OIDC_CURLOPT_XFERINFOFUNCTION, oidc_curl_set_progress(easy, progress, context))
     }
 
+    /// Sets the function that gets, with `context`, what libcurl receives.
+    mutating func set(_ context: AnyObject, debug: @escaping oidc_curl_debug_function) {
+        let context = Unmanaged.passUnretained(context).toOpaque()
+        note(OIDC_CURLOPT_DEBUGFUNCTION, oidc_curl_set_debug(easy, debug, context))
+    }
+
     /// Sets an option that may be ignored, as older versions of libcurl lack it.
     func offer(_ option: Int, _ number: Int) {
         _ = oidc_curl_set_long(easy, Int32(option), number)

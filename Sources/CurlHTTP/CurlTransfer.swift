@@ -131,6 +131,11 @@ package final class CurlTransfer {
     /// The CPU time in nanoseconds that libcurl has taken since it gave the last part of the answer, the number of its
     /// calls until then, and the time at which this was noted.
     private var vain: (time: Int64, since: Int, at: MonotonicTime) = (0, 0, .now())
+    /// The bytes of the answer's body, with the framing, that libcurl has read since it gave a part of it, and the number of
+    /// its calls until then.
+    private var unused: (bytes: Int, since: Int) = (0, 0)
+    /// The number of these bytes for which a transfer goes on: a chunk's extension, which has no use here.
+    private static let unusedLimit = 65_536
     /// Whether the transfer was ended as libcurl read on in vain.
     private var hasReadInVain = false
     private var isRequested = false
@@ -202,7 +207,11 @@ package final class CurlTransfer {
         case .forwarding: setForwarding(noticesRepeats, &options)
         }
         if order.isRequest { options.set(self, progress: Self.onProgress) }
-        if order.url.isSecure || isWithinTLS { oidc_curl_limit_reads(easy) }
+        let isSecure = order.url.isSecure || isWithinTLS
+        if isSecure { oidc_curl_limit_reads(easy) }
+        if order.isRequest, !isSecure || oidc_curl_can_limit_reads(easy) == 0 {
+            options.set(self, debug: Self.onDebug)
+        }
         try setup.check(options)
     }
 
@@ -279,6 +288,18 @@ package final class CurlTransfer {
         vain = (max(0, vain.time - forgiven) + time, calls, now)
         hasReadInVain = vain.time > loop.millisecondsInVain * 1_000_000
         return hasReadInVain
+    }
+
+    /// Counts what libcurl has read of the body. Within one call, libcurl before 8.6 reads a hundred times the size of its
+    /// buffer, so the connection is ended under it.
+    private func noteRead(_ count: Int) {
+        // Some versions of libcurl read on while the answer is paused, and keep what they read.
+        guard !isReceivingPaused else { return }
+        if unused.since != calls { unused = (0, calls) }
+        unused.bytes += count
+        guard unused.bytes > Self.unusedLimit, !hasReadInVain else { return }
+        hasReadInVain = true
+        loop?.endSocket(of: self)
     }
 
     private func setMethod(_ options: inout CurlOptions) {
@@ -478,7 +499,12 @@ package final class CurlTransfer {
         guard let transfer = find(context) else { return 0 }
         transfer.noteUnreadBytes()
         if oidc_curl_take_put_off() != 0 { transfer.loop?.noteUnread(transfer) }
-        return transfer.readsInVain() ? 1 : 0
+        return transfer.hasReadInVain || transfer.readsInVain() ? 1 : 0
+    }
+
+    private static let onDebug: oidc_curl_debug_function = { _, kind, _, count, context in
+        if kind == OIDC_CURL_DEBUG_DATA_IN { find(context)?.noteRead(count) }
+        return 0
     }
 }
 

@@ -277,6 +277,8 @@ MUTATIONS = [
      "actIfDue(now: .now(), turn: 20)", "CurlMultiTests"),
     ("proxy: an answer that comes at once is cut when another request starts",
      "if !isUsed(interest.descriptor) { oidc_end", "do { oidc_end", "CurlMultiTests"),
+    ("proxy: the extension of a chunk goes on within a call", "unused.bytes > Self.unusedLimit", "unused.bytes < 0",
+     "CurlMultiTests"),
     ("proxy: others wait for all looks at answers that go on", "!looks.isEmpty && MonotonicTime.now() < end",
      "!looks.isEmpty && end <= end", "CurlMultiTests"),
     ("TLS: a server chooses a slow group", "    leave_out_slow_groups(context);\n", "", "CurlTLSTests"),

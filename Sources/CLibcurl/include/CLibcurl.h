@@ -117,6 +117,9 @@ typedef int (*oidc_curl_before_request_function)(
 typedef int (*oidc_curl_progress_function)(
     void *_Nullable context, int64_t expected, int64_t received, int64_t to_send, int64_t sent);
 
+typedef int (*oidc_curl_debug_function)(
+    oidc_curl_easy *easy, int kind, char *bytes, size_t count, void *_Nullable context);
+
 typedef int (*oidc_curl_socket_function)(
     oidc_curl_easy *easy, int descriptor, int what, void *_Nullable context, void *_Nullable own);
 typedef int (*oidc_curl_close_function)(void *_Nullable context, int descriptor);
@@ -137,6 +140,8 @@ int oidc_curl_set_data_function(oidc_curl_easy *easy, int option, oidc_curl_data
 int oidc_curl_set_before_request(oidc_curl_easy *easy, oidc_curl_before_request_function function);
 /// Sets the function that is called while a transfer runs, and last before its connection is kept or closed.
 int oidc_curl_set_progress(oidc_curl_easy *easy, oidc_curl_progress_function function, void *context);
+/// Sets the function that gets what libcurl sends and receives, and what it says about that.
+int oidc_curl_set_debug(oidc_curl_easy *easy, oidc_curl_debug_function function, void *context);
 /// Keeps programs that are started later from inheriting connections.
 int oidc_curl_keep_sockets(oidc_curl_easy *easy);
 /// Sets the function that closes the sockets of the handle's connections. `context` must outlive the connections.
@@ -167,6 +172,7 @@ int64_t oidc_curl_cpu_time(void);
 /// CURLOPT_…: the thousands encode the type of the value.
 enum {
     OIDC_CURLOPT_SSLVERSION = 32,
+    OIDC_CURLOPT_VERBOSE = 41,
     OIDC_CURLOPT_NOPROGRESS = 43,
     OIDC_CURLOPT_NOBODY = 44,
     OIDC_CURLOPT_UPLOAD = 46,
@@ -205,6 +211,7 @@ enum {
     OIDC_CURLOPT_XFERINFODATA = 10057,
     OIDC_CURLOPT_CAINFO = 10065,
     OIDC_CURLOPT_SSLKEY = 10087,
+    OIDC_CURLOPT_DEBUGDATA = 10095,
     OIDC_CURLOPT_CAPATH = 10097,
     OIDC_CURLOPT_ACCEPT_ENCODING = 10102,
     OIDC_CURLOPT_COPYPOSTFIELDS = 10165,
@@ -218,6 +225,7 @@ enum {
     OIDC_CURLOPT_WRITEFUNCTION = 20011,
     OIDC_CURLOPT_READFUNCTION = 20012,
     OIDC_CURLOPT_HEADERFUNCTION = 20079,
+    OIDC_CURLOPT_DEBUGFUNCTION = 20094,
     OIDC_CURLOPT_SSL_CTX_FUNCTION = 20108,
     OIDC_CURLOPT_SOCKOPTFUNCTION = 20148,
     OIDC_CURLOPT_CLOSESOCKETFUNCTION = 20208,
@@ -257,6 +265,7 @@ enum {
     OIDC_CURL_PAUSE_RECV = 1,
     OIDC_CURL_PAUSE_SEND = 4,
     OIDC_CURL_PREREQFUNC_ABORT = 1,
+    OIDC_CURL_DEBUG_DATA_IN = 3,
     OIDC_CURL_MESSAGE_DONE = 1,
 };
 

@@ -151,6 +151,26 @@ struct CurlMultiTests {
     }
 
     @Test(
+        "the extension of a chunk may have 64 KiB, however little time a longer one takes",
+        arguments: [(50_000, true), (4_000_000, false)])
+    func longExtension(size: Int, isFine: Bool) throws {
+        let (part, body) = (String(repeating: "x", count: size), String(repeating: "y", count: 1_000_000))
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+            for _ in 0..<3 { peer.write("f4240;\(part)\r\n\(body)\r\n") }
+            peer.write("0\r\n\r\n")
+        }
+        let client = CountingClient()
+        let multi = try CurlMulti(idleConnections: 1, millisecondsInVain: 600_000)
+        let transfer = try transfer(from: server, for: client)
+        #expect(multi.add(transfer))
+        while !multi.isEmpty { act(multi) }
+        #expect(multi.nextEnded()?.1 == (isFine ? .ok : .abortedByCallback))
+        #expect(client.bytes == (isFine ? 3_000_001 : 1))
+    }
+
+    @Test(
         "frames that are not part of an answer give the thread back soon, and end the transfer some rounds later",
         .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to play the server"),
         arguments: [(2, [0, 0, 0, 0, 16]), (99, [])] as [(Int, [UInt8])])
