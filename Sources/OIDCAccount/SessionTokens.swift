@@ -33,6 +33,8 @@ package struct SessionTokens {
         package var idTokenFailure: OIDCError?
         /// Whether another process obtained the token.
         package var isAdopted = false
+        /// Whether the user signed in for the token, in place of a refused one.
+        package var isSignedIn = false
         /// The response that refused the token.
         package var refusal: HTTPResponse?
         /// Whether the token's server was found to be the resource's before this token replaced a refused one.

@@ -196,7 +196,8 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     ) {
         phase = .waitingForToken
         server.tokens(of: admission.route).obtain(insteadOf: refused, after: answer, now: now) {
-            [weak self] result, count in
+            [weak self, state] result, count in
+            if let refused { state.noteReplacement(of: refused, result, count, steppedUp: answer != nil) }
             guard let self, case .waitingForToken = phase else { return }
             entry.refreshes += count
             switch result {
@@ -207,11 +208,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
                     retry.allowRefresh()
                 }
                 send()
-            case .failure(let error):
-                if answer != nil, error.kind != .unreachable {
-                    state.withoutStepUp = refused
-                }
-                fail(server.problem(error))
+            case .failure(let error): fail(server.problem(error))
             }
         }
     }
@@ -472,11 +469,13 @@ extension ProxyExchange {
     private func refreshForOthers(_ demand: RetryRule.Demand?, _ state: ProxyServer.RouteState) {
         let tokens = server.tokens(of: admission.route)
         guard let grant, !tokens.hasOther(than: grant.token), demand == .anotherToken,
-            state.replaces(grant.token, at: admission.target)
+            mayReplace(grant), state.replaces(grant.token, at: admission.target)
         else { return }
         // Nothing shows whether this path would accept the new token.
         state.pauseRefreshes()
-        tokens.obtain(insteadOf: grant.token, now: .now()) { _, _ in }
+        tokens.obtain(insteadOf: grant.token, now: .now()) { result, count in
+            state.noteReplacement(of: grant.token, result, count, steppedUp: false)
+        }
     }
 
     /// What the answer asks for. Only these two have challenges that are worth parsing.
@@ -502,11 +501,17 @@ extension ProxyExchange {
         let tokens = server.tokens(of: admission.route)
         guard retry.allows(.anotherToken), let token = grant?.token else { return nil }
         if tokens.hasOther(than: token) { return .anotherToken }
-        // Without a refresh token, the user signs in.
-        guard !tokens.canStepUp || state.mayAsk(insteadOf: token, for: admission.target),
-            state.replaces(token, at: admission.target)
+        guard let grant, !tokens.canStepUp || state.mayAsk(insteadOf: token, for: admission.target),
+            mayReplace(grant), state.replaces(token, at: admission.target)
         else { return nil }
         return .anotherToken
+    }
+
+    /// Returns whether a refused token may be replaced: without a refresh token, the user signs in.
+    private func mayReplace(_ grant: ProxyTokens.Grant) -> Bool {
+        let canRefresh = grant.delivery.session.tokens.refreshToken != nil
+        return canRefresh || !server.tokens(of: admission.route).canStepUp
+            || server.maySignIn(for: admission.route)
     }
 
     /// Returns a step-up sign-in, once for each token. If the sign-in does not help, the caller gets the
@@ -519,9 +524,9 @@ extension ProxyExchange {
             state.withoutStepUp = grant?.token
             return nil
         }
-        guard let token = grant?.token, state.mayAsk(insteadOf: token, for: admission.target) else {
-            return nil
-        }
+        guard let token = grant?.token, server.maySignIn(for: admission.route),
+            state.mayAsk(insteadOf: token, for: admission.target)
+        else { return nil }
         return .stepUp
     }
 

@@ -27,6 +27,8 @@ package final class ProxyServer {
         package var log: (ProxyLogEntry) -> Void = { _ in }
         /// The function to call after each round in which something was logged.
         package var flushLog: () -> Void = {}
+        /// The function that warns the user.
+        package var warn: (String) -> Void = { _ in }
         /// The function to call at the end, before running refreshes and sign-ins are awaited.
         package var interrupt: () -> Void = {}
         /// The function that returns a hint as text.
@@ -121,6 +123,45 @@ package final class ProxyServer {
 
         /// Notes that a path has taken a token.
         func noteUsable(_ url: WebURL) { refused[url.path] = nil }
+
+        /// The tokens instead of which the user signed in lately, and when.
+        private var signIns: [(token: Redacted<String>, time: MonotonicTime)] = []
+        /// Whether the user knows that the server gets no further sign-in for now.
+        private var hasWarned = false
+        /// The number of sign-ins to which a server may lead within `signInPeriod`. One that takes the new token each time,
+        /// and then asks for more, could ask for any number.
+        static let signInLimit = 5
+        /// A period in seconds.
+        static let signInPeriod: Int64 = 600
+
+        /// Returns whether the server may lead to another sign-in. `warn` is called when it no longer may.
+        func maySignIn(now: MonotonicTime, otherwise warn: () -> Void) -> Bool {
+            signIns.removeAll { now >= $0.time.adding(seconds: Self.signInPeriod) }
+            guard signIns.count >= Self.signInLimit else { return true }
+            if !hasWarned { warn() }
+            hasWarned = true
+            return false
+        }
+
+        /// Notes that the user signed in, as the server refused a token. Requests that wait at the same time share one.
+        func noteSignIn(insteadOf token: Redacted<String>, now: MonotonicTime) {
+            guard !signIns.contains(where: { $0.token == token }) else { return }
+            signIns.append((token, now))
+            hasWarned = false
+        }
+
+        /// Notes what came of the replacement of a refused token, whether or not the request still waits for it.
+        func noteReplacement(
+            of token: Redacted<String>, _ result: Result<ProxyTokens.Grant, OIDCError>, _ refreshes: Int,
+            steppedUp: Bool
+        ) {
+            switch result {
+            case .success(let grant):
+                if grant.delivery.isSignedIn, refreshes > 0 { noteSignIn(insteadOf: token, now: .now()) }
+            case .failure(let error):
+                if steppedUp, error.kind != .unreachable { withoutStepUp = token }
+            }
+        }
 
         static let pathLimit = 1_024
         /// The length of the pause, in seconds.
@@ -238,6 +279,16 @@ package final class ProxyServer {
 
     func now() -> Instant { sessions.first?.environment.now() ?? Clock.now() }
     func tokens(of route: Int) -> ProxyTokens { sessions[sessionOfRoute[route]] }
+
+    /// Returns whether the server of a route may lead to another sign-in of the user.
+    func maySignIn(for route: Int) -> Bool {
+        states[route].maySignIn(now: .now()) {
+            let period = RouteState.signInPeriod / 60
+            configuration.warn(
+                "\(routes[route].url.text) asked for more than \(RouteState.signInLimit) sign-ins in \(period) minutes: "
+                    + "for now, its callers get its own answers")
+        }
+    }
 
     func problem(_ error: OIDCError) -> ProxyProblem {
         ProxyProblem(error, hint: error.hint.map(configuration.hint))

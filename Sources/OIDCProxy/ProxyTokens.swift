@@ -227,7 +227,9 @@ package final class ProxyTokens {
         takeSigned()
         if let result = signIn.take() {
             switch result.delivery {
-            case .success(let delivery): complete(.success(delivery), now: now)
+            case .success(var delivery):
+                delivery.isSignedIn = true
+                complete(.success(delivery), now: now)
             case .failure(let error): failStepUp(error, of: result.refused)
             }
             startNext(now: now)

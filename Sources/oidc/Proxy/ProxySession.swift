@@ -207,6 +207,7 @@ struct ProxySession {
         var configuration = ProxyServer.Configuration(try target.reach.transport().configuration)
         configuration.timeout = Int64(timeout) * 1_000
         configuration.hint = context.console.line.text
+        configuration.warn = context.console.warn
         return configuration
     }
 }

@@ -19,6 +19,8 @@ final class ProxyWorld: Sendable {
         /// The status of each answer that asked for a sign-in with more; nil if nobody may be asked.
         let stepUps = Mutex<[Int]?>(nil)
         let stepUpFailure = Mutex<OIDCError?>(nil)
+        /// Whether only a sign-in replaces a refused token.
+        let isIrreplaceable = Mutex(false)
         let key: Redacted<String>?
         /// The number of the last token that is bound to the client certificate.
         let bound = Mutex(0)
@@ -57,6 +59,9 @@ final class ProxyWorld: Sendable {
                     random: { Random.bytes($0) }),
                 token: { [self] refused throws(OIDCError) in
                     if let failure = failure.withLock({ $0 }) { throw failure }
+                    if refused != nil, isIrreplaceable.withLock({ $0 }) {
+                        throw OIDCError(.loginRequired, "no refresh token", code: .noRefreshToken)
+                    }
                     return delivery(
                         count.withLock { count in
                             if count == 0 || refused != nil { count += 1 }
