@@ -369,7 +369,7 @@ MUTATIONS = [
      "secret.origin.layer != .options\n        else { return self }", "secret.origin.layer != .options, false\n        else { return self }", "MixUpTests"),
     ("shared store: a machine without the key ends the session of the others",
      "isLocal || error.code != .unknownStoreKey else", "true else", "AccountEngineTests"),
-    ("shared store: a sign-out that could not be noted is a success", "            unnoted = error\n", "", "SharedClockTests"),
+    ("shared store: a sign-out that could not be noted is a success", "            unnoted = error\n", "", "SharedStoreTests"),
     ("shared store: what waits for the server by another name is not found", "if lease != nil { try adoptOtherSpellings(stem) }",
      "", "PendingSessionTests"),
     ("time limits: they stand still while the machine sleeps", "private static let clock = CLOCK_BOOTTIME",
