@@ -13,7 +13,7 @@ extension SessionTokens {
             SharedFailure(
                 error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
                 refreshTokenHash: (session ?? (try? store.load(key))).flatMap(SessionTokens.hash), of: source,
-                moment: MonotonicTime.now().nanoseconds),
+                moment: MonotonicTime.now().nanoseconds, machine: Platform.networkID),
             for: key, replacing: nil)
         return error
     }
@@ -54,7 +54,8 @@ extension SessionTokens {
 
     /// Returns whether a request for `source` with this session's refresh token would fail in the same way.
     func isAbout(_ failure: SharedFailure, _ session: Session?, _ source: TokenSource) -> Bool {
-        failure.concerns(source) && failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
+        failure.concerns(source, on: Platform.networkID)
+            && failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
     }
 
     /// Returns a 64-bit hash of the session's refresh token, enough to detect a change and too short to

@@ -47,6 +47,10 @@ package protocol RecordPlace: RecordStore {
     /// not be written.
     func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject?
 
+    /// Waits a moment after a failed write of a sign-in, whose user would have to sign in again, if another attempt may
+    /// help; `attempts` were made. Returns false if not.
+    func waits(after error: OIDCError, attempts: Int) -> Bool
+
     /// Removes what waits on this machine to be stored: a sign-in has replaced it.
     func forgetLeftover(_ name: RecordName)
 
@@ -76,6 +80,7 @@ extension RecordPlace {
     package func health() throws(OIDCError) -> [HealthReport] { [] }
     package func load(_ name: RecordName) throws(OIDCError) -> Record? { try read(name) }
     package func remembered(_ name: RecordName) -> Record? { nil }
+    package func waits(after error: OIDCError, attempts: Int) -> Bool { false }
     package func forgetLeftover(_ name: RecordName) {}
 
     package func withTokenLock<Value>(

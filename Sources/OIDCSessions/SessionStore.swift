@@ -73,9 +73,13 @@ public struct SessionStore: Sendable {
     /// a sign-in), a damaged one; never one of another key or a newer version.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         copies?.keep(nil, session.key)
-        for _ in 0..<SessionStore.writeLimit {
-            let current = try replaceable(session.key, orDamaged: replacingDamaged)
-            if try write(session, over: current) { return records.forgetLeftover(session.key.recordName) }
+        for attempt in 1...SessionStore.writeLimit {
+            do throws(OIDCError) {
+                let current = try replaceable(session.key, orDamaged: replacingDamaged)
+                if try write(session, over: current) { return records.forgetLeftover(session.key.recordName) }
+            } catch {
+                guard records.waits(after: error, attempts: attempt) else { throw error }
+            }
         }
         throw records.storeError("the session keeps changing while it is saved")
     }

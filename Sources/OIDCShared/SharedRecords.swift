@@ -176,6 +176,12 @@ extension SharedRecords {
         return try keepAndPerform(write, under: lease)
     }
 
+    func waits(after error: OIDCError, attempts: Int) -> Bool {
+        guard error.kind == .unreachable, attempts < SharedRecords.retries / 500 else { return false }
+        runtime.sleep(500)
+        return true
+    }
+
     private struct Write {
         var bytes: [UInt8]
         var stem: String
@@ -387,7 +393,11 @@ extension SharedRecords {
         guard let record = try read(RecordName(.session, stem)) else {
             return (nil, nil, !seal.hasEnded(next))
         }
-        do throws(StoreFault) { return (record, try seal.open(record, of: next.key), false) } catch {
+        do throws(StoreFault) {
+            // Anybody can write what looks like a removal by another key, which must not cost the session.
+            if let fault = seal.unopenedRemoval(record) { throw fault }
+            return (record, try seal.open(record, of: next.key), false)
+        } catch {
             guard case .outdated = error else { throw self.error(error, in: stem) }
             return (record, nil, !(seal.ends(record, next) || seal.hasEnded(next)))
         }

@@ -34,12 +34,9 @@ final class SharedSeal: SessionSeal {
 
     /// Refuses a record that is older than one that this machine had seen before it was read.
     func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session? {
-        let (sealed, plain): (SealedRecord, [UInt8])
-        do throws(StoreFault) { (sealed, plain) = try unsealed(record.bytes, .session, .removal) } catch {
-            // The key may be gone since the sign-out. There is nothing to lose, so a sign-in may go on from here.
-            guard case .unknownKey = error, isRemoval(record) else { throw error }
-            return nil
-        }
+        // The key may be gone since the sign-out. A sign-in may go on from here.
+        guard unopenedRemoval(record) == nil else { return nil }
+        let (sealed, plain) = try unsealed(record.bytes, .session, .removal)
         let session = sealed.content == .removal ? nil : try SharedSeal.session(plain, sealed)
         if let key, let session, !ExactText.isSame(session.key.text, key.text) {
             // Keys can be chosen that have the name of another's record, which must not be lost by that.
@@ -60,8 +57,13 @@ final class SharedSeal: SessionSeal {
         return session
     }
 
-    private func isRemoval(_ record: Record) -> Bool {
-        (try? SealedRecord(stored: record.bytes))?.content == .removal
+    /// Returns the fault of a record that says that it is of a removal, sealed with a key that is not here; nil for any
+    /// other.
+    func unopenedRemoval(_ record: Record) -> StoreFault? {
+        guard let sealed = try? SealedRecord(stored: record.bytes), sealed.content == .removal,
+            let keys = try? keys(), keys.key(sealed.keyID) == nil
+        else { return nil }
+        return .unknownKey(sealed.keyID, known: keys.ids)
     }
 
     /// Returns whether this machine has seen the sign-out of a session, whatever became of its tokens elsewhere.

@@ -13,6 +13,8 @@ package struct SharedFailure: Hashable, Sendable {
     package var request: String?
     /// The time of the failure by the machine's monotonic clock, in nanoseconds; nil if unknown.
     package var moment: Int64?
+    /// The machine on which the request failed; nil if unknown.
+    package var machine: String?
     /// The time when a process first adopted the failure.
     package var sharedAt: Instant?
     /// The time when a process last adopted the failure, by the machine's monotonic clock, in nanoseconds.
@@ -21,8 +23,9 @@ package struct SharedFailure: Hashable, Sendable {
     /// Creates a failure from its parts.
     package init(
         error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, of source: TokenSource = .own,
-        moment: Int64? = nil
+        moment: Int64? = nil, machine: String? = nil
     ) {
+        self.machine = machine
         self.error = error
         self.time = time
         self.id = id
@@ -72,9 +75,11 @@ package struct SharedFailure: Hashable, Sendable {
     }
 
     /// Returns whether a request for `source` would fail in the same way: always if the provider is
-    /// unreachable or the session has ended, otherwise only if the request is the same.
-    package func concerns(_ source: TokenSource) -> Bool {
-        error.kind == .unreachable || error.endsSession || request == source.text
+    /// unreachable or the session has ended, otherwise only if the request is the same. Another machine may have another
+    /// network and another secret, so it is told only what the provider said of the session, or that it asked for a pause.
+    package func concerns(_ source: TokenSource, on ours: String?) -> Bool {
+        guard machine == ours || error.endsSession || error.retryAfter != nil else { return false }
+        return error.kind == .unreachable || error.endsSession || request == source.text
     }
 
     /// Returns whether the failure applies to a process that requests a token now: for up to 15 seconds to
@@ -154,6 +159,7 @@ extension SharedFailure {
         object["refresh_token_hash"] = refreshTokenHash.map { .string($0) }
         object["request"] = request.map { .string($0) }
         object["moment"] = moment.map { JSONValue($0) }
+        object["machine"] = machine.map { .string($0) }
         object["shared_at"] = sharedAt.map { JSONValue($0.secondsSinceEpoch) }
         object["shared_moment"] = sharedMoment.map { JSONValue($0) }
         return .object(object)
@@ -180,6 +186,7 @@ extension SharedFailure {
             error: error,
             time: Instant(secondsSinceEpoch: time), id: id,
             refreshTokenHash: json["refresh_token_hash"]?.string, moment: json["moment"]?.integer)
+        machine = json["machine"]?.string
         request = json["request"]?.string
         sharedAt = json["shared_at"]?.integer.map { Instant(secondsSinceEpoch: $0) }
         sharedMoment = json["shared_moment"]?.integer

@@ -43,7 +43,7 @@ package enum FilePath {
     }
 
     /// Returns the path that a symbolic link contains; nil if it cannot be read.
-    static func target(ofLink path: String) -> String? {
+    package static func target(ofLink path: String) -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in
             guard let start = buffer.baseAddress, case let count = readlink(path, start, buffer.count),
                 count > 0, count < buffer.count

@@ -27,6 +27,15 @@ package enum Platform {
         return name.isEmpty ? nil : name
     }
 
+    /// What tells this machine, and this container's network, from others that share a store.
+    package static let networkID: String? = {
+        guard
+            let boot = try? UserFile.read("/proc/sys/kernel/random/boot_id", limit: 64, named: "boot_id"),
+            let network = FilePath.target(ofLink: "/proc/self/ns/net")
+        else { return hostName }
+        return FNV1a.digits(String(decoding: boot.bytes, as: UTF8.self) + network)
+    }()
+
     package static var isDarwin: Bool {
         #if canImport(Darwin)
             true

@@ -102,6 +102,28 @@ struct SharedFailureAgeTests {
             !failure().answersNewcomer(at: Self.time.adding(3), moment: 9_000_000_000_000, startedAt: 1))
     }
 
+    @Test(
+        "another machine is told what the provider said of the session or of a pause, not what this one's network did"
+    )
+    func otherMachine() {
+        let ended = OIDCError(.loginRequired, "ended", oauthError: "invalid_grant", code: .sessionEnded)
+        var busy = OIDCError(.unreachable, "busy")
+        busy.retryAfter = 5
+        let errors = [
+            (ended, true), (busy, true), (OIDCError(.unreachable, "no network"), false),
+            (OIDCError(.refused, "wrong secret", oauthError: "invalid_client"), false),
+        ]
+        for (error, isForAll) in errors {
+            let failure = SharedFailure(
+                error: error, time: Self.time, id: "x", refreshTokenHash: nil, moment: Self.moment,
+                machine: "a")
+            for (machine, isAnswered) in [("a", true), ("b", isForAll)] {
+                let answers = failure.concerns(.own, on: machine)
+                #expect(answers == isAnswered, "\(error) on \(machine)")
+            }
+        }
+    }
+
     @Test("absurd times and pauses neither crash nor last", arguments: [Int.max, Int.min, 0])
     func absurd(pause: Int) {
         let failure = failure(retryAfter: pause)

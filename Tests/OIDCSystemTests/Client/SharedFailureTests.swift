@@ -113,7 +113,8 @@ struct SharedFailureTests {
         // What the holder records when its request has failed.
         tokens.store.leave(
             SharedFailure(
-                error: error, time: tokens.now, id: "1", refreshTokenHash: SessionTokens.hash(loaded)),
+                error: error, time: tokens.now, id: "1", refreshTokenHash: SessionTokens.hash(loaded),
+                machine: Platform.networkID),
             for: .example, replacing: nil)
         holder = nil
         #expect(await waiters.allSatisfy { $0 == error })

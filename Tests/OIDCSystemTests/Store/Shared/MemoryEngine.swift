@@ -17,6 +17,8 @@ final class MemoryEngine: SharedEngine {
         /// Milliseconds.
         var time: Int64 = 0
         var failure: OIDCError?
+        /// The number of calls after which that is over; nil for no end.
+        var failureCount: Int?
         /// The failure of reads of one name.
         var readFailure: (name: String, error: OIDCError)?
         /// The failure of writes of names that start so.
@@ -66,7 +68,12 @@ final class MemoryEngine: SharedEngine {
     private func run<Value>(_ body: (inout State) -> Value) throws(OIDCError) -> Value {
         let result = state.withLock { state -> Result<Value, OIDCError> in
             state.calls += 1
-            if let failure = state.failure { return .failure(failure) }
+            if let failure = state.failure {
+                guard let count = state.failureCount else { return .failure(failure) }
+                state.failureCount = count - 1
+                if count > 0 { return .failure(failure) }
+                (state.failure, state.failureCount) = (nil, nil)
+            }
             return .success(body(&state))
         }
         return try result.get()

@@ -148,6 +148,34 @@ struct PendingSessionTests {
         #expect(try files().count == (isChanged ? 1 : 0))
     }
 
+    @Test("what looks like a sign-out, and was sealed with another key, does not cost the session that waits")
+    func forgedRemoval() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let name = "session/\(SessionKey.example.fileStem)"
+        let last = engine[name]
+        let keys = try SealingKeys.example(9)
+        let foreign = try SealedRecord(
+            sealing: [], .removal, of: SessionKey.example.fileStem, version: 1, with: keys.sealing)
+        engine[name] = foreign.bytes
+        let store = try machine()
+        #expect(failure { () throws(OIDCError) in try store.load(.example) }?.kind == .usage)
+        #expect(try files().count == 1)
+        engine[name] = last
+        #expect(try machine().load(.example) == .example("at-2"))
+    }
+
+    @Test("a sign-in is stored also if the server is away for a moment just then")
+    func awayAtSignIn() throws {
+        engine.fail(.sharedStore("memory://test", "down"))
+        #expect(throws: OIDCError.self) { try machine().save(.example(), replacingDamaged: false) }
+        #expect((4_000...6_000).contains(milliseconds.passed.withLock { $0 }))
+        engine.state.withLock { $0.failureCount = 3 }
+        try machine().save(.example(), replacingDamaged: false)
+        #expect(try machine().load(.example) == .example())
+    }
+
     @Test("a refresh does not start from the local copy, but from the record that it became")
     func chain() throws {
         try machine().save(.example(), replacingDamaged: false)
