@@ -95,11 +95,24 @@ package enum ASCII {
         String(decoding: text.utf8.map { lowercased($0) }, as: UTF8.self)
     }
 
-    @inlinable
     package static func isSameIgnoringCase(_ left: some StringProtocol, _ right: some StringProtocol) -> Bool
     {
-        left.utf8.count == right.utf8.count
-            && zip(left.utf8, right.utf8).allSatisfy { lowercased($0) == lowercased($1) }
+        guard left.utf8.count == right.utf8.count else { return false }
+        // Through generic strings, each byte would cost several calls.
+        let isSame = left.utf8.withContiguousStorageIfAvailable { left in
+            right.utf8.withContiguousStorageIfAvailable { areSame(left, $0) }
+        }
+        return isSame.flatMap { $0 } ?? zip(left.utf8, right.utf8).allSatisfy(areSame)
+    }
+
+    private static func areSame(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>)
+        -> Bool
+    {
+        left.count == right.count && left.indices.allSatisfy { areSame(left[$0], right[$0]) }
+    }
+
+    private static func areSame(_ left: UInt8, _ right: UInt8) -> Bool {
+        lowercased(left) == lowercased(right)
     }
 
     /// Returns the text without white space at either end.

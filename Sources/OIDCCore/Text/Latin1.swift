@@ -2,6 +2,11 @@
 /// their encoding is (RFC 9110 §5.5).
 package enum Latin1 {
     package static func decode(_ bytes: some Collection<UInt8>) -> String {
+        // Through a generic collection, each byte would cost several calls.
+        bytes.withContiguousStorageIfAvailable(decode) ?? Array(bytes).withUnsafeBufferPointer(decode)
+    }
+
+    private static func decode(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         guard !bytes.allSatisfy({ $0 < 0x80 }) else { return String(decoding: bytes, as: UTF8.self) }
         var encoded: [UInt8] = []
         encoded.reserveCapacity(2 * bytes.count)
