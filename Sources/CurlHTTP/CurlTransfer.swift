@@ -134,7 +134,7 @@ package final class CurlTransfer {
     /// The bytes of the answer's body, with the framing, that libcurl has read since it gave a part of it, and the number of
     /// its calls until then.
     private var unused: (bytes: Int, since: Int) = (0, 0)
-    /// The number of these bytes for which a transfer goes on: a chunk's extension, which has no use here.
+    /// How many of these bytes a transfer may have: they are a chunk's extension, which is not used.
     private static let unusedLimit = 65_536
     /// Whether the transfer was ended as libcurl read on in vain.
     private var hasReadInVain = false

@@ -52,9 +52,12 @@ extension SessionTokens {
             at: now(), moment: MonotonicTime.now().nanoseconds, startedAt: startedAt.nanoseconds)
     }
 
-    /// Returns whether a request for `source` with this session's refresh token would fail in the same way.
-    func isAbout(_ failure: SharedFailure, _ session: Session?, _ source: TokenSource) -> Bool {
-        failure.concerns(source, on: Platform.networkID)
+    /// Returns whether a request for `source` with this session's refresh token would fail in the same way. `hasWaited` is
+    /// whether the caller waited for the request that failed.
+    func isAbout(
+        _ failure: SharedFailure, _ session: Session?, _ source: TokenSource, hasWaited: Bool
+    ) -> Bool {
+        failure.concerns(source, on: Platform.networkID, hasWaited: hasWaited)
             && failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
     }
 

@@ -57,9 +57,18 @@ extension AccountEngine {
         var removal = removal
         removal.failure = nil
         do throws(OIDCError) {
-            guard try store.load(key) != nil else {
-                try noteRemoval()
+            guard let found = try store.load(key) else {
+                do throws(OIDCError) { try noteRemoval() } catch {
+                    guard error.kind == .unreachable else { throw error }
+                    removal.failure = error
+                    removal.failure?.hint = "log out again once the store takes writes"
+                }
                 return removal
+            }
+            if let session = removal.session {
+                // Somebody has signed in since. Otherwise, it may have been refreshed.
+                guard found.isSameSignIn(as: session) else { return removal }
+                removal.content = .success(found)
             }
             do throws(OIDCError) { try store.remove(key) } catch {
                 guard error.kind == .unreachable else { throw AccountEngine.notRemoved(error) }

@@ -149,14 +149,14 @@ package struct SessionTokens {
         if key.grant.needsUser { try refuseUnrefreshable(loaded, refusal) }
         let source = try loaded?.source(for: demand).granted() ?? .own
         let known = knownFailure()
-        if let known, answersUs(known), isAbout(known, loaded, source) { throw take(known) }
+        if let known, answersUs(known), isAbout(known, loaded, source, hasWaited: false) { throw take(known) }
         var isHeld = false
         do throws(OIDCError) {
             let settled = { () throws(OIDCError) -> Delivery? in
                 let current = try store.load(key)
                 if let current, let adopted = adoptable(current, demand, before: before) { return adopted }
                 if let failure = store.failure(of: key), failure.id != known?.id,
-                    failure.isRecent(at: now()), isAbout(failure, current, source)
+                    failure.isRecent(at: now()), isAbout(failure, current, source, hasWaited: true)
                 {
                     throw take(failure)
                 }
@@ -168,7 +168,7 @@ package struct SessionTokens {
                 if let current, let adopted = adoptable(current, demand, before: before) { return adopted }
                 let source = try current?.source(for: demand).granted() ?? .own
                 let failure = store.failure(of: key)
-                if let failure, isAbout(failure, current, source),
+                if let failure, isAbout(failure, current, source, hasWaited: failure.id != known?.id),
                     failure.id == known?.id
                         ? answersUs(failure) : failure.isRecent(at: now())
                 {

@@ -469,7 +469,7 @@ extension ProxyExchange {
     private func refreshForOthers(_ demand: RetryRule.Demand?, _ state: ProxyServer.RouteState) {
         let tokens = server.tokens(of: admission.route)
         guard let grant, !tokens.hasOther(than: grant.token), demand == .anotherToken,
-            mayReplace(grant), state.replaces(grant.token, at: admission.target)
+            mayReplace, state.replaces(grant.token, at: admission.target)
         else { return }
         // Nothing shows whether this path would accept the new token.
         state.pauseRefreshes()
@@ -501,23 +501,22 @@ extension ProxyExchange {
         let tokens = server.tokens(of: admission.route)
         guard retry.allows(.anotherToken), let token = grant?.token else { return nil }
         if tokens.hasOther(than: token) { return .anotherToken }
-        guard let grant, !tokens.canStepUp || state.mayAsk(insteadOf: token, for: admission.target),
-            mayReplace(grant), state.replaces(token, at: admission.target)
+        guard !tokens.canStepUp || state.mayAsk(insteadOf: token, for: admission.target),
+            mayReplace, state.replaces(token, at: admission.target)
         else { return nil }
         return .anotherToken
     }
 
-    /// Returns whether a refused token may be replaced: without a refresh token, the user signs in.
-    private func mayReplace(_ grant: ProxyTokens.Grant) -> Bool {
-        let canRefresh = grant.delivery.session.tokens.refreshToken != nil
-        return canRefresh || !server.tokens(of: admission.route).canStepUp
-            || server.maySignIn(for: admission.route)
+    /// Whether a refused token may be replaced. Where the provider ends the session, or it cannot be refreshed, the user
+    /// signs in.
+    private var mayReplace: Bool {
+        !server.tokens(of: admission.route).canStepUp || server.maySignIn(for: admission.route)
     }
 
     /// Returns a step-up sign-in, once for each token. If the sign-in does not help, the caller gets the
     /// server's answer.
     private func stepUp(_ state: ProxyServer.RouteState) -> RetryRule.Demand? {
-        guard server.tokens(of: admission.route).canStepUp, state.withoutStepUp != grant?.token else {
+        guard server.tokens(of: admission.route).canStepUp, state.allowsStepUp(insteadOf: grant?.token) else {
             return nil
         }
         guard retry.allows(.stepUp) else {

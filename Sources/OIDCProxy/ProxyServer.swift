@@ -86,6 +86,11 @@ package final class ProxyServer {
         /// A token for which a step-up sign-in failed or did not help, so the user is not prompted for it
         /// again.
         var withoutStepUp: Redacted<String>?
+        private var stepUpPauseEnd = MonotonicTime(nanoseconds: .min)
+        /// Returns whether the user may be prompted as the server refused a token.
+        func allowsStepUp(insteadOf token: Redacted<String>?) -> Bool {
+            withoutStepUp != token && .now() >= stepUpPauseEnd
+        }
         /// The names of the cookies that the server set, with the hashes of the last ones.
         private var cookies: [String: [Int]] = [:]
         private static let cookieLimit = 256
@@ -159,7 +164,13 @@ package final class ProxyServer {
             case .success(let grant):
                 if grant.delivery.isSignedIn, refreshes > 0 { noteSignIn(insteadOf: token, now: .now()) }
             case .failure(let error):
-                if steppedUp, error.kind != .unreachable { withoutStepUp = token }
+                guard steppedUp else { break }
+                if error.kind == .unreachable {
+                    // The page may have been open already.
+                    stepUpPauseEnd = .now().adding(seconds: Self.pause)
+                } else {
+                    withoutStepUp = token
+                }
             }
         }
 

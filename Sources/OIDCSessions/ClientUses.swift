@@ -8,9 +8,12 @@ package struct ClientUse: StoredRecord {
     package var tokenEndpoint: String
     /// The origin of the resource that the sign-in was for; nil if it was the user's own.
     package var origin: String?
+    /// Whether only a URL led to the server, and not the user's word.
+    package var isFound = false
 
     /// Creates a use. A longer name of a server is cut: it would only fill the file, and no settings have it.
-    package init(issuer: String?, tokenEndpoint: String, origin: String?) {
+    package init(issuer: String?, tokenEndpoint: String, origin: String?, isFound: Bool = false) {
+        self.isFound = isFound
         func bounded(_ text: String) -> String { String(decoding: text.utf8.prefix(1_000), as: UTF8.self) }
         self.issuer = issuer.map(bounded)
         self.tokenEndpoint = bounded(tokenEndpoint)
@@ -20,7 +23,8 @@ package struct ClientUse: StoredRecord {
     package init?(_ json: JSONValue) {
         guard let tokenEndpoint = json["token_endpoint"]?.string else { return nil }
         self.init(
-            issuer: json["issuer"]?.string, tokenEndpoint: tokenEndpoint, origin: json["origin"]?.string)
+            issuer: json["issuer"]?.string, tokenEndpoint: tokenEndpoint, origin: json["origin"]?.string,
+            isFound: json["found"]?.bool ?? false)
     }
 
     package var json: JSONValue {
@@ -28,6 +32,7 @@ package struct ClientUse: StoredRecord {
         object["issuer"] = issuer.map { .string($0) }
         object["token_endpoint"] = .string(tokenEndpoint)
         object["origin"] = origin.map { .string($0) }
+        if isFound { object["found"] = true }
         return .object(object)
     }
 }
@@ -45,10 +50,20 @@ package struct ClientUses: Sendable {
             ownerMember: "client_id", recordsMember: "uses", limit: 1_024)
     }
 
-    /// Notes a use. If there are too many, the user's own are kept rather than those for resources.
+    /// Notes a use. If there are too many, the user's own are kept rather than those for resources. The user's word for a
+    /// server counts for all that was found before.
     package func note(_ use: ClientUse, of clientID: String) throws(OIDCError) {
         try list.change(FileName.of("client", hashing: clientID), of: clientID) { uses in
-            guard !uses.contains(use) else { return false }
+            let earlier = uses
+            var use = use
+            if !use.isFound {
+                for index in uses.indices where uses[index].issuer == use.issuer {
+                    uses[index].isFound = false
+                }
+            } else if uses.contains(where: { $0.issuer == use.issuer && !$0.isFound }) {
+                use.isFound = false
+            }
+            guard !uses.contains(use) else { return uses != earlier }
             let start = use.origin == nil ? 0 : uses.firstIndex { $0.origin != nil } ?? uses.endIndex
             uses.insert(use, at: start)
             return true
@@ -63,5 +78,12 @@ package struct ClientUses: Sendable {
                 .failed, "a file in \(DisplayText.clean(list.directory.path)) cannot be read", stage: .store)
         }
         return files.flatMap { clientID, uses in uses.map { (clientID, $0) } }
+    }
+
+    /// Returns whether only a URL led to a server with this client. What cannot be read does not say so.
+    package func isFound(issuer: String, clientID: String) -> Bool {
+        let name = FileName.of("client", hashing: clientID)
+        let uses = (try? list.records(name, of: clientID)) ?? []
+        return uses.contains { $0.isFound && $0.issuer == issuer }
     }
 }

@@ -29,7 +29,8 @@ struct RecordList<Record: StoredRecord>: Sendable {
     func all() throws(OIDCError) -> [(owner: String, records: [Record])] {
         try directory.names().compactMap { name in
             guard let bytes = try? directory.read(name),
-                let owner = (try? JSONValue(parsing: bytes))?[ownerMember]?.string
+                let owner = (try? JSONValue(parsing: bytes))?[ownerMember]?.string,
+                document(bytes, of: owner) != nil
             else { return nil }
             return (owner, parse(bytes, of: owner))
         }

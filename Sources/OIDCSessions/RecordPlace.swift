@@ -1,5 +1,5 @@
 package import OIDCCore
-import Posix
+package import Posix
 
 /// Records, and what this program's own stores know beyond `RecordStore`.
 package protocol RecordPlace: RecordStore {
@@ -47,9 +47,9 @@ package protocol RecordPlace: RecordStore {
     /// not be written.
     func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject?
 
-    /// Waits a moment after a failed write of a sign-in, whose user would have to sign in again, if another attempt may
-    /// help; `attempts` were made. Returns false if not.
-    func waits(after error: OIDCError, attempts: Int) -> Bool
+    /// Waits before a sign-in's failed write is repeated: its user would have to sign in again. Returns false if it should
+    /// not be repeated. `end` is nil after the first attempt, and then the time for the next calls.
+    func waits(after error: OIDCError, until end: inout MonotonicTime?) -> Bool
 
     /// Removes what waits on this machine to be stored: a sign-in has replaced it.
     func forgetLeftover(_ name: RecordName)
@@ -80,7 +80,7 @@ extension RecordPlace {
     package func health() throws(OIDCError) -> [HealthReport] { [] }
     package func load(_ name: RecordName) throws(OIDCError) -> Record? { try read(name) }
     package func remembered(_ name: RecordName) -> Record? { nil }
-    package func waits(after error: OIDCError, attempts: Int) -> Bool { false }
+    package func waits(after error: OIDCError, until end: inout MonotonicTime?) -> Bool { false }
     package func forgetLeftover(_ name: RecordName) {}
 
     package func withTokenLock<Value>(

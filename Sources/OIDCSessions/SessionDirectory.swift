@@ -14,7 +14,7 @@ package struct SessionDirectory: Sendable {
         self.noun = noun
     }
 
-    func location(_ name: String) -> String { FilePath.join(path, name + ending) }
+    package func location(_ name: String) -> String { FilePath.join(path, name + ending) }
 
     /// Returns the content of a file; nil if there is none. It takes no lock and lists no files, as returning
     /// a fresh token must be fast.

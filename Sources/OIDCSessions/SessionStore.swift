@@ -73,15 +73,27 @@ public struct SessionStore: Sendable {
     /// a sign-in), a damaged one; never one of another key or a newer version.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
         copies?.keep(nil, session.key)
-        for attempt in 1...SessionStore.writeLimit {
+        var end: MonotonicTime?
+        for _ in 0..<SessionStore.writeLimit {
             do throws(OIDCError) {
                 let current = try replaceable(session.key, orDamaged: replacingDamaged)
+                if isSaved(session, as: current) { return records.forgetLeftover(session.key.recordName) }
                 if try write(session, over: current) { return records.forgetLeftover(session.key.recordName) }
             } catch {
-                guard records.waits(after: error, attempts: attempt) else { throw error }
+                guard records.waits(after: error, until: &end) else { throw error }
             }
         }
         throw records.storeError("the session keeps changing while it is saved")
+    }
+
+    /// Returns whether a server has the session of a sign-in after all, as only the answer was lost. Another machine may
+    /// have refreshed it since.
+    private func isSaved(_ session: Session, as record: Record?) -> Bool {
+        guard records.reach == .machines, session.key.grant.needsUser,
+            session.nonce ?? session.signInID != nil, let record,
+            case .some(.some(let stored)) = try? seal.open(record, of: session.key)
+        else { return false }
+        return stored.isSameSignIn(as: session)
     }
 
     /// Saves a session if `current` is still the stored one, or if there is none and `current` is nil.
@@ -100,6 +112,7 @@ public struct SessionStore: Sendable {
             if found == session { return true }
             let isExpired = found == nil && isMachine && records.removesExpired
             if found == current || isExpired {
+                if found == nil, let stored { try checkKey(of: stored, key) }
                 if try write(session, over: stored) { return true }
             } else if isCurrent {
                 return false
@@ -140,12 +153,19 @@ public struct SessionStore: Sendable {
     private func replaceable(_ key: SessionKey, orDamaged: Bool) throws(OIDCError) -> Record? {
         guard let record = try record(key, orUnreadable: orDamaged) else { return nil }
         do throws(StoreFault) { try seal.check(record, of: key) } catch {
-            guard error.isReplaceable(of: key), orDamaged else {
+            guard error.isReplaceable, orDamaged else {
                 throw records.error(error, in: key.fileStem)
             }
             return record.damaged(true)
         }
         return record
+    }
+
+    /// Throws if a record was sealed with an unknown key: other machines use it.
+    private func checkKey(of record: Record, _ key: SessionKey) throws(OIDCError) {
+        do throws(StoreFault) { try seal.check(record, of: key) } catch {
+            if case .unknownKey = error { throw records.error(error, in: key.fileStem) }
+        }
     }
 
     /// Seals first and compares afterwards, as a keychain may prompt.
@@ -428,13 +448,17 @@ extension Session {
         return .seconds(min(max(1, last.seconds(since: now)), 31_536_000))
     }
 
+    /// Returns whether this session is of the same sign-in as the other one, whatever became of its tokens.
+    package func isSameSignIn(as other: Session) -> Bool {
+        key == other.key && createdAt == other.createdAt && nonce == other.nonce && signInID == other.signInID
+    }
+
     /// Returns whether this session may be the result of a refresh of the other one: both are of the same
     /// sign-in and have a refresh token, and this one's was issued for the other's, or this one is not older; `isOlder`
     /// is what the files' times say. The other's refresh token may then be spent.
     func isRefreshed(from other: Session, isOlder: Bool) -> Bool {
-        guard key == other.key, createdAt == other.createdAt, nonce == other.nonce,
-            signInID == other.signInID,
-            self != other, tokens.refreshToken != nil, let token = other.tokens.refreshToken
+        guard isSameSignIn(as: other), self != other, tokens.refreshToken != nil,
+            let token = other.tokens.refreshToken
         else { return false }
         // The clock may have been set back between the two.
         if replacedToken == FNV1a.digits(token.revealed) { return true }

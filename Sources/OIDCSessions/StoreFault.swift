@@ -37,8 +37,8 @@ package enum StoreFault: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether a session of this key may be replaced. A token without a user can be requested again, so one whose key is
-    /// gone, or not here yet, does not stop anybody.
+    /// Whether a session of this key is requested again. A machine token that was sealed with an unknown key is, but not
+    /// replaced: other machines use it.
     func isReplaceable(of key: SessionKey) -> Bool {
         if case .unknownKey = self { !key.grant.needsUser } else { isReplaceable }
     }

@@ -26,6 +26,8 @@ struct PendingSessions: Sendable {
         }
     }
 
+    func location(_ name: String) -> String { directory.location(name) }
+
     func content(_ name: String) -> [UInt8]? { try? directory.read(name) }
 
     /// Completes the write of a killed process, if `isWhole` returns true for what it left: that may be the only copy of a

@@ -83,7 +83,8 @@ final class SharedRecords: RecordPlace {
         try seal.checkAvailable()
         guard let failure = pending?.failure else { return reports }
         let text = "no session could wait on this machine while the server is away: \(failure.message)"
-        return reports + [HealthReport(text, warning: "make that directory yours, with mode 0700")]
+        let advice = "make pending below the state directory yours, with mode 0700, on a disk with space"
+        return reports + [HealthReport(text, warning: advice)]
     }
 
     func storeError(_ message: String) -> OIDCError { .sharedStore(description, message) }
@@ -176,8 +177,11 @@ extension SharedRecords {
         return try keepAndPerform(write, under: lease)
     }
 
-    func waits(after error: OIDCError, attempts: Int) -> Bool {
-        guard error.kind == .unreachable, attempts < SharedRecords.retries / 500 else { return false }
+    func waits(after error: OIDCError, until end: inout MonotonicTime?) -> Bool {
+        let now = runtime.now()
+        let last = end ?? now.adding(milliseconds: SharedRecords.retries)
+        end = last
+        guard error.kind == .unreachable, now < last else { return false }
         runtime.sleep(500)
         return true
     }
@@ -242,7 +246,10 @@ extension SharedRecords {
         }
         var unnoted: OIDCError?
         guard try remove(name, current?.sharedValue, leaving: removal, &unnoted) else { return false }
-        if let version { seal.versions.note(SeenRecord(newest: version, ended: ended), name.stem) }
+        // A removal that stays has another machine's version, which may be less.
+        if let version {
+            seal.versions.note(SeenRecord(newest: removal == nil ? 0 : version, ended: ended), name.stem)
+        }
         forgetLeftover(name)
         if let unnoted { throw unnoted }
         return true
@@ -256,8 +263,10 @@ extension SharedRecords {
         _ name: RecordName, _ current: SharedValue?, leaving removal: [UInt8]?, _ unnoted: inout OIDCError?
     ) throws(OIDCError) -> Bool {
         let name = name.description
+        // A removal that this machine cannot seal anew stays for the others.
+        let isRemoval = current.flatMap { try? SealedRecord(stored: $0.bytes) }?.content == .removal
         guard let removal else {
-            try engine.remove(name)
+            if !isRemoval { try engine.remove(name) }
             return true
         }
         func leave(over current: SharedValue?) throws(OIDCError) -> Bool {
@@ -265,13 +274,18 @@ extension SharedRecords {
                 name, removal, replacing: current, lifetime: SharedRecords.removalLifetime) != nil
         }
         if let current {
-            // An answer may be lost. A removal that is there already is written again.
+            // If only the answer was lost, the record has changed the second time, and the caller looks at it again.
             for _ in 0..<2 { if let isLeft = try? leave(over: current) { return isLeft } }
+            if isRemoval { return true }
+            // Somebody may have signed in meanwhile.
+            let found = try engine.read(name)?.bytes
+            if found == removal { return true }
+            guard found == nil || found == current.bytes else { return false }
         }
         try engine.remove(name)
         do throws(OIDCError) { return try leave(over: nil) } catch {
             var error = error
-            error.kind = .unreachable
+            if error.kind != .interrupted { error.kind = .unreachable }
             error.message += "; another machine may store the session again"
             unnoted = error
             return true
@@ -288,8 +302,8 @@ extension SharedRecords {
         return SeenSession(key: seen.key.flatMap { SessionKey(text: $0) })
     }
 
-    /// Notes the removal of sessions whose sign-outs cannot be told, with those of all: the server may only be hiding them.
-    /// It returns none, as none can be read.
+    /// With those of all, also notes the removal of sessions that the server does not list: it may only be hiding them.
+    /// Returns none, as none of them can be read.
     func takeLeftovers(
         of stem: String?, if isMeant: (Record) -> Bool
     ) throws(OIDCError) -> [(stem: String, record: Record)] {
@@ -456,11 +470,28 @@ extension SharedRecords {
         let waiting: PendingSession
         do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
             // It may be sealed with a key that is only missing for now. A damaged one is useless.
-            guard error.isReplaceable else { throw self.error(error, in: stem) }
+            guard error.isReplaceable else {
+                if case .unknownKey = error { return try checkOpens(stem, beside: error) }
+                throw self.error(error, in: stem)
+            }
             return pending.remove(pendingName(stem))
         }
         try write(waiting, stem)
         pending.remove(pendingName(stem), ifStill: bytes)
+    }
+
+    /// Throws the fault of a session that waits and cannot be opened, unless the stored one can: it is later then, as its
+    /// key took the place of the other.
+    private func checkOpens(_ stem: String, beside fault: StoreFault) throws(OIDCError) {
+        let record = try read(RecordName(.session, stem))
+        if let record, (try? seal.open(record, of: nil)) != nil, seal.unopenedRemoval(record) == nil {
+            return
+        }
+        guard let path = pending?.location(pendingName(stem)) else { return }
+        var error = fault.error(about: "the session that waits in \(DisplayText.clean(path))", hint: nil)
+        let away = ShellWord.line([path, path + ".old"])
+        error.hint = .text("name that key in store_key_file, or, if no machine has it any more: mv \(away)")
+        throw error
     }
 
     private func write(_ waiting: PendingSession, _ stem: String) throws(OIDCError) {

@@ -34,7 +34,7 @@ final class SharedSeal: SessionSeal {
 
     /// Refuses a record that is older than one that this machine had seen before it was read.
     func open(_ record: Record, of key: SessionKey?) throws(StoreFault) -> Session? {
-        // The key may be gone since the sign-out. A sign-in may go on from here.
+        // The key of a removal may be gone; that must not keep anybody from signing in.
         guard unopenedRemoval(record) == nil else { return nil }
         let (sealed, plain) = try unsealed(record.bytes, .session, .removal)
         let session = sealed.content == .removal ? nil : try SharedSeal.session(plain, sealed)
@@ -57,8 +57,7 @@ final class SharedSeal: SessionSeal {
         return session
     }
 
-    /// Returns the fault of a record that says that it is of a removal, sealed with a key that is not here; nil for any
-    /// other.
+    /// Returns the fault of a record that claims to be a removal and was sealed with an unknown key; nil for any other.
     func unopenedRemoval(_ record: Record) -> StoreFault? {
         guard let sealed = try? SealedRecord(stored: record.bytes), sealed.content == .removal,
             let keys = try? keys(), keys.key(sealed.keyID) == nil

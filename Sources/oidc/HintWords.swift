@@ -103,7 +103,9 @@ extension Hint {
         case .advice(.giveStoreKey):
             let name: Hint = "name the key that it was sealed with in store_key_file"
             return profile.map { profile in
-                .words(name, ", or, if no machine has that any more: ", .run("logout", profile + ["--local"]))
+                .words(
+                    name, ", or, if no machine has that key any more: ", .run("logout", profile + ["--local"])
+                )
             } ?? name
         default: return self
         }
@@ -287,7 +289,7 @@ extension Hint.Advice {
         case .makeStoreKey: .words("make one with: ", .run("config new-key FILE"))
         case .giveStoreKey:
             .words(
-                "name the key that it was sealed with in store_key_file, or, if no machine has that any more: ",
+                "name the key that it was sealed with in store_key_file, or, if no machine has that key any more: ",
                 .run("logout --local"))
         case .freeSpace: "free some space, or set OIDC_STATE_DIR to another disk"
         case .useOtherDisk: "set OIDC_STATE_DIR to another disk"

@@ -13,7 +13,7 @@ package struct SharedFailure: Hashable, Sendable {
     package var request: String?
     /// The time of the failure by the machine's monotonic clock, in nanoseconds; nil if unknown.
     package var moment: Int64?
-    /// The machine on which the request failed; nil if unknown.
+    /// The machine and network on which the request failed; nil if unknown.
     package var machine: String?
     /// The time when a process first adopted the failure.
     package var sharedAt: Instant?
@@ -74,11 +74,13 @@ package struct SharedFailure: Hashable, Sendable {
         return max(0, wait - elapsed / 1_000)
     }
 
-    /// Returns whether a request for `source` would fail in the same way: always if the provider is
-    /// unreachable or the session has ended, otherwise only if the request is the same. Another machine may have another
-    /// network and another secret, so it is told only what the provider said of the session, or that it asked for a pause.
-    package func concerns(_ source: TokenSource, on ours: String?) -> Bool {
-        guard machine == ours || error.endsSession || error.retryAfter != nil else { return false }
+    /// Returns whether a request for `source` would fail in the same way. On the same machine: always if the provider is
+    /// unreachable or the session has ended, otherwise only if the request is the same. Other machines may have another
+    /// network or secret, so only the end of a session, and failures with Retry-After, count there, and for those who waited
+    /// for this request, that it got no answer.
+    package func concerns(_ source: TokenSource, on ours: String?, hasWaited: Bool = false) -> Bool {
+        let isForAll = error.endsSession || error.retryAfter != nil || hasWaited && error.kind == .unreachable
+        guard machine == ours || isForAll else { return false }
         return error.kind == .unreachable || error.endsSession || request == source.text
     }
 

@@ -27,7 +27,8 @@ package enum Platform {
         return name.isEmpty ? nil : name
     }
 
-    /// What tells this machine, and this container's network, from others that share a store.
+    /// An identifier of this boot and network namespace, which tells machines and containers that share a store apart; the
+    /// host name where there is no `/proc`.
     package static let networkID: String? = {
         guard
             let boot = try? UserFile.read("/proc/sys/kernel/random/boot_id", limit: 64, named: "boot_id"),

@@ -6,7 +6,7 @@ package import OIDCCore
     import Glibc
 #endif
 
-/// A time on a clock that only goes on, also while the machine sleeps, for deadlines: a lease ends meanwhile, too.
+/// A time on a monotonic clock that also runs while the machine sleeps, for deadlines: leases expire meanwhile.
 package struct MonotonicTime: Hashable, Comparable, Sendable {
     #if canImport(Darwin)
         private static let clock = CLOCK_MONOTONIC

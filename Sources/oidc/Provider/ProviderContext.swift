@@ -80,10 +80,12 @@ final class ProviderContext: Sendable {
                 target.operand.url, context: environment, allowsInsecureHTTP: allowsInsecureHTTP
             ).authorizationServer(
                 issuer: issuer, configured: settings.provider.endpoints,
-                forSignIn: settings.token.grant.needsUser)
+                forSignIn: settings.token.grant.needsUser
+            ).sendingTokensBack(unless: target.isIssuerNamed)
         }
         return try documents(environment).metadata(
-            issuer: issuer, at: try settings.provider.checkedMetadataURL())
+            issuer: issuer, at: try settings.provider.checkedMetadataURL()
+        ).sendingTokensBack(unless: finder == nil)
     }
 
     /// Returns the obstacles to getting a token with these settings at a provider with this metadata.
@@ -384,6 +386,13 @@ extension ProviderContext {
     /// otherwise the resource's operator could choose who gets it. The settings name the server, or the user has
     /// agreed to it.
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
+        let secret = settings.layers.entries.first { secrets.contains($0.setting) }
+        if target == nil, secret?.origin.layer != .profile, earlierFinder != nil {
+            let issuer = DisplayText.clean(settings.provider.issuer ?? "")
+            throw .usage(
+                "\(issuer) is known by its URL only, and would get a secret",
+                hint: .words("if you trust it with that: ", .run("login", "--issuer", issuer)))
+        }
         guard let target, !target.isIssuerNamed, !target.link.isSecretAgreed else { return }
         throw target.operand.unnamedIssuer(secrets, of: target.link)
     }
@@ -586,7 +595,8 @@ extension ProviderContext {
             ? settings.loginLine : settings.line("token", and: [("--grant", .grant)])
         let server = settings.provider.issuer.flatMap { WebURL.ofIssuer($0)?.hostAndPort } ?? "the provider"
         error.hint = .words(
-            "only if the resource may get a token for whatever \(DisplayText.clean(server)) grants: ",
+            "only if the resource may have a token that is not limited to it, with whatever ",
+            "\(DisplayText.clean(server)) grants: ",
             line.adding("--set", "resource_parameter=off"))
         return error
     }
@@ -603,21 +613,18 @@ extension ProviderContext {
 
     /// Returns the error with the resource in each command of its hint.
     func namingResource(_ failure: OIDCError) -> OIDCError {
-        guard let resource = settings.resource, let parts = failure.hint?.parts else { return failure }
+        guard let resource = settings.resource,
+            let hint = failure.hint
+        else { return failure }
+        let parts = Settings.hint(hint, byOptionsOf: settings.loginLine).parts
         let named = parts.map { part in
-            // A profile is another server's.
-            if case .command(let words) = part, words.count == 3, words.starts(with: ["config", "set"]),
-                Setting.named(String(words[2].prefix { $0 != "=" })).map({ $0.reach != .machine }) == true
-            {
-                return settings.loginLine.adding("--set", words[2])
-            }
             guard case .command(let words) = part, let command = words.first,
                 ["login", "logout"].contains(command),
                 words.count == 1 || ![resource.url, "-p", "--finish", "--cancel"].contains(words[1])
             else { return part }
             return settings.line(command).adding(Array(words.dropFirst()))
         }
-        guard named != parts else { return failure }
+        guard named != hint.parts else { return failure }
         var error = failure
         error.hint = .joined(named)
         return error
@@ -688,5 +695,21 @@ extension ProviderContext: AccountProvider {
         return LockWait(
             limit: .milliseconds(min(limit, left)),
             onWaiting: { console.noteWaiting("waiting for another oidc process that is getting a token …") })
+    }
+}
+
+extension ProviderMetadata {
+    /// Returns the metadata of a server that only a URL leads to, without endpoints that would get the tokens of another
+    /// one: if the server has its token endpoint elsewhere, tokens are sent only there.
+    fileprivate func sendingTokensBack(unless isNamed: Bool) -> ProviderMetadata {
+        guard !isNamed, let token = tokenEndpoint,
+            token.origin != issuer.flatMap({ WebURL.ofIssuer($0) })?.origin
+        else { return self }
+        var metadata = self
+        for endpoint in [ProviderEndpoint.revocation, .introspection, .userInfo, .endSession]
+        where metadata[endpoint].map({ $0.origin != token.origin }) == true {
+            metadata[endpoint] = nil
+        }
+        return metadata
     }
 }

@@ -309,8 +309,8 @@ extension ResourceOperand {
         var operand = ResourceOperand(url, own, context)
         operand.deadline = deadline
         guard operand.settings.client.id == nil else {
-            return ProviderContext(
-                operand.settings, context, until: deadline, finder: try operand.finder(of: issuer))
+            try operand.checkSecrets(for: metadata)
+            return ProviderContext(operand.settings, context, until: deadline, finder: self)
         }
         let client = try ResourceClient(
             operand: operand, environment: environment, resource: nil, server: metadata,
@@ -325,25 +325,31 @@ extension ResourceOperand {
         if let registered = client.registered {
             entries += registered.entries(origin: origin)
         } else {
+            try operand.checkSecrets(for: metadata)
             entries.append(ClientRegistration.documentPorts(origin: origin))
         }
         return ProviderContext(
-            operand.adding(entries).settings, context, until: deadline, finder: operand)
+            operand.adding(entries).settings, context, until: deadline, finder: self)
     }
 
-    /// Returns this operand, unless the user chose the client for the URL. Throws if the provider would get a secret that
-    /// the settings have for no provider: the URL may have been meant to be a resource's.
-    private func finder(of issuer: String) throws(OIDCError) -> ResourceOperand? {
+    /// Throws if the provider would get a secret that the settings hold for no provider: the user may have taken the URL for
+    /// a resource's. Who names the client for the URL means that secret, unless the client is another provider's, too.
+    private func checkSecrets(for server: ProviderMetadata) throws(OIDCError) {
         let layers = settings.layers
-        guard layers.entry(.clientID)?.origin.layer != .options else { return nil }
         let secrets = Setting.presented(by: settings.token.grant)
         guard let secret = secrets.lazy.compactMap({ layers.entry($0) }).first,
             secret.origin.layer != .options
-        else { return self }
+        else { return }
+        if let client = layers.entry(.clientID), client.origin.layer == .options,
+            KnownClients(self).other(than: server, sharing: client.value.string ?? "", isRegistered: true)
+                == nil
+        {
+            return
+        }
         throw .usage(
             "\(DisplayText.clean(url.withoutQuery)) is a provider that no setting names, and would get "
                 + "\(secret.setting.name) of \(secret.origin.text)",
-            hint: .run("login", "--issuer", DisplayText.clean(issuer)))
+            hint: .run("login", "--issuer", DisplayText.clean(server.issuer ?? "")))
     }
 }
 

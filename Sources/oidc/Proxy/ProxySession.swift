@@ -89,13 +89,17 @@ struct ProxySession {
         }
         // A step-up beside this must not end what another request waits for.
         defer { if isAsking { memory.isAsking.withLock { $0 = false } } }
+        var attempts = 0
         do throws(OIDCError) {
-            return try account(context).signingIn(maySignIn) { account throws(OIDCError) in
+            var delivery = try account(context).signingIn(maySignIn) { account throws(OIDCError) in
+                attempts += 1
                 do throws(OIDCError) { return try token(of: account, insteadOf: refused) } catch {
                     isSignedOut = error.kind == .loginRequired
                     throw error
                 }
             }
+            delivery.isSignedIn = attempts > 1
+            return delivery
         } catch {
             if maySignIn, isSignedOut {
                 memory.silence.withLock { $0 = .now().adding(seconds: Self.silence) }
@@ -136,10 +140,22 @@ struct ProxySession {
         guard account.key.grant.needsUser,
             let demand = ResourceDemand(answer, of: account, nil)
         else { return try token(insteadOf: refused, context, replacesBySignIn: true) }
+        guard !exceeds(demand, account) else {
+            throw OIDCError(
+                .refused, "the server asks for more than the scopes that --scope names",
+                stage: .resource)
+        }
         let signedIn = try demand.nextAccount(after: account, account.provider.target?.operand)
         if signedIn.store.reach == .process { memory.store.withLock { $0 = signedIn.store } }
         memory.usesOwnToken.withLock { $0 = true }
         return try signedIn.token(self.demand(of: signedIn))
+    }
+
+    /// Returns whether a server asks for more than the scopes that an option named.
+    private func exceeds(_ demand: ResourceDemand, _ account: Account) -> Bool {
+        let settings = account.provider.settings
+        guard settings.isScopeAnOption, let allowed = settings.token.scope else { return false }
+        return demand.scope.map { !$0.isSubset(of: allowed) } ?? false
     }
 
     /// Obtains a token before the proxy starts. Without a session, this fails; if the provider is unreachable

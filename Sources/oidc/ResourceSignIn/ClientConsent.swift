@@ -29,7 +29,7 @@ struct ClientConsent {
         let earlier = (links.compactMap { $0 } + stored).filter(isOfClient)
         guard isOfUser(earlier) else { return nil }
         // Who agreed while the client had no secret has not given it away.
-        let known = links.compactMap { $0 }.filter(isOfClient).first {
+        let known = links.compactMap { $0 }.filter { isOfClient($0) && coversResource($0) }.first {
             $0.agreedScope != nil && ($0.isSecretAgreed || !hasUnnamedIssuer)
         }?.agreedScope
         // The profile of an earlier sign-in names the resource, so it does not count if the user was asked then.
@@ -71,7 +71,8 @@ struct ClientConsent {
     }
 
     private func coversResource(_ link: ResourceLink) -> Bool {
-        link.resource == resource.resource || WebURL(resource.resource).map(link.covers) == true
+        WebURL(resource.resource).map(link.covers) == true
+            || link.resource == resource.resource && link.covers(operand.url)
     }
 
     /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same
@@ -123,7 +124,7 @@ struct ClientConsent {
     private func isOwnOrigin(countsProfile: Bool) -> Bool {
         guard let origin = WebURL(resource.resource)?.origin else { return false }
         // For id_jag, the server gets the user's identity, so a resource's own does not count.
-        var urls = grant == .idJAG && !isIssuerNamed ? [] : [issuer]
+        var urls = isIssuerNamed || grant != .idJAG ? [issuer] : []
         for entry in entries {
             switch entry.setting {
             case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }
@@ -192,7 +193,7 @@ struct ClientConsent {
     private var unasked: OIDCError {
         let line = operand.loginLine.adding(profileOption)
         guard context.console.command == "login" else {
-            let isScopeGiven = operand.settings.isScopeAnOption || scope.isEmpty
+            let isScopeGiven = scope.isEmpty || scopeOption.map { scope.isSubset(of: $0) } ?? false
             return OIDCError(
                 .loginRequired, "\(subject)\(secretText): sign in to allow it",
                 hint: line.adding(isScopeGiven ? [] : ["--scope", scope.text]),

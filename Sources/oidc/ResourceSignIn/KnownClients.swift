@@ -6,8 +6,8 @@ import Posix
 /// machine, and of the sessions in the store of the settings. Other stores are not read, as they may be slow or locked.
 struct KnownClients {
     private struct Client {
-        /// The issuer or the token endpoint.
-        var server: String
+        /// The issuer and the token endpoint, as far as they are known.
+        var servers: [String]
         var id: String?
         var use: Use
     }
@@ -38,15 +38,14 @@ struct KnownClients {
             }
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
                 guard use.origin == nil || use.origin != origin else { continue }
-                for server in [use.issuer, use.tokenEndpoint].compactMap({ $0 }) {
-                    clients.append(
-                        Client(server: server, id: id, use: use.origin == nil ? .own : .ofResource))
-                }
+                let servers = [use.issuer, use.tokenEndpoint].compactMap { $0 }
+                clients.append(
+                    Client(servers: servers, id: id, use: use.origin == nil ? .own : .ofResource))
             }
             for link in try ResourceRecords(context)?.links.all() ?? []
             where WebURL(link.resource)?.origin != origin {
                 let use = link.registration == nil ? Use.ofResource : .registered
-                clients.append(Client(server: link.issuer, id: link.clientID, use: use))
+                clients.append(Client(servers: [link.issuer], id: link.clientID, use: use))
             }
         } catch {
             isWhole = false
@@ -63,14 +62,13 @@ struct KnownClients {
             else { continue }
             let isOfDocument = WebURL(key.clientID) != nil
             let use = key.resources.isEmpty ? Use.own : isOfDocument ? .ofResource : .registered
-            clients.append(Client(server: key.provider, id: key.clientID, use: use))
+            clients.append(Client(servers: [key.provider], id: key.clientID, use: use))
         }
     }
 
     private mutating func add(_ settings: Settings) {
-        for server in [settings.provider.issuer, settings.provider.endpoint(.token)].compactMap({ $0 }) {
-            clients.append(Client(server: server, id: settings.client.id, use: .own))
-        }
+        let servers = [settings.provider.issuer, settings.provider.endpoint(.token)].compactMap { $0 }
+        if !servers.isEmpty { clients.append(Client(servers: servers, id: settings.client.id, use: .own)) }
     }
 
     /// Returns whether a client is one of these. What could not be read may name any client.
@@ -79,26 +77,37 @@ struct KnownClients {
         return !isWhole
             || clients.contains { client in
                 client.use != .registered && client.id == id
-                    && names.contains { ExactText.isSame(client.server, $0) }
+                    && names.contains { name in client.servers.contains { ExactText.isSame($0, name) } }
             }
     }
 
-    /// Returns the server that is on an origin; nil if there is none.
-    func server(on origin: String) -> String? {
-        clients.map(\.server).first { WebURL.ofIssuer($0)?.origin == origin }
+    /// Returns the server that is on a URL's origin; nil if there is none. A dot at the end of a host is no difference.
+    func server(onOriginOf url: WebURL) -> String? {
+        func origin(_ url: WebURL) -> String {
+            guard url.host.hasSuffix(".") else { return url.origin }
+            return WebURL("\(url.scheme)://\(url.host.dropLast()):\(url.effectivePort)")?.origin ?? url.origin
+        }
+        // A resource's server may have named any token endpoint.
+        return clients.flatMap { $0.use == .ofResource ? Array($0.servers.prefix(1)) : $0.servers }
+            .first { WebURL.ofIssuer($0).map(origin) == origin(url) }
     }
 
     /// Returns another server that may give its codes to this client, as it knows the client or its redirect URL; nil if
-    /// there is none. A client that was registered for this server, as `isRegistered` says, has a redirect URL of its own.
+    /// there is none. What could not be read may name one. A client that was registered for this server, as `isRegistered` says, has a redirect URL of its own.
     func other(than server: ProviderMetadata, sharing id: String, isRegistered: Bool = false) -> String? {
         let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
         // That of a document is the same client everywhere.
         let isOfDocument = WebURL(id) != nil
+        // Tenants of one provider share its origin, where nobody else gets a code.
+        let origins = Set([server.authorizationEndpoint, server.tokenEndpoint].compactMap { $0?.origin })
         return clients.first { client in
             let isSame = client.use != .registered && client.id == id
             let sharesRedirect = client.use == .ofResource || client.use == .own && isOfDocument
-            return (isSame || !isRegistered && sharesRedirect)
-                && !names.contains { IssuerSpelling.isSameServer(client.server, $0) }
-        }?.server
+            let isNeighbour = client.servers.contains { origins == [WebURL.ofIssuer($0)?.origin ?? ""] }
+            return (isSame || !isRegistered && sharesRedirect) && !isNeighbour
+                && !names.contains { name in
+                    client.servers.contains { IssuerSpelling.isSameServer($0, name) }
+                }
+        }?.servers.first ?? (isWhole || isRegistered ? nil : "a server that could not be read here")
     }
 }

@@ -262,7 +262,10 @@ struct ResourceClient {
         guard ![operand.settings.client.id, operand.settings.client.metadataURL].contains(id) else {
             throw .untrusted(
                 .registration, "client_id", expected: "a new client",
-                found: "that of your settings, \(DisplayText.clean(id, limit: 200))")
+                found: "that of your settings, \(DisplayText.clean(id, limit: 200))",
+                hint: .words(
+                    "if the server gives all its clients this ID: ",
+                    operand.loginLine.adding("--issuer", DisplayText.clean(issuer), "--client-id", id)))
         }
         let authentication = try outcome.client.authentication(at: server)
         var kept = JSONObject()
@@ -310,7 +313,7 @@ struct ResourceClient {
             .discovery, "registration_endpoint",
             expected: "a URL of \(DisplayText.clean(server.ownOrigins.first ?? ""))",
             found: DisplayText.clean(registrar.withoutQuery),
-            hint: .words("if you trust it as much as \(shown): ", wayOn))
+            hint: .trusting(server, asMuchAs: shown, wayOn))
     }
 
     /// Returns the error if no client is known and none can be registered here.

@@ -83,11 +83,12 @@ struct ResourceOperand: Sendable {
     func unnamedIssuer(_ secrets: [Setting], of link: ResourceLink) -> OIDCError {
         let name = settings.layers.entries.first { secrets.contains($0.setting) }?.setting.name ?? "a secret"
         let issuer = DisplayText.clean(link.issuer)
+        let named = Hint.words(
+            "if it is meant for that server, add ", .options(["--issuer", issuer]), " or set issuer beside it"
+        )
         return .usage(
             "\(name) would go to \(issuer), which only \(DisplayText.clean(link.resource)) names",
-            hint: .words(
-                "if it is meant for that server, add ", .options(["--issuer", issuer]),
-                " or set issuer beside it"))
+            hint: link.grant.needsUser ? .words(named, ", or allow it at a terminal: ", loginLine) : named)
     }
 
     var ownership: ResourceOwnership { ResourceOwnership(entries: settings.layers.given) }

@@ -1,11 +1,12 @@
 import OIDCCore
+import OIDCSessions
 import OIDCSignIn
 
 /// The checks that a server which only a URL leads to gets no code of another provider (RFC 9700 §4.4).
 extension SignIn {
-    /// The URL that led to the server: that of a resource, or one whose own metadata name the server. Nil if the user
-    /// named it.
-    var finder: ResourceOperand? { provider.target?.operand ?? provider.finder }
+    /// The URL that led to the server: that of a resource, or one whose own metadata name the server, now or at the sign-in
+    /// that wrote the profile. Nil if the user named it.
+    var finder: ResourceOperand? { provider.target?.operand ?? provider.finder ?? provider.earlierFinder }
 
     /// Whether the user has named the issuer, too.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
@@ -18,6 +19,7 @@ extension SignIn {
         let isRegistered = try MixUpDefense.isOwn(settings.redirect().text, of: issuer)
         if !metadata.authorizationResponseIssParameterSupported, !isIssuerNamed {
             let wayOn = try wayOn(metadata)
+            if let fault = finder.fault(ofTokenEndpointOf: metadata, wayOn) { throw fault }
             if let fault = finder.fault(
                 ofClient: account.key.clientID, isRegistered: isRegistered, at: metadata, wayOn)
             {
@@ -31,7 +33,11 @@ extension SignIn {
                 throw fault
             }
         }
-        guard !isRegistered, provider.settings.provider.endpoint(.authorization) == nil else { return }
+        // An option that names the client for the URL of a provider says that the user signs in there.
+        let isChosen = provider.finder?.settings.layers.entry(.clientID)?.origin.layer == .options
+        guard !isRegistered, !isChosen, provider.settings.provider.endpoint(.authorization) == nil else {
+            return
+        }
         do throws(OIDCError) { try metadata.checkAnswersAreItsOwn() } catch {
             var error = error
             error.hint = metadata.authorizationEndpoint.map {
@@ -44,7 +50,13 @@ extension SignIn {
     /// Returns why no device code may be used; nil if one may. The code is redeemed where it is polled: a server that only
     /// a URL leads to could show the page of another provider, and poll for its tokens.
     func deviceMixUp(_ metadata: ProviderMetadata) -> OIDCError? {
-        guard finder != nil, provider.settings.provider.endpoint(.deviceAuthorization) == nil,
+        guard let finder else { return nil }
+        if !isIssuerNamed, let wayOn = try? wayOn(metadata),
+            let fault = finder.fault(ofTokenEndpointOf: metadata, wayOn)
+        {
+            return fault
+        }
+        guard provider.settings.provider.endpoint(.deviceAuthorization) == nil,
             let device = metadata.deviceAuthorizationEndpoint, let token = metadata.tokenEndpoint,
             device.origin != token.origin
         else { return nil }
@@ -55,13 +67,27 @@ extension SignIn {
             hint: endpointHint("device_authorization_endpoint", device, metadata))
     }
 
-    /// The way on where one server has the page, and another one the code.
+    /// The hint if the sign-in page is on one server and the code is redeemed at another.
     private func endpointHint(_ setting: String, _ page: WebURL, _ metadata: ProviderMetadata) -> Hint {
         let redeemer = metadata.tokenEndpoint.map { DisplayText.clean($0.hostAndPort) } ?? "the server"
         return .words(
-            "only if you sign in at \(DisplayText.clean(page.hostAndPort)) for it, and ",
-            "\(redeemer), which redeems the code, may have all that this grants: ",
-            provider.settings.loginLine.adding("--set", "\(setting)=\(page.text)"))
+            "only if \(DisplayText.clean(page.hostAndPort)) is the sign-in page of \(redeemer), ",
+            "and \(redeemer) may have every token that you approve there: ",
+            loginLine.adding("--set", "\(setting)=\(page.text)"))
+    }
+
+    /// The command that signs in again, by the URL that led to the server.
+    var loginLine: Hint { provider.finder?.loginLine ?? provider.settings.loginLine }
+
+    /// Returns the error with hints that do not name the server for the user, or change the profile of another one, if only
+    /// a URL led to it.
+    func naming(_ failure: OIDCError) -> OIDCError {
+        guard let finder = provider.finder else {
+            return failure.signingInAgain(by: provider.settings.sameLoginLine)
+        }
+        var error = failure.signingInAgain(by: finder.loginLine)
+        error.hint = error.hint.map { Settings.hint($0, byOptionsOf: finder.loginLine) }
+        return error
     }
 
     /// The command by which the user names the issuer.
@@ -90,7 +116,7 @@ extension ResourceOperand {
         return .untrusted(
             .discovery, "authorization_response_iss_parameter_supported",
             expected: "true, as a sign-in at \(shown) has the same \(shared)", found: "none",
-            hint: .words("if you trust it as much as \(shown): ", wayOn))
+            hint: .trusting(server, asMuchAs: shown, wayOn))
     }
 
     /// Returns the error for a page of another server at which the user signs in: the server that only this URL leads to
@@ -99,25 +125,81 @@ extension ResourceOperand {
         of page: WebURL, named member: String, by metadata: ProviderMetadata, _ wayOn: Hint
     ) -> OIDCError? {
         let own = metadata.ownOrigins
-        guard !own.contains(page.origin), let other = KnownClients(self).server(on: page.origin) else {
+        guard !own.contains(page.origin), let other = KnownClients(self).server(onOriginOf: page) else {
             return nil
         }
         let shown = DisplayText.clean(other)
         return .untrusted(
             .discovery, member, expected: "a page of \(DisplayText.clean(own.first ?? ""))",
             found: "\(DisplayText.clean(page.withoutQuery)), of \(shown)",
-            hint: .words("if you trust it as much as \(shown): ", wayOn))
+            hint: .trusting(metadata, asMuchAs: shown, wayOn))
     }
 
-    /// Returns whether the user names an issuer in these settings. A profile that a sign-in to a resource wrote only repeats
-    /// what the resource named; the link knows whether the user named it then.
+    /// Returns the error for a token endpoint of a server that the user knows otherwise: its tokens would count as those of
+    /// the server that only this URL leads to, whose other endpoints would get them.
+    func fault(ofTokenEndpointOf server: ProviderMetadata, _ wayOn: Hint) -> OIDCError? {
+        guard let issuer = server.issuer.flatMap({ WebURL.ofIssuer($0) }), let token = server.tokenEndpoint,
+            token.origin != issuer.origin, let other = KnownClients(self).server(onOriginOf: token),
+            !IssuerSpelling.isSameServer(other, server.issuer ?? "")
+        else { return nil }
+        let shown = DisplayText.clean(other)
+        return .untrusted(
+            .discovery, "token_endpoint", expected: "a URL of \(DisplayText.clean(issuer.origin))",
+            found: "\(DisplayText.clean(token.withoutQuery)), of \(shown)",
+            hint: .trusting(server, asMuchAs: shown, wayOn))
+    }
+
+    /// Returns whether the user names an issuer in these settings. A profile that a sign-in to a URL wrote only repeats what
+    /// the URL led to; the link knows whether the user named it then.
     func names(issuer: String, _ entries: [SettingLayers.Entry]) -> Bool {
         let file = try? context.settingsLoader.file()
         let named = entries.filter { entry in
             guard entry.setting == .issuer, case .profile(let name) = entry.origin else { return true }
             guard let settings = try? file?.settings(of: name, home: nil) else { return true }
-            return context.ownResource(settings) == nil
+            return context.ownResource(settings) == nil && !context.isFound(settings)
         }
         return ResourceOwnership(entries: named).names(issuer: issuer)
+    }
+}
+
+extension Hint {
+    /// Returns the command by which the user says that a server may have what another one grants.
+    static func trusting(_ server: ProviderMetadata, asMuchAs other: String, _ wayOn: Hint) -> Hint {
+        let name = server.issuer.flatMap { WebURL.ofIssuer($0) }.map { DisplayText.clean($0.hostAndPort) }
+        return .words("if you trust \(name ?? "it") as much as \(other): ", wayOn)
+    }
+}
+
+extension CommandContext {
+    /// Returns whether only a URL led to the server of a profile, whose sign-in wrote it.
+    func isFound(_ settings: Settings) -> Bool {
+        guard let issuer = settings.provider.issuer, let id = settings.client.id else { return false }
+        return ResourceRecords(self)?.uses.isFound(issuer: issuer, clientID: id) ?? false
+    }
+}
+
+extension ProviderContext {
+    /// The URL that led to the server of a profile before; nil if the user has named it, in that profile or by an option.
+    var earlierFinder: ResourceOperand? {
+        guard target == nil, settings.layers.entry(.issuer)?.origin.layer == .profile,
+            context.isFound(settings),
+            let url = settings.provider.issuer.flatMap({ WebURL.ofIssuer($0) })
+        else { return nil }
+        var operand = ResourceOperand(url, settings, context)
+        operand.deadline = deadline
+        return operand
+    }
+}
+
+extension Settings {
+    /// Returns the hint with options of `line` in place of commands that change a profile, which may be for another server.
+    static func hint(_ hint: Hint, byOptionsOf line: Hint) -> Hint {
+        let named = hint.parts.map { part in
+            guard case .command(let words) = part, words.count == 3, words.starts(with: ["config", "set"]),
+                let setting = Setting.named(String(words[2].prefix { $0 != "=" })), setting.reach != .machine
+            else { return part }
+            return line.adding("--set", words[2])
+        }
+        return named == hint.parts ? hint : .joined(named)
     }
 }

@@ -51,7 +51,7 @@ struct SignIn {
                 return try body(withoutResource)
             }
         } catch {
-            throw error.signingInAgain(by: provider.settings.sameLoginLine)
+            throw naming(error)
         }
     }
 
@@ -271,15 +271,20 @@ struct SignIn {
     }
 
     /// Stores where the client is used, before the user signs in: the server may know the user and the client from then on,
-    /// whatever becomes of the sign-in here. A document's client is the same for everything; others of the user's own are in
-    /// the settings.
+    /// whatever becomes of the sign-in here. A registered client has a redirect URL of its own for each server; the others
+    /// are kept unless the settings say as much.
     func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
-        guard let tokenEndpoint,
-            provider.target.map({ $0.link.registration == nil }) ?? (WebURL(key.clientID) != nil)
-        else { return }
+        let isRegistered =
+            provider.target.map { $0.link.registration != nil }
+            ?? (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer ?? "")) ?? false
+        let isOfSettings =
+            finder == nil && WebURL(key.clientID) == nil
+            && provider.settings.layers.entry(.issuer)?.origin.layer != .options
+        guard let tokenEndpoint, !isRegistered, !isOfSettings else { return }
         let use = ClientUse(
             issuer: issuer, tokenEndpoint: tokenEndpoint.text,
-            origin: provider.target.flatMap { WebURL($0.link.resource)?.origin })
+            origin: provider.target.flatMap { WebURL($0.link.resource)?.origin },
+            isFound: finder != nil && !isIssuerNamed)
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
         } catch {

@@ -306,8 +306,9 @@ struct SecondStep {
             return (try signIn.completed(outcome, metadata), account)
         } catch {
             let provider = account.provider
-            throw provider.registeringAgain(
-                provider.naming(error.signingInAgain(by: provider.settings.sameLoginLine)))
+            let url = provider.target == nil ? waiting.askedURL?.text : nil
+            let line = url.map { Hint.run("login", $0) } ?? provider.settings.sameLoginLine
+            throw provider.registeringAgain(provider.naming(error.signingInAgain(by: line)))
         }
     }
 

@@ -511,6 +511,8 @@ struct ClientConsentTests {
         let options = ["--issuer", server.issuer, "--client-id", "corp-client"]
         let pinned = try world.call(options: ["--login"] + options + ["--scope", "repo"])
         #expect(pinned.status == 3 && pinned.errorOutput.contains("everything"), "\(pinned)")
+        let hint = pinned.errorOutput.split(separator: "\n").last ?? ""
+        #expect(hint.contains("everything"), "\(hint)")
         #expect(server.authorizations.map { $0["scope"] } == ["repo"])
         expectSuccess(try world.call(options: ["--login"] + options))
         #expect(server.authorizations.last?["scope"]?.contains("everything") == true)

@@ -83,7 +83,7 @@ struct MixUpTests {
         #expect(refused.errorOutput.contains(setting), "\(refused.errorOutput)")
         // Who gets the code matters, not only where the user signs in.
         let redeemer = String(world.server.origin.dropFirst("http://".count))
-        #expect(refused.errorOutput.contains("and \(redeemer), which redeems the code"), "\(refused)")
+        #expect(refused.errorOutput.contains("and \(redeemer) may have every token"), "\(refused)")
         // The other server knows nothing of the code's redemption here.
         let allowed = try world.run(
             ["login", world.url] + options + setting.split(separator: " ").map(String.init))
@@ -239,6 +239,75 @@ struct MixUpTests {
         #expect(sent["login_hint"] == nil && sent["audience"] == nil, "\(sent)")
     }
 
+    @Test(
+        "a server whose token endpoint is the user's provider's gets no code there, by a browser or a device",
+        arguments: ["browser", "device"])
+    func otherTokenEndpoint(flow: String) throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_ID": "mine"])
+        let own = world.other.origin
+        world.server.change {
+            $0.metadata["token_endpoint"] = .string("\(own)/token")
+            $0.metadata["device_authorization_endpoint"] = .string("\(own)/device")
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+        }
+        try world.configure(
+            #"{"default_profile":"here","profiles":{"here":{},"own":{"issuer":"\#(own)","client_id":"mine"}}}"#
+        )
+        let refused = try world.run(["login", world.url, "--flow", flow])
+        #expect(refused.status == 7 && refused.errorOutput.contains("token_endpoint"), "\(refused)")
+        #expect(world.server.authorizations.isEmpty && !world.other.paths.contains("/device"))
+    }
+
+    @Test("the profile that a sign-in to a provider's URL wrote is not the user's word for it")
+    func foundProfile() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_ID": "mine"]) { $0.registers = false }
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
+        // The same client is known at the user's provider.
+        expectSuccess(
+            try world.run(["login", "--issuer", world.other.issuer, "--scope", "api", "--no-profile"]))
+        world.server.change {
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        for words in [["login"], ["login", "-p", "default"], ["login", world.server.issuer]] {
+            let refused = try world.run(words)
+            #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        }
+        let secret = ["OIDC_CLIENT_SECRET": "s3cret"]
+        world.server.change {
+            $0.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"]
+            $0.metadata["authorization_response_iss_parameter_supported"] = true
+            $0.responseIssuer = { $0 }
+        }
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        let unsent = try world.program.start(["login"], secret).finish()
+        #expect(unsent.status == 2 && unsent.errorOutput.contains("would get a secret"), "\(unsent)")
+        #expect(world.server.tokenRequests.count == 1)
+        // A word is enough, for all that follows.
+        let word = ["login", "--issuer", world.server.issuer, "--scope", "api"]
+        expectSuccess(try world.program.start(word, secret).finish())
+        expectSuccess(try world.program.start(["login"], secret).finish())
+    }
+
+    @Test(
+        "an own sign-in with a client of the variables is known after a sign-out, too",
+        arguments: [true, false])
+    func ownUse(isDone: Bool) throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_ID": "mine"]) {
+            $0.registers = false
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let own = ["--issuer", world.other.issuer, "--no-profile"]
+        if !isDone { world.other.change { $0.token = { _ in HTTPResponse(status: 503) } } }
+        #expect(try world.run(["login", "--scope", "api"] + own).status == (isDone ? 0 : 5))
+        _ = try world.run(["logout"] + own.dropLast())
+        #expect(world.program.sessionFiles.isEmpty)
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+    }
+
     @Test("a provider that only a URL leads to gets no secret that the settings have for no provider")
     func secretByURL() throws {
         let client = ["OIDC_CLIENT_ID": "mine", "OIDC_CLIENT_SECRET": "s3cret"]
@@ -250,7 +319,17 @@ struct MixUpTests {
         #expect(
             refused.errorOutput.hasSuffix("try: oidc login --issuer \(world.server.issuer)\n")
                 && refused.errorOutput.contains("OIDC_CLIENT_SECRET"), "\(refused)")
-        expectSuccess(try world.run(["login", "--issuer", world.server.issuer, "--scope", "api"]))
+        let named = ["login", "--issuer", world.server.issuer, "--scope", "api", "--no-profile"]
+        expectSuccess(try world.run(named))
+        let document = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json", "OIDC_CLIENT_ID": ""]
+        world.server.change {
+            $0.registers = false
+            $0.metadata["client_id_metadata_document_supported"] = true
+        }
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        let unsent = try world.program.start(["login", world.server.origin, "--scope", "api"], document)
+            .finish()
+        #expect(unsent.status == 2 && unsent.errorOutput.contains("client_secret"), "\(unsent)")
         // The user may choose the client for the URL.
         let chosen = ["--client-id", "mine", "--no-profile", "--scope", "api"]
         expectSuccess(try world.run(["login", world.server.issuer] + chosen))

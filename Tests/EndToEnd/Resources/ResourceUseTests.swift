@@ -76,7 +76,8 @@ struct ResourceUseTests {
         let refused = try world.run(["login", world.url])
         let hint = "oidc login \(world.url) --set resource_parameter=off"
         #expect(refused.status == 4 && refused.errorOutput.contains("grants: \(hint)"), "\(refused)")
-        #expect(refused.errorOutput.contains("only if the resource may get a token for whatever"))
+        #expect(
+            refused.errorOutput.contains("only if the resource may have a token that is not limited to it"))
         expectSuccess(try world.run(["login", world.url, "--set", "resource_parameter=off"]))
     }
 

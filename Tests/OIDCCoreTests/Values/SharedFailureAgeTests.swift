@@ -105,7 +105,7 @@ struct SharedFailureAgeTests {
     @Test(
         "another machine is told what the provider said of the session or of a pause, not what this one's network did"
     )
-    func otherMachine() {
+    func byMachine() {
         let ended = OIDCError(.loginRequired, "ended", oauthError: "invalid_grant", code: .sessionEnded)
         var busy = OIDCError(.unreachable, "busy")
         busy.retryAfter = 5
@@ -119,6 +119,10 @@ struct SharedFailureAgeTests {
                 machine: "a")
             for (machine, isAnswered) in [("a", true), ("b", isForAll)] {
                 let answers = failure.concerns(.own, on: machine)
+                // Who waited for that request waits no longer for a provider that is silent.
+                #expect(
+                    failure.concerns(.own, on: machine, hasWaited: true)
+                        == (isAnswered || error.kind == .unreachable))
                 #expect(answers == isAnswered, "\(error) on \(machine)")
             }
         }

@@ -34,6 +34,19 @@ struct ProxySignInLimitTests {
     }
 
     @Test(
+        "pause for a minute if the provider goes away meanwhile, and end for a token if one fails otherwise")
+    func failed() {
+        let token = Redacted("token")
+        for (kind, isEnd) in [(OIDCError.Kind.unreachable, false), (.refused, true)] {
+            let state = ProxyServer.RouteState()
+            #expect(state.allowsStepUp(insteadOf: token))
+            state.noteReplacement(of: token, .failure(OIDCError(kind, "no")), 1, steppedUp: true)
+            #expect(!state.allowsStepUp(insteadOf: token))
+            #expect(state.allowsStepUp(insteadOf: Redacted("other")) == isEnd)
+        }
+    }
+
+    @Test(
         "end also if the server takes each new token before it asks again: callers get its answers",
         arguments: [
             (403, #"Bearer error="insufficient_scope", scope="more""#),

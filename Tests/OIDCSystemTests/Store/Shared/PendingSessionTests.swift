@@ -166,6 +166,44 @@ struct PendingSessionTests {
         #expect(try machine().load(.example) == .example("at-2"))
     }
 
+    @Test("a sign-in whose answer was lost is not written over what another machine made of it")
+    func lostAnswerAtSignIn() throws {
+        var session = Session.example()
+        session.nonce = "one"
+        var refreshed = Session.example("at-2")
+        refreshed.nonce = "one"
+        try machine().save(session, replacingDamaged: false)
+        let keys = try SealingKeys.example()
+        let other = SessionStore(engine) { () throws(OIDCError) in keys }
+        #expect(try other.replace(try other.load(.example), with: refreshed))
+        try machine().save(session, replacingDamaged: false)
+        #expect(try machine().load(.example) == refreshed)
+    }
+
+    @Test(
+        "a copy that waits by a key that is gone gives way to a later session, and is named where there is none"
+    )
+    func oldCopy() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let keys = try SealingKeys.example(9)
+        let (scratch, engine) = (scratch, engine)
+        func rotated() -> SessionStore {
+            SessionStore(engine, state: scratch.path) { () throws(OIDCError) in keys }
+        }
+        let said = failure { () throws(OIDCError) in try rotated().load(.example) }
+        #expect(
+            said?.message.contains("the session that waits in \(scratch.path)/pending/") == true,
+            "\(said as Any)")
+        #expect(said?.hint?.description.contains("mv ") == true)
+        let fleet = SessionStore(engine) { () throws(OIDCError) in keys }
+        try engine.remove("session/\(SessionKey.example.fileStem)")
+        try fleet.save(.example("at-3"), replacingDamaged: false)
+        #expect(try rotated().load(.example) == .example("at-3"))
+        #expect(try files().count == 1)
+    }
+
     @Test("a sign-in is stored also if the server is away for a moment just then")
     func awayAtSignIn() throws {
         engine.fail(.sharedStore("memory://test", "down"))

@@ -493,8 +493,13 @@ extension SharedStoreTests {
         try machine(try .example(1)).save(.example(key: Self.machineKey), replacingDamaged: false)
         let store = try machine(try .example(2))
         #expect(try store.load(Self.machineKey) == nil)
-        #expect(try store.replace(nil, with: .example("at-2", key: Self.machineKey)))
-        #expect(try store.load(Self.machineKey) == .example("at-2", key: Self.machineKey))
+        // Machines with the other key keep theirs.
+        #expect(
+            failure { () throws(OIDCError) in
+                _ = try store.replace(nil, with: .example("at-2", key: Self.machineKey))
+            }?.code == .unknownStoreKey)
+        #expect(
+            try machine(try .example(1)).load(Self.machineKey) == .example(key: Self.machineKey))
     }
 
     @Test("the record of a sign-out whose key is gone keeps nobody from signing in")
