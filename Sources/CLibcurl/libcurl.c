@@ -51,6 +51,8 @@ const char *oidc_curl_load(
     OIDC_TLS_FIND(SSL_has_pending)
     OIDC_TLS_FIND(SSL_get_rbio)
     OIDC_TLS_FIND(SSL_CTX_set_info_callback)
+    OIDC_TLS_FIND(SSL_CTX_set_msg_callback)
+    OIDC_TLS_FIND(SSL_CTX_set1_cert_comp_preference)
     OIDC_TLS_FIND(SSL_CTX_ctrl)
     OIDC_TLS_FIND(SSL_CTX_get_ciphers)
     OIDC_TLS_FIND(SSL_CTX_set_cipher_list)
@@ -381,10 +383,73 @@ static void leave_out_slow_groups(void *context) {
         if (loaded.tls.SSL_CTX_ctrl(context, set_groups_list, 0, lists[index]) > 0) return;
 }
 
+static size_t number(const unsigned char *bytes, size_t count) {
+    size_t value = 0;
+    for (size_t index = 0; index < count; index++) value = value << 8 | bytes[index];
+    return value;
+}
+
+/// Returns whether a certificate has a key whose curve is not named but described, as a prime field or a binary one (RFC
+/// 3279 §2.3.5). No public key may be so (RFC 5480 §2.1.1), and the server could choose a curve on which reading a single
+/// point takes 100 ms.
+static bool describes_curve(const unsigned char *bytes, size_t size) {
+    // The value of 1.2.840.10045.1, the first part of both identifiers. Its length has several forms.
+    static const unsigned char field[] = {0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01};
+    for (size_t index = 0; index + sizeof field < size; index++) {
+        if (memcmp(bytes + index, field, sizeof field) != 0) continue;
+        unsigned char kind = bytes[index + sizeof field];
+        if (kind == 1 || kind == 2) return true;
+    }
+    return false;
+}
+
+enum { certificate_limit = 32, certificate_size_limit = 65536 };
+
+/// Returns whether a list has more certificates than any server needs. GnuTLS takes 16.
+static bool has_too_many(const unsigned char *bytes, size_t size, size_t start, size_t trailer) {
+    size_t count = 0;
+    for (size_t index = start; index + 3 <= size; count++) {
+        index += 3 + number(bytes + index, 3);
+        if (trailer > 0 && index + trailer <= size) index += number(bytes + index, trailer);
+        index += trailer;
+    }
+    return count > certificate_limit;
+}
+
+enum { handshake_record = 22, certificate_message = 11 };
+
+/// Makes OpenSSL refuse a list of certificates that could cost much. It reads the keys of all certificates before it
+/// verifies any, so whoever is on the way can send them. OpenSSL's own limit would also hold for the list of authorities
+/// from which a server takes client certificates, which may have 64 KiB.
+static void on_message(
+    int is_sent, int version, int type, const void *message, size_t size, void *ssl, void *unused) {
+    (void)version, (void)ssl, (void)unused;
+    // The message is OpenSSL's buffer, which it has hashed, and reads next.
+    unsigned char *bytes = (unsigned char *)message;
+    if (is_sent || type != handshake_record || size < 16 || bytes[0] != certificate_message) return;
+    // RFC 5246 §7.4.2 has lengths and certificates; RFC 8446 §4.4.2 a context, which is empty, and extensions after each
+    // certificate. If neither fits, OpenSSL reads no certificate.
+    bool is_before_13 = number(bytes + 4, 3) == size - 7;
+    size_t start = is_before_13 ? 7 : 8;
+    if (size > certificate_size_limit || has_too_many(bytes, size, start, is_before_13 ? 0 : 2)
+        || describes_curve(bytes, size))
+        // No list has room for a certificate of this length.
+        bytes[start] = 0xFF;
+}
+
+static void limit_certificates(void *context) {
+    const oidc_curl_tls *tls = &loaded.tls;
+    if (tls->SSL_CTX_set_msg_callback == NULL) return;
+    tls->SSL_CTX_set_msg_callback(context, (void (*)(void))on_message);
+    // Compressed ones (RFC 8879) are in another message. OpenSSL takes them from 3.2 on.
+    if (tls->SSL_CTX_set1_cert_comp_preference != NULL) tls->SSL_CTX_set1_cert_comp_preference(context, NULL, 0);
+}
+
 static int on_context(oidc_curl_easy *easy, void *context, void *unused) {
     (void)easy, (void)unused;
     leave_out_slow_ciphers(context);
     leave_out_slow_groups(context);
+    limit_certificates(context);
     loaded.tls.SSL_CTX_set_info_callback(context, on_info);
     return 0;
 }

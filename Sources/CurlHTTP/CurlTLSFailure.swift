@@ -72,6 +72,14 @@ package struct CurlTLSFailure {
             return failure.error(
                 .unreachable, "\(host) does not answer with TLS", hint: "check the host and the port")
         }
+        // CLibcurl makes OpenSSL say this of certificates that are not read.
+        if says("cert length mismatch") {
+            return failure.error(
+                .untrusted,
+                "the certificates of \(host) could not be verified: they are malformed, more than 32 or 64 KiB, or a key "
+                    + "has explicit curve parameters",
+                hint: "check for a proxy on the way, or report it to the provider")
+        }
         if Self.isOfAnotherKey(text) {
             return failure.error(
                 .untrusted,

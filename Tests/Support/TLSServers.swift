@@ -55,10 +55,11 @@ package final class TLSServers: Sendable {
             key(name)
             openssl("req", "-x509", "-new", "-key", name + ".key", "-days", "2", "-subj", "/CN=" + name,
                     "-out", name + ".pem")
-        def leaf(name, ca, days="2"):
+        def leaf(name, ca, days="2", comment=""):
             key(name)
             openssl("req", "-new", "-key", name + ".key", "-subj", "/CN=" + name, "-out", name + ".csr")
-            with open(d + "san", "w") as f: f.write("subjectAltName=IP:127.0.0.1,DNS:idp.invalid")
+            with open(d + "san", "w") as f:
+                f.write("subjectAltName=IP:127.0.0.1,DNS:idp.invalid\n" + (comment and "nsComment=" + comment + "\n"))
             openssl("x509", "-req", "-in", name + ".csr", "-CA", ca + ".pem", "-CAkey", ca + ".key",
                     "-CAcreateserial", "-days", days, "-extfile", "san", "-out", name + ".pem")
         authority("ca"); authority("alien")
@@ -84,6 +85,18 @@ package final class TLSServers: Sendable {
                 for authority in authorities: bundle.write(open(d + authority + ".pem").read())
         hashed("both", "ca", "rsaca"); hashed("imitations", "imitation", "rsaimitation"); hashed("others", "alien")
         openssl("pkcs8", "-topk8", "-in", "client.key", "-out", "locked.key", "-passout", "pass:open sesame")
+        # Chains of "good" with more certificates, of which no verification needs any.
+        def chain(name, *more):
+            with open(d + name + ".pem", "w") as file:
+                for part in ("good",) + more: file.write(open(d + part + ".pem").read())
+            shutil.copy(d + "good.key", d + name + ".key")
+        chain("chain6", "ca", "rsaca", "alien", "imitation", "rsaimitation")
+        chain("chain32", *["rsaca"] * 31); chain("chain33", *["ca"] * 32)
+        openssl("ecparam", "-name", "prime256v1", "-param_enc", "explicit", "-genkey", "-noout", "-out", "explicit.key")
+        openssl("req", "-x509", "-new", "-key", "explicit.key", "-days", "2", "-subj", "/CN=explicit",
+                "-out", "explicit.pem")
+        chain("explicitchain", "explicit")
+        leaf("large", "ca", comment="a" * 67000)
         def serve(context, listener):
             def talk(raw):
                 try:
@@ -147,7 +160,10 @@ package final class TLSServers: Sendable {
               server("tls12", newest=v.TLSv1_2), server("tls11", oldest=v.TLSv1, newest=v.TLSv1_1),
               server("asking", verify=ssl.CERT_OPTIONAL), server("demanding", verify=ssl.CERT_REQUIRED),
               server("demanding12", newest=v.TLSv1_2, verify=ssl.CERT_REQUIRED),
-              server("selfsigned", "selfsigned"), server("ofrsa", "ofrsa"), proxy(), flush=True)
+              server("selfsigned", "selfsigned"), server("ofrsa", "ofrsa"), proxy(),
+              *[server(name + suffix, name, newest=newest)
+                for name in ("chain6", "chain32", "chain33", "large", "explicitchain")
+                for suffix, newest in (("", None), ("12", v.TLSv1_2))], flush=True)
         sys.stdin.read()
         shutil.rmtree(d)
         """#

@@ -74,6 +74,8 @@ typedef struct oidc_curl_tls {
     void *_Nullable (*_Nullable SSL_get_rbio)(const void *ssl);
     void (*_Nullable SSL_CTX_set_info_callback)(
         void *context, void (*function)(const void *ssl, int event, int value));
+    void (*_Nullable SSL_CTX_set_msg_callback)(void *context, void (*function)(void));
+    int (*_Nullable SSL_CTX_set1_cert_comp_preference)(void *context, int *_Nullable algorithms, size_t count);
     long (*_Nullable SSL_CTX_ctrl)(void *context, int command, long number, const void *argument);
     void *_Nullable (*_Nullable SSL_CTX_get_ciphers)(const void *context);
     int (*_Nullable SSL_CTX_set_cipher_list)(void *context, const char *names);

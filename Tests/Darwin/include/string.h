@@ -1,6 +1,7 @@
 // man 3 string, man 3 memcpy; man 3 strerror: strerror_r returns an error number, as POSIX has it.
 #pragma once
 #include <sys/types.h>
+int memcmp(const void *, const void *, size_t);
 void *memcpy(void *, const void *, size_t);
 void *memmove(void *, const void *, size_t);
 void *memset(void *, int, size_t);

@@ -208,6 +208,70 @@ struct CurlTLSTests {
         #expect(try get("good", presenting("missing", "missing")) == "TLSv1.3 nobody")
     }
 
+    @Test(
+        "up to 32 certificates are taken, in any order and of any kind",
+        arguments: ["chain6", "chain612", "chain32", "chain3212"])
+    func longChain(name: String) throws {
+        // GnuTLS verifies chains of up to 16.
+        guard try name.hasPrefix("chain6") || canLimitReads() else { return }
+        #expect(try get(name, trusting()).hasSuffix(" nobody"))
+    }
+
+    /// The error of a server whose certificates are not read.
+    private func refusal(_ host: String) -> OIDCError {
+        OIDCError(
+            .untrusted,
+            "token: the certificates of \(host) could not be verified: they are malformed, more than 32 or 64 KiB, or "
+                + "a key has explicit curve parameters",
+            hint: "check for a proxy on the way, or report it to the provider", stage: .token)
+    }
+
+    @Test(
+        "certificates that cost too much to read are refused (RFC 5480 §2.1.1)",
+        arguments: ["chain33", "large", "explicitchain"].flatMap { [$0, $0 + "12"] })
+    func expensiveCertificates(name: String) throws {
+        guard try canLimitReads() else { return }
+        #expect(failure(name, trusting()) == refusal(try address(name)))
+        #expect(failure(name, CurlConfiguration()) == refusal(try address(name)))
+    }
+
+    @Test(
+        "a key with a curve of its own is not read, whoever sends it, in whatever form its field is written",
+        arguments: [
+            [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01, 0x01],
+            [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01, 0x02],
+            [0x06, 0x81, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01, 0x01],
+        ] as [[UInt8]])
+    func explicitCurve(field: [UInt8]) throws {
+        guard try canLimitReads() else { return }
+        // ServerHello and Certificate of TLS 1.2.
+        func message(_ type: UInt8, _ body: [UInt8]) -> [UInt8] { [type, 0, 0, UInt8(body.count)] + body }
+        let hello = message(
+            2, [3, 3] + [UInt8](repeating: 7, count: 32) + [0, 0xC0, 0x2B, 0, 0, 5, 0xFF, 1, 0, 1, 0])
+        let certificate = [0x30, UInt8(field.count + 2), 0x30, UInt8(field.count)] + field
+        let count = UInt8(certificate.count)
+        let messages = hello + message(11, [0, 0, count + 3, 0, 0, count] + certificate)
+        let server = try ScriptedServer { peer in
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            guard recv(peer.descriptor, &buffer, buffer.count, 0) > 0 else { return }
+            peer.write([22, 3, 3, 0, UInt8(messages.count)] + messages)
+            peer.waitForEnd()
+        }
+        let url = try #require(WebURL("https://127.0.0.1:\(server.port)/"))
+        let error = #expect(throws: OIDCError.self) {
+            try CurlTransport(trusting()).send(.json(url), stage: .token)
+        }
+        #expect(error == refusal(url.hostAndPort))
+    }
+
+    /// Returns whether libcurl uses OpenSSL, which can be limited.
+    private func canLimitReads() throws -> Bool {
+        let library = try CurlLibrary.load()
+        let handle = try #require(library.pointee.easy_init())
+        defer { library.pointee.easy_cleanup(handle) }
+        return oidc_curl_can_limit_reads(handle) != 0
+    }
+
     @Test("a server cannot choose finite-field Diffie-Hellman (RFC 7919, RFC 9325 §4.1)")
     func keyExchange() throws {
         let hello = Mutex<[UInt8]>([])
@@ -221,10 +285,7 @@ struct CurlTLSTests {
         #expect(throws: OIDCError.self) { try CurlTransport(trusting()).send(.json(url), stage: .token) }
         let offer = try #require(TLSOffer(hello.withLock { $0 }))
         #expect(offer.groups.contains(0x0017), "secp256r1 in \(offer.groups)")
-        let library = try CurlLibrary.load()
-        let handle = try #require(library.pointee.easy_init())
-        defer { library.pointee.easy_cleanup(handle) }
-        guard oidc_curl_can_limit_reads(handle) != 0 else { return }
+        guard try canLimitReads() else { return }
         #expect(!offer.groups.contains { (0x0100..<0x0200).contains($0) }, "\(offer.groups)")
         // DHE-RSA with AES in GCM.
         #expect(offer.ciphers.contains(0xC02F) && Set(offer.ciphers).isDisjoint(with: [0x009E, 0x009F]))
