@@ -99,6 +99,7 @@ enum {
     ASCII_TEXT = 0x1001,               // MBSTRING_ASC
     SET_EXTRA_CERTIFICATE = 14,        // SSL_CTRL_EXTRA_CHAIN_CERT
     SET_SESSION_CACHE = 44,            // SSL_CTRL_SET_SESS_CACHE_MODE
+    SET_GROUPS_LIST = 92,              // SSL_CTRL_SET_GROUPS_LIST
     SET_FIRST_VERSION = 123,           // SSL_CTRL_SET_MIN_PROTO_VERSION
     TLS_1_2 = 0x0303,                  // TLS1_2_VERSION
     ERROR_WANTS_READ = 2,              // SSL_ERROR_WANT_READ
@@ -238,6 +239,16 @@ static const char *use_key(SSL_CTX *context, BIO *pem) {
     return is_used == 1 && ssl.SSL_CTX_check_private_key(context) == 1 ? NULL : "does not fit the key";
 }
 
+/// Leaves out the groups for finite-field Diffie-Hellman (RFC 7919): a client that offers only the largest makes this
+/// thread compute for 100 ms, at no cost of its own.
+static void leave_out_slow_groups(SSL_CTX *context) {
+    // The first list of which this TLS library knows all names.
+    static char lists[][48] = {
+        "X25519MLKEM768:X25519:P-256:P-384:P-521", "X25519:P-256:P-384:P-521", "P-256:P-384:P-521"};
+    for (size_t index = 0; index < sizeof lists / sizeof *lists; index++)
+        if (ssl.SSL_CTX_ctrl(context, SET_GROUPS_LIST, 0, lists[index]) > 0) return;
+}
+
 libssl_server *libssl_open(
     const void *certificate, size_t certificate_size, const void *key, size_t key_size, int *is_missing,
     char *failure, size_t size) {
@@ -257,6 +268,7 @@ libssl_server *libssl_open(
         ssl.SSL_CTX_ctrl(server->context, SET_SESSION_CACHE, 0, NULL);
         ssl.SSL_CTX_set_options(server->context, NO_TICKETS_OR_RENEGOTIATION);
         ssl.SSL_CTX_set_num_tickets(server->context, 0);
+        leave_out_slow_groups(server->context);
         problem = use_certificates(server->context, certificates);
         if (problem == NULL) problem = use_key(server->context, keys);
     }

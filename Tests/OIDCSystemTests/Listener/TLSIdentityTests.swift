@@ -52,4 +52,35 @@ struct TLSIdentityTests {
         }
         #expect(!isOpen && handled == 0)
     }
+
+    @Test(
+        "a client cannot choose finite-field Diffie-Hellman, which would cost this side alone (RFC 7919)",
+        arguments: [false, true])
+    func keyExchange(offersCurve: Bool) throws {
+        func vector(_ size: Int, _ bytes: [UInt8]) -> [UInt8] {
+            (0..<size).reversed().map { UInt8(truncatingIfNeeded: bytes.count >> ($0 * 8)) } + bytes
+        }
+        func entry(_ type: UInt8, _ content: [UInt8]) -> [UInt8] { [0, type] + vector(2, content) }
+        // TLS 1.3 with ffdhe2048, or X25519. The shares are any number, and any point.
+        let group: [UInt8] = offersCurve ? [0, 0x1D] : [1, 0]
+        let share = group + vector(2, [UInt8](repeating: 7, count: offersCurve ? 32 : 256))
+        let extensions =
+            entry(43, vector(1, [3, 4])) + entry(10, vector(2, group)) + entry(13, vector(2, [4, 3]))
+            + entry(51, vector(2, share))
+        let hello =
+            [3, 3] + [UInt8](repeating: 7, count: 32) + vector(1, []) + vector(2, [0x13, 1]) + vector(1, [0])
+            + vector(2, extensions)
+        let server = try server()
+        let client = try LoopbackClient(server)
+        defer { client.close() }
+        try client.send([22, 3, 1] + vector(2, [1] + vector(3, hello)))
+        var answer: String?
+        let end = MonotonicTime.now().adding(seconds: 60)
+        repeat {
+            _ = server.serve(until: .now().adding(milliseconds: 50)) { _ in HTTPResponse(status: 200) }
+            answer = client.received()
+        } while answer == "" && MonotonicTime.now() < end
+        // A handshake's record, or an alert's.
+        #expect(answer?.utf8.first == (offersCurve ? 22 : 21))
+    }
 }
