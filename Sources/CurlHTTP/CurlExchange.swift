@@ -57,6 +57,11 @@ final class CurlExchange: CurlClient {
         case .complete:
             touch()
             return attempt { () throws(OIDCError) in try onHead(head.status, head.headers) }
+        case .encoded:
+            refusal = OIDCError(
+                .refused, "\(stage.title): the answer has a transfer coding that was not requested",
+                stage: stage)
+            return false
         case .tooLarge:
             refusal = OIDCError(
                 .refused, "\(stage.title): the header of the answer is too large", stage: stage)

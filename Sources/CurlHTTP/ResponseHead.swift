@@ -30,6 +30,9 @@ package struct ResponseHead {
         case more
         /// The end of the head of an interim answer, or of the final one.
         case interim, complete
+        /// The end of a head whose body libcurl would decode, though no request asks for that (RFC 9112 §7.4). It keeps
+        /// all that comes of one piece, even while the transfer is paused.
+        case encoded
         /// Not a line of a head (RFC 9112 §4, §5). What can be read of it is.
         case malformed
         case tooLarge
@@ -63,7 +66,15 @@ package struct ResponseHead {
     private mutating func endHead() -> Line {
         isComplete = status >= 200
         if !isComplete { interimCount += 1 }
+        guard values("Transfer-Encoding").allSatisfy(Self.leavesBody) else { return .encoded }
         return isComplete ? .complete : .interim
+    }
+
+    /// Returns whether the body has no transfer coding except for its framing.
+    private static func leavesBody(_ codings: String) -> Bool {
+        codings.split(separator: ",").allSatisfy {
+            ["chunked", "identity", ""].contains(ASCII.lowercased(ASCII.trimmed($0)))
+        }
     }
 
     /// Takes a status line; returns false if it is malformed.

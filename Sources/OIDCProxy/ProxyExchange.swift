@@ -417,6 +417,7 @@ extension ProxyExchange {
             guard !head.isComplete else { return receiveHead() }
             passInterimOn()
             return true
+        case .encoded: return refuse("the answer of \(host) has a transfer coding that was not requested")
         case .malformed: return refuse("the header of the answer of \(host) is malformed")
         case .tooLarge:
             return refuse(

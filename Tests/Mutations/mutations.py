@@ -286,6 +286,8 @@ MUTATIONS = [
     ("proxy: others wait for all looks at answers that go on", "!looks.isEmpty && MonotonicTime.now() < end",
      "!looks.isEmpty && end <= end", "CurlMultiTests"),
     ("TLS: a server chooses a slow group", "    leave_out_slow_groups(context);\n", "", "CurlTLSTests"),
+    ("answers: libcurl decodes what nobody asked for",
+     'values("Transfer-Encoding").allSatisfy(Self.leavesBody)', "true", "ResponseHeadTests"),
     ("TLS: a client chooses a slow group", "        leave_out_slow_groups(server->context);\n", "", "TLSIdentityTests"),
     ("TLS: a certificate describes its curve", "        || describes_curve(bytes, size))\n", ")\n", "CurlTLSTests"),
     ("TLS: any number of certificates is read", "return count > certificate_limit;", "return false;",

@@ -183,6 +183,13 @@ struct CurlHostileTests {
         #expect(server.output.first == (isAnswered ? "answered" : "cut"))
     }
 
+    @Test("an answer with a transfer coding that no request asks for is refused (RFC 9112 §7.4)")
+    func transferCoding() throws {
+        let server = try ScriptedServer.answering(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n")
+        #expect(failure(server) == refused("the answer has a transfer coding that was not requested"))
+    }
+
     @Test("no cipher is offered whose key exchange can be as slow as the server likes (RFC 9325 §4.1)")
     func slowCiphers() throws {
         let hello = Mutex<[UInt8]>([])

@@ -67,4 +67,22 @@ struct ResponseHeadTests {
         #expect(head(["HTTP/1.1 200 x", ""] + lines + lines).last == .more)
         #expect(head(["HTTP/1.1 200 x", ""] + lines + lines + lines).last == .tooLarge)
     }
+
+    @Test(
+        "a body that would be decoded, though nobody asked for that, is reported (RFC 9112 §7.4)",
+        arguments: ["gzip", "gzip, chunked", "chunked, GZIP", "x", "deflate,gzip,chunked"])
+    func encoded(codings: String) {
+        let field = "transfer-encoding: \(codings)"
+        #expect(head(["HTTP/1.1 200 x", field, ""]).last == .encoded)
+        #expect(head(["HTTP/1.1 103 x", field, ""]).last == .encoded)
+        #expect(head(["HTTP/1.1 200 x", "Transfer-Encoding: chunked", field, ""]).last == .encoded)
+        #expect(head(["HTTP/1.1 200 x", "Transfer-Encoding:", " \(codings)", ""]).last == .encoded)
+    }
+
+    @Test("the framing of a body is no such coding", arguments: ["chunked", "Chunked", "identity", ""])
+    func framed(codings: String) {
+        let field = "Transfer-Encoding: \(codings)"
+        #expect(head(["HTTP/1.1 200 x", field, ""]).last == .complete)
+        #expect(head(["HTTP/1.1 200 x", field, field, ""]).last == .complete)
+    }
 }

@@ -44,6 +44,7 @@ struct ProxyAnswerTests {
             ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nab", "switched protocols"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "Content-Length"),
             ("HTTP/1.1 200 OK\r\na b: c\r\n\r\n", "malformed"),
+            ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "transfer coding"),
             (String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: 33), "32 interim answers"),
             (oversized(["X: "], count: 1_000), "1000 lines"),
             (oversized(["X: \(String(repeating: "a", count: 22_000))"], count: 3), "64 KiB"),
