@@ -99,11 +99,30 @@ struct CredentialHelper: Sendable {
     private func failure(
         _ verb: String, _ outcome: ChildProcess.Outcome, hiding secret: String? = nil
     ) -> OIDCError {
-        // It may have printed an entry, or a part of one, before it failed.
         let words = [outcome.output, outcome.errorOutput].map { ASCII.trimmed(text($0)) }
-            .first { !$0.isEmpty && !(secret.map($0.includes) ?? false) && !$0.includes("\"Secret\"") }
+            .first { !$0.isEmpty && !(secret.map($0.includes) ?? false) }
+            .map(CredentialHelper.withoutSecrets)
         let reason = words.map { ": \(DisplayText.clean($0))" } ?? ""
         return storeError("\(verb) \(outcome.status)\(reason)")
+    }
+
+    /// Returns the text without long words of base64url: the helper may have printed an entry, in any form, before it failed.
+    private static func withoutSecrets(_ text: String) -> String {
+        var kept: [UInt8] = []
+        var word: [UInt8] = []
+        func isOfWord(_ byte: UInt8) -> Bool {
+            ASCII.isAlphanumeric(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        }
+        for byte in Array(text.utf8) + [0] {
+            if isOfWord(byte) {
+                word.append(byte)
+                continue
+            }
+            kept += word.count < 32 ? word : Array("…".utf8)
+            word = []
+            if byte != 0 { kept.append(byte) }
+        }
+        return String(decoding: kept, as: UTF8.self)
     }
 
     private func storeError(_ message: String, hint: Hint = .set(.store, to: "file")) -> OIDCError {

@@ -99,7 +99,14 @@ final class SharedSeal: SessionSeal {
     func seal(_ session: Session, over current: Record?) throws(OIDCError) -> [UInt8] {
         // Greater than that of `current`, which was opened, whatever this machine's clock says. The time matters only
         // if the server has lost the last record.
-        let version = max(versions.newest(session.key.fileStem) + 1, now().secondsSinceEpoch)
+        var version = max(versions.newest(session.key.fileStem) + 1, now().secondsSinceEpoch)
+        // That of a removal which cannot be opened is not proven, so it may not lead anywhere.
+        if let current, unopenedRemoval(current) != nil,
+            let sealed = try? SealedRecord(stored: current.bytes),
+            sealed.version < version + 366 * 86_400
+        {
+            version = max(version, sealed.version + 1)
+        }
         return try sealed(session.json.bytes, .session, of: session.key, version: version)
     }
 

@@ -226,6 +226,19 @@ struct CredentialHelperTests {
         #expect(helper.calls() == ["get"])
     }
 
+    @Test("a helper that prints the key, in whatever form, and fails is quoted without it")
+    func printedKey() throws {
+        let helper = FakeHelper(scratch)
+        try helper.store().save(.example(), replacingDamaged: false)
+        let key = String(repeating: "k3Y_-", count: 8) + "abc"
+        for text in ["{\\\"Secret\\\":\\\"\(key)\\\"}", "map[Secret:\(key)] is locked", "secret=\(key)"] {
+            helper.install("#!/bin/sh\necho '\(text)'; exit 1")
+            let found = failure { () throws(OIDCError) in try helper.store().load(.example) }
+            #expect(found?.message.contains("ecret") == true, "\(found as Any)")
+            #expect(found?.message.contains(key) == false, "\(found as Any)")
+        }
+    }
+
     @Test("two state directories have two keys in one keychain")
     func twoDirectories() throws {
         let helper = FakeHelper(scratch)

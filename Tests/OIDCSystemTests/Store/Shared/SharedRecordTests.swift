@@ -510,8 +510,15 @@ extension SharedStoreTests {
         #expect(engine[record] != nil)
         let store = try machine(try .example(2))
         #expect(try store.load(.example) == nil)
+        // A sign-out leaves it: other machines need it.
+        let removal = engine[record]
+        try store.remove(.example)
+        #expect(engine[record] == removal)
+        let version = try SealedRecord(stored: try #require(removal)).version
         try store.save(.example("at-2"), replacingDamaged: false)
         #expect(try store.load(.example) == .example("at-2"))
+        // The machine that signed out takes it for newer.
+        #expect(try SealedRecord(stored: try #require(engine[record])).version > version)
     }
 
     @Test("a damaged record of a machine's token is replaced by the next token, and a user's by a sign-in")
