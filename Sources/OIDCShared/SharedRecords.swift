@@ -490,7 +490,7 @@ extension SharedRecords {
         guard let path = pending?.location(pendingName(stem)) else { return }
         var error = fault.error(about: "the session that waits in \(DisplayText.clean(path))", hint: nil)
         let away = ShellWord.line([path, path + ".old"])
-        error.hint = .text("give the key that it was sealed with, or, if no machine has it any more: mv \(away)")
+        error.hint = .text("give its key, or, if no machine has that any more: mv \(away)")
         throw error
     }
 
