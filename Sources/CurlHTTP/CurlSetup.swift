@@ -83,6 +83,9 @@ struct CurlSetup {
         case .directory(let path):
             setAuthorities(bundle: nil, directory: path, &options)
             return true
+        case .bundleAlone(let path):
+            setAuthorities(bundle: path, directory: nil, &options)
+            return false
         case .bundle(let path):
             if let path {
                 options.set(OIDC_CURLOPT_CAINFO, path)

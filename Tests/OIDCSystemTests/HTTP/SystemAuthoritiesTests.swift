@@ -128,6 +128,31 @@ struct SystemAuthoritiesTests {
         }
     }
 
+    @Test("the bundle is used without a directory, which is tried again if it does not verify the server")
+    func bundleAlone() throws {
+        let library = try CurlLibrary.load()
+        let easy = try #require(library.pointee.easy_init())
+        defer { library.pointee.easy_cleanup(easy) }
+        let configuration = machine(bundle: "both", directory: "others")
+        let setup = CurlSetup(library: library, configuration: configuration, stage: .token)
+        let url = try #require(WebURL("https://127.0.0.1:1/"))
+        let authorities = configuration.systemAuthorities
+        let now = MonotonicTime.now()
+        func source(seconds: Int64) -> SystemAuthorities.Source {
+            authorities.source(for: url, setup, easy, at: now.adding(seconds: seconds))
+        }
+        authorities.noteRefusal(of: url, at: now)
+        #expect(source(seconds: 9) == .directory(servers.path("others")))
+        authorities.useBundle(for: url)
+        #expect(source(seconds: 1_000_000) == .bundleAlone(servers.path("both.pem")))
+        authorities.noteRefusal(of: url, at: now)
+        #expect(source(seconds: 0) == .bundleAlone(servers.path("both.pem")))
+        authorities.noteRefusal(of: url, at: now.adding(seconds: 9))
+        #expect(source(seconds: 1) == .directory(servers.path("others")))
+        authorities.useBundle(for: url)
+        #expect(source(seconds: 1_000_000) == .bundleAlone(servers.path("both.pem")))
+    }
+
     @Test(
         "a directory that others may write, that another user owns, or without hashes is not used",
         arguments: ["open to a group", "open to all", "another user's", "in another's", "without hashes"])
