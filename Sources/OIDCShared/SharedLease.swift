@@ -119,5 +119,8 @@ final class SharedLease: Sendable {
     /// write.
     func renew() { _ = try? engine.extend(name, owner: owner, to: duration) }
 
-    func release() { try? engine.release(name, owner: owner) }
+    /// Gives the lease up, also after a signal: the others would wait until it ends.
+    func release() {
+        Interruption.postponed { try? engine.release(name, owner: owner) }
+    }
 }

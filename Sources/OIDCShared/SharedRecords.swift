@@ -173,7 +173,11 @@ extension SharedRecords {
                 name.description, bytes, replacing: current?.sharedValue, lifetime: lifetime) != nil
         }
         let write = Write(bytes: bytes, stem: name.stem, current: current, lifetime: lifetime)
-        guard let lease = lease(name.stem), lease.isPresenting else { return try perform(write) }
+        guard let lease = lease(name.stem), lease.isPresenting else {
+            // A sign-in whose answer was lost may have been signed out of since.
+            if let session = try? seal.session(in: bytes), seal.hasEnded(session) { return true }
+            return try perform(write)
+        }
         return try keepAndPerform(write, under: lease)
     }
 

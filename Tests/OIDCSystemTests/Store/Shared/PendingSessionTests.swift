@@ -178,6 +178,10 @@ struct PendingSessionTests {
         #expect(try other.replace(try other.load(.example), with: refreshed))
         try machine().save(session, replacingDamaged: false)
         #expect(try machine().load(.example) == refreshed)
+        // Nor over its sign-out.
+        try other.remove(.example)
+        try machine().save(session, replacingDamaged: false)
+        #expect(try machine().load(.example) == nil && other.load(.example) == nil)
     }
 
     @Test(
