@@ -61,9 +61,10 @@ struct TLSIdentityTests {
             (0..<size).reversed().map { UInt8(truncatingIfNeeded: bytes.count >> ($0 * 8)) } + bytes
         }
         func entry(_ type: UInt8, _ content: [UInt8]) -> [UInt8] { [0, type] + vector(2, content) }
-        // TLS 1.3 with ffdhe2048, or X25519. The shares are any number, and any point.
+        // TLS 1.3 with ffdhe2048, or X25519. The shares are 4, a square as the group's numbers are, and any point.
         let group: [UInt8] = offersCurve ? [0, 0x1D] : [1, 0]
-        let share = group + vector(2, [UInt8](repeating: 7, count: offersCurve ? 32 : 256))
+        let share =
+            group + vector(2, [UInt8](repeating: offersCurve ? 7 : 0, count: offersCurve ? 31 : 255) + [4])
         let extensions =
             entry(43, vector(1, [3, 4])) + entry(10, vector(2, group)) + entry(13, vector(2, [4, 3]))
             + entry(51, vector(2, share))
