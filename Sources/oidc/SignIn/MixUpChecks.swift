@@ -11,6 +11,9 @@ extension SignIn {
     /// Whether the user has named the issuer, too.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
 
+    /// Whether an option named the client for the URL of a provider, and so says that the user signs in there.
+    var isClientChosen: Bool { provider.finder?.settings.layers.entry(.clientID)?.origin.layer == .options }
+
     /// Checks that the answer to a sign-in cannot come from another provider. A registered client has a redirect URL of its
     /// own for each issuer; with another client, the server has to tell its answers from others', unless the settings name
     /// the authorization endpoint.
@@ -33,9 +36,8 @@ extension SignIn {
                 throw fault
             }
         }
-        // An option that names the client for the URL of a provider says that the user signs in there.
-        let isChosen = provider.finder?.settings.layers.entry(.clientID)?.origin.layer == .options
-        guard !isRegistered, !isChosen, provider.settings.provider.endpoint(.authorization) == nil else {
+        guard !isRegistered, !isClientChosen, provider.settings.provider.endpoint(.authorization) == nil
+        else {
             return
         }
         do throws(OIDCError) { try metadata.checkAnswersAreItsOwn() } catch {

@@ -284,12 +284,19 @@ struct SignIn {
         let use = ClientUse(
             issuer: issuer, tokenEndpoint: tokenEndpoint.text,
             origin: provider.target.flatMap { WebURL($0.link.resource)?.origin },
-            isFound: finder != nil && !isIssuerNamed)
+            isFound: finder != nil && !isIssuerNamed && !isMeant(issuer, tokenEndpoint))
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
         } catch {
             console.warn(error, "where the client was used could not be stored")
         }
+    }
+
+    /// Returns whether an option named the client for the URL of this server, and it is no other server's, too.
+    private func isMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
+        guard let finder = provider.finder, isClientChosen else { return false }
+        let server = ProviderMetadata(issuer: issuer, endpoints: [.token: tokenEndpoint])
+        return KnownClients(finder).other(than: server, sharing: key.clientID, isRegistered: true) == nil
     }
 
     /// Stores the resource's link, and ends the session that this one replaces.

@@ -330,9 +330,13 @@ struct MixUpTests {
         let unsent = try world.program.start(["login", world.server.origin, "--scope", "api"], document)
             .finish()
         #expect(unsent.status == 2 && unsent.errorOutput.contains("client_secret"), "\(unsent)")
-        // The user may choose the client for the URL.
-        let chosen = ["--client-id", "mine", "--no-profile", "--scope", "api"]
+        // The user may choose the client for the URL, and means its secret for all that follows.
+        world.server.change { $0.issuesRefreshTokens = true }
+        let chosen = ["--client-id", "chosen", "--scope", "api"]
         expectSuccess(try world.run(["login", world.server.issuer] + chosen))
+        let unset = ["OIDC_CLIENT_ID": ""]
+        expectSuccess(try world.program.start(["token", "--refresh"], unset).finish())
+        expectSuccess(try world.program.start(["login"], unset).finish())
     }
 
     @Test("a device code of another server than the one that redeems it is not requested")
