@@ -90,7 +90,9 @@ extension AccountEngine {
             removal.failure = error
             return removal
         }
-        do throws(OIDCError) { try store.remove(key) } catch { removal.failure = error }
+        do throws(OIDCError) { try store.remove(key, expecting: removal.session) } catch {
+            removal.failure = error
+        }
         return removal
     }
 

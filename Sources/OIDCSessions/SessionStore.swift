@@ -176,9 +176,18 @@ public struct SessionStore: Sendable {
     }
 
     /// Removes the session, even a damaged one; it need not exist.
-    public func remove(_ key: SessionKey) throws(OIDCError) {
+    public func remove(_ key: SessionKey) throws(OIDCError) { try remove(key, expecting: nil) }
+
+    /// Removes the session, but not one of a later sign-in than `session`, which a server took meanwhile.
+    package func remove(_ key: SessionKey, expecting session: Session?) throws(OIDCError) {
         copies?.keep(nil, key)
-        try remove(key.fileStem) { record throws(OIDCError) in
+        func isLater(_ record: Record) -> Bool {
+            guard let session, records.reach == .machines,
+                case .some(.some(let found)) = try? seal.open(record, of: key)
+            else { return false }
+            return !found.isSameSignIn(as: session)
+        }
+        try remove(key.fileStem, unlessLater: isLater) { record throws(OIDCError) in
             do throws(StoreFault) { _ = try seal.open(record, of: key) } catch {
                 if error == .otherKey { throw records.error(error, in: key.fileStem) }
                 return error.isReplaceable
@@ -197,13 +206,14 @@ public struct SessionStore: Sendable {
                 throw error
             }
         }
-        try remove(stored.name) { _ in stored.isDamaged }
+        try remove(stored.name, unlessLater: { _ in false }) { _ in stored.isDamaged }
     }
 
     /// Removes a record and then its secret, so the session is gone even if a keychain fails. A record that cannot be
     /// read is removed unchecked.
     private func remove(
-        _ stem: String, unlessDamaged isDamaged: (Record) throws(OIDCError) -> Bool
+        _ stem: String, unlessLater isLater: (Record) -> Bool,
+        unlessDamaged isDamaged: (Record) throws(OIDCError) -> Bool
     ) throws(OIDCError) {
         let name = RecordName(.session, stem)
         for _ in 0..<SessionStore.writeLimit {
@@ -215,7 +225,10 @@ public struct SessionStore: Sendable {
             } catch {
                 record = error.code == .damagedSession ? .unreadable : nil
             }
-            if let found = record { record = found.damaged(try isDamaged(found)) }
+            if let found = record {
+                if isLater(found) { return }
+                record = found.damaged(try isDamaged(found))
+            }
             guard try records.remove(name, ifStill: record) else { continue }
             if isThere { try seal.forget(record, of: stem) }
             _ = try records.remove(RecordName(.failure, stem), ifStill: nil)

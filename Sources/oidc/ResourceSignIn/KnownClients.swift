@@ -57,12 +57,14 @@ struct KnownClients {
         } catch {
             isWhole = false
         }
-        for key in sessions.compactMap(\.session?.key) where key.grant.needsUser {
+        for session in sessions.compactMap(\.session) where session.key.grant.needsUser {
+            let key = session.key
             guard key.resources.isEmpty || key.resources.contains(where: { WebURL($0)?.origin != origin })
             else { continue }
             let isOfDocument = WebURL(key.clientID) != nil
             let use = key.resources.isEmpty ? Use.own : isOfDocument ? .ofResource : .registered
-            clients.append(Client(servers: [key.provider], id: key.clientID, use: use))
+            let servers = [key.provider] + (use == .own ? [session.endpoints.token.text] : [])
+            clients.append(Client(servers: servers, id: key.clientID, use: use))
         }
     }
 
@@ -81,15 +83,22 @@ struct KnownClients {
             }
     }
 
-    /// Returns the server that is on a URL's origin; nil if there is none. A dot at the end of a host is no difference.
-    func server(onOriginOf url: WebURL) -> String? {
+    /// Returns the server that is on a URL's origin, and is not this one; nil if there is none. A dot at the end of a host is
+    /// no difference.
+    func server(onOriginOf url: WebURL, besides issuer: String?) -> String? {
         func origin(_ url: WebURL) -> String {
             guard url.host.hasSuffix(".") else { return url.origin }
             return WebURL("\(url.scheme)://\(url.host.dropLast()):\(url.effectivePort)")?.origin ?? url.origin
         }
-        // A resource's server may have named any token endpoint.
-        return clients.flatMap { $0.use == .ofResource ? Array($0.servers.prefix(1)) : $0.servers }
-            .first { WebURL.ofIssuer($0).map(origin) == origin(url) }
+        let place = origin(url)
+        return clients.first { client in
+            // A resource's server may have named any token endpoint.
+            let servers = client.use == .ofResource ? Array(client.servers.prefix(1)) : client.servers
+            return servers.contains { WebURL.ofIssuer($0).map(origin) == place }
+                && !client.servers.contains { server in
+                    issuer.map { IssuerSpelling.isSameServer(server, $0) } ?? false
+                }
+        }?.servers.first
     }
 
     /// Returns another server that may give its codes to this client, as it knows the client or its redirect URL; nil if
@@ -98,12 +107,14 @@ struct KnownClients {
         let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
         // That of a document is the same client everywhere.
         let isOfDocument = WebURL(id) != nil
-        // Tenants of one provider share its origin, where nobody else gets a code.
+        // Tenants of a provider that we know by name share its origin, where nobody else gets a code.
+        let isTenant = Preset.matching(issuer: server.issuer ?? "") != nil
         let origins = Set([server.authorizationEndpoint, server.tokenEndpoint].compactMap { $0?.origin })
         return clients.first { client in
             let isSame = client.use != .registered && client.id == id
             let sharesRedirect = client.use == .ofResource || client.use == .own && isOfDocument
-            let isNeighbour = client.servers.contains { origins == [WebURL.ofIssuer($0)?.origin ?? ""] }
+            let isNeighbour =
+                isTenant && client.servers.contains { origins == [WebURL.ofIssuer($0)?.origin ?? ""] }
             return (isSame || !isRegistered && sharesRedirect) && !isNeighbour
                 && !names.contains { name in
                     client.servers.contains { IssuerSpelling.isSameServer($0, name) }

@@ -127,7 +127,9 @@ extension ResourceOperand {
         of page: WebURL, named member: String, by metadata: ProviderMetadata, _ wayOn: Hint
     ) -> OIDCError? {
         let own = metadata.ownOrigins
-        guard !own.contains(page.origin), let other = KnownClients(self).server(onOriginOf: page) else {
+        guard !own.contains(page.origin),
+            let other = KnownClients(self).server(onOriginOf: page, besides: metadata.issuer)
+        else {
             return nil
         }
         let shown = DisplayText.clean(other)
@@ -141,8 +143,8 @@ extension ResourceOperand {
     /// the server that only this URL leads to, whose other endpoints would get them.
     func fault(ofTokenEndpointOf server: ProviderMetadata, _ wayOn: Hint) -> OIDCError? {
         guard let issuer = server.issuer.flatMap({ WebURL.ofIssuer($0) }), let token = server.tokenEndpoint,
-            token.origin != issuer.origin, let other = KnownClients(self).server(onOriginOf: token),
-            !IssuerSpelling.isSameServer(other, server.issuer ?? "")
+            token.origin != issuer.origin,
+            let other = KnownClients(self).server(onOriginOf: token, besides: server.issuer)
         else { return nil }
         let shown = DisplayText.clean(other)
         return .untrusted(

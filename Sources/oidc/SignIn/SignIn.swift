@@ -231,6 +231,7 @@ struct SignIn {
         let metadata = try provider.metadata(environment, for: needed)
         let redirect = try settings.redirect()
         let uri = settings.port.map { redirect.text(port: $0) } ?? redirect.text
+        try checkMixUp(metadata)
         let login = try login(metadata, environment)
         noteUse(issuer: metadata.issuer, tokenEndpoint: metadata.tokenEndpoint)
         return try login.begin(redirectURI: uri)

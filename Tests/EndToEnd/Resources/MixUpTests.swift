@@ -258,6 +258,27 @@ struct MixUpTests {
         #expect(world.server.authorizations.isEmpty && !world.other.paths.contains("/device"))
     }
 
+    @Test("a provider whose token endpoint is on another host is not taken for another one the second time")
+    func splitProvider() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_ID": "mine"]) {
+            $0.registers = false
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let token = world.server.origin.replacingOccurrences(of: "127.0.0.1", with: "localhost")
+        world.server.change { $0.metadata["token_endpoint"] = .string("\(token)/token") }
+        for words in [["login", world.server.issuer], ["login"], ["login", world.server.issuer]] {
+            expectSuccess(try world.run(words + ["--scope", "api"]))
+        }
+        // Its token endpoint is known by the session, so no other server may name it.
+        world.other.change {
+            $0.metadata["token_endpoint"] = .string("\(token)/token")
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+        }
+        let refused = try world.run(["login", world.other.issuer, "--scope", "api"])
+        #expect(refused.status == 7 && refused.errorOutput.contains("token_endpoint"), "\(refused)")
+    }
+
     @Test("the profile that a sign-in to a provider's URL wrote is not the user's word for it")
     func foundProfile() throws {
         let world = try ResourceWorld(["OIDC_CLIENT_ID": "mine"]) { $0.registers = false }
@@ -270,7 +291,9 @@ struct MixUpTests {
             $0.responseIssuer = { _ in nil }
         }
         try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
-        for words in [["login"], ["login", "-p", "default"], ["login", world.server.issuer]] {
+        for words in [
+            ["login"], ["login", "-p", "default"], ["login", world.server.issuer], ["authorize-url"],
+        ] {
             let refused = try world.run(words)
             #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
         }

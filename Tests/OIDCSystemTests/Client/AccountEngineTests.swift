@@ -201,6 +201,23 @@ struct AccountEngineTests {
         #expect(try store(1).load(.example) == nil)
     }
 
+    @Test("a sign-out leaves the session of somebody who signs in meanwhile")
+    func laterSignIn() throws {
+        let (scratch, server, keys) = (ScratchDirectory(), MemoryEngine(), try SealingKeys.example())
+        let store = SessionStore(server, state: scratch.path, versions: SharedVersions()) {
+            () throws(OIDCError) in
+            keys
+        }
+        var (first, second) = (Session.example("at-1"), Session.example("at-2"))
+        (first.nonce, second.nonce) = ("one", "two")
+        try store.save(first, replacingDamaged: false)
+        try store.save(second, replacingDamaged: false)
+        try store.remove(.example, expecting: first)
+        #expect(try store.load(.example) == second)
+        try store.remove(.example, expecting: second)
+        #expect(try store.load(.example) == nil)
+    }
+
     @Test("an interrupted sign-out leaves the session, as nothing was revoked")
     func interruptedRemoval() throws {
         let store = SessionStore.inMemory()
