@@ -38,6 +38,9 @@ package struct ResponseHead {
         case tooLarge
     }
 
+    /// Whether the next line is the first one of a head.
+    private var startsHead = true
+
     package init() {}
 
     package var headers: HTTPHeaders { HTTPHeaders(fields.map { ($0.name, $0.text) }) }
@@ -59,11 +62,15 @@ package struct ResponseHead {
         while end > 0, line[end - 1] == .lineFeed || line[end - 1] == .carriageReturn { end -= 1 }
         let text = line[..<end]
         if text.isEmpty { return endHead() }
-        let isWellFormed = text.starts(with: "HTTP/".utf8) ? begin(text) : addField(text)
+        // Only the first line is a status line: libcurl takes others like it for fields, and keeps those before them.
+        let isStart = startsHead
+        startsHead = false
+        let isWellFormed = isStart ? text.starts(with: "HTTP/".utf8) && begin(text) : addField(text)
         return isWellFormed && FieldSyntax.isValue(text) ? .more : .malformed
     }
 
     private mutating func endHead() -> Line {
+        startsHead = true
         isComplete = status >= 200
         if !isComplete { interimCount += 1 }
         guard values("Transfer-Encoding").allSatisfy(Self.leavesBody) else { return .encoded }

@@ -28,6 +28,7 @@ struct ResponseHeadTests {
         #expect(more == .more && trailed.fields.map(\.name) == ["A"])
 
         var latin1 = ResponseHead()
+        _ = Array("HTTP/1.1 200 x".utf8).withUnsafeBytes { latin1.take($0) }
         _ = (Array("A: ".utf8) + [0xE9, 0x0D, 0x0A]).withUnsafeBytes { latin1.take($0) }
         #expect(latin1.fields.map(\.value) == [[0xE9]] && latin1.fields.map(\.latin1) == ["é"])
     }
@@ -38,7 +39,7 @@ struct ResponseHeadTests {
             ["HTTP/1.1 99 x"], ["HTTP/1.1 600 x"], ["HTTP/1.1 abc"], ["HTTP/1.1"], ["HTTP/1.1  200 x"],
             ["HTTP/1.1 200 x\u{1}"], ["HTTP/1.1 200 x", "no colon"], ["HTTP/1.1 200 x", "a b: c"],
             ["HTTP/1.1 200 x", ": c"], ["HTTP/1.1 200 x", "a: b\u{1}"], ["HTTP/1.1 200 x", " folded"],
-            ["HTTP/1.1 200 x", "a: b", " \u{1}"],
+            ["HTTP/1.1 200 x", "a: b", " \u{1}"], ["HTTP/1.1 200 x", "a: b", "HTTP/1.1 200 OK: x"], ["a: b"],
         ])
     func malformed(lines: [String]) {
         #expect(head(lines).last == .malformed)
