@@ -112,12 +112,15 @@ package struct AccountEngine {
     /// Saves the session under its lock, because a refresh in progress would overwrite it. If the lock fails,
     /// saves without it rather than losing the sign-in.
     private func save(_ session: Session) throws(OIDCError) {
+        var isTried = false
         do throws(OIDCError) {
             try store.withLock(key, lockWait) { () throws(OIDCError) in
+                isTried = true
                 try store.save(session, replacingDamaged: true)
             }
         } catch {
-            guard error.kind != .interrupted else { throw error }
+            // A server that does not answer was asked for some seconds.
+            guard error.kind != .interrupted, !(isTried && error.kind == .unreachable) else { throw error }
             try store.save(session, replacingDamaged: true)
         }
     }

@@ -475,7 +475,7 @@ extension SharedRecords {
         do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
             // It may be sealed with a key that is only missing for now. A damaged one is useless.
             guard error.isReplaceable else {
-                if case .unknownKey = error { return try checkOpens(stem, beside: error) }
+                if case .unknownKey = error { return try checkOpens(stem, bytes, beside: error) }
                 throw self.error(error, in: stem)
             }
             return pending.remove(pendingName(stem))
@@ -484,11 +484,16 @@ extension SharedRecords {
         pending.remove(pendingName(stem), ifStill: bytes)
     }
 
-    /// Throws the fault of a session that waits and cannot be opened, unless the stored one can: it is later then, as its
-    /// key took the place of the other.
-    private func checkOpens(_ stem: String, beside fault: StoreFault) throws(OIDCError) {
+    /// Throws the fault of a session that waits and cannot be opened, unless the stored one can, and is later: versions
+    /// follow the clock.
+    private func checkOpens(
+        _ stem: String, _ waiting: [UInt8], beside fault: StoreFault
+    ) throws(OIDCError) {
         let record = try read(RecordName(.session, stem))
-        if let record, (try? seal.open(record, of: nil)) != nil, seal.unopenedRemoval(record) == nil {
+        if let record, (try? seal.open(record, of: nil)) != nil, seal.unopenedRemoval(record) == nil,
+            let version = try? SealedRecord(stored: record.bytes).version,
+            let earlier = try? SealedRecord(stored: waiting).version, version > earlier
+        {
             return
         }
         guard let path = pending?.location(pendingName(stem)) else { return }
@@ -594,6 +599,8 @@ extension SharedRecords {
                     if try acquire(lease, turn) { return nil }
                 } catch {
                     memory.withLock { $0.leases[lock] = nil }
+                    // The server may have given it, and the others would wait until it ends.
+                    if error.kind == .interrupted { lease.release() }
                     throw error
                 }
                 memory.withLock { $0.leases[lock] = nil }

@@ -201,7 +201,17 @@ struct PendingSessionTests {
             said?.message.contains("the session that waits in \(scratch.path)/pending/") == true,
             "\(said as Any)")
         #expect(said?.hint?.description.contains("mv ") == true)
-        let fleet = SessionStore(engine) { () throws(OIDCError) in keys }
+        // A session that is not later, as after a rotation that was rolled back, is not used in its place.
+        let early = SessionStore(
+            engine, versions: SharedVersions(), now: { Instant(secondsSinceEpoch: 1_000) }
+        ) { () throws(OIDCError) in keys }
+        try engine.remove("session/\(SessionKey.example.fileStem)")
+        try early.save(.example("at-0"), replacingDamaged: false)
+        #expect(failure { () throws(OIDCError) in try rotated().load(.example) }?.kind == .usage)
+        let later = Instant(secondsSinceEpoch: Clock.now().secondsSinceEpoch + 100)
+        let fleet = SessionStore(engine, versions: SharedVersions(), now: { later }) { () throws(OIDCError) in
+            keys
+        }
         try engine.remove("session/\(SessionKey.example.fileStem)")
         try fleet.save(.example("at-3"), replacingDamaged: false)
         #expect(try rotated().load(.example) == .example("at-3"))
