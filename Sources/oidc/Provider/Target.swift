@@ -349,7 +349,9 @@ extension ResourceOperand {
         throw .usage(
             "\(DisplayText.clean(url.withoutQuery)) is a provider that no setting names, and would get "
                 + "\(secret.setting.name) of \(secret.origin.text)",
-            hint: .run("login", "--issuer", DisplayText.clean(server.issuer ?? "")))
+            hint: .words(
+                "if it is the provider that you sign in to: ",
+                .run("login", "--issuer", DisplayText.clean(server.issuer ?? ""))))
     }
 }
 

@@ -340,7 +340,7 @@ struct MixUpTests {
         let refused = try world.run(["login", world.server.issuer])
         #expect(refused.status == 2 && world.server.tokenRequests.isEmpty, "\(refused)")
         #expect(
-            refused.errorOutput.hasSuffix("try: oidc login --issuer \(world.server.issuer)\n")
+            refused.errorOutput.hasSuffix(": oidc login --issuer \(world.server.issuer)\n")
                 && refused.errorOutput.contains("OIDC_CLIENT_SECRET"), "\(refused)")
         let named = ["login", "--issuer", world.server.issuer, "--scope", "api", "--no-profile"]
         expectSuccess(try world.run(named))
