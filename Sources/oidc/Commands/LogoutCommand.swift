@@ -27,7 +27,7 @@ struct LogoutCommand: RunnableCommand {
                     + "local session is removed"),
             ExitCode("6", "the browser did not come back in time; the local session is removed"),
         ],
-        operands: [.optional(\.url, "URL", "the resource to log out of")],
+        operands: [.optional(\.url, "URL", "the resource or provider to log out of")],
         options: [
             .flag(\.isAll, "--all", "every session, also those of other profiles"),
             .flag(\.isLocal, "--local", "remove the local session without contacting the provider"),

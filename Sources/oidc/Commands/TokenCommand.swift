@@ -21,7 +21,7 @@ struct TokenCommand: RunnableCommand {
                 "sign in if needed, from nothing to a token"),
             Example("oidc token --grant client_credentials -o json", "a machine token, in CI"),
         ],
-        operands: [.optional(\.url, "URL", "the resource that the token is for")],
+        operands: [.optional(\.url, "URL", "the resource that the token is for, or the provider")],
         options: [
             .number(
                 \.minimumValidity, "--min-valid", "SECONDS", in: 0...86_400,

@@ -90,7 +90,13 @@ extension CommandContext {
         let operand = try ResourceOperand(
             try ResourceOperand.url(url, command: command, self), options, self, and: more)
         let provider = ProviderContext(operand.settings, self)
-        guard provider.lent != nil else { return .url(operand) }
+        guard provider.lent != nil else {
+            // A token for a URL is sent there; one that is printed, or a sign-out, may be of the provider itself.
+            guard ["token", "logout"].contains(command), try !operand.isLinked,
+                let provider = try operand.knownProvider(), provider.settings.token.grant.needsUser
+            else { return .url(operand) }
+            return .settings(provider)
+        }
         try provider.checkLent(operand.url, isResource: true)
         return .settings(provider)
     }
@@ -226,7 +232,7 @@ extension ResourceOperand {
         }
         let operand = forSignIn()
         var evidence = Evidence()
-        if let known = try operand.knownProvider({ $0.isIssuer(url) }) { return (.settings(known), evidence) }
+        if let known = try operand.knownProvider() { return (.settings(known), evidence) }
         evidence.asksResource = true
         if let link = try operand.link(), link.isFor(url) { return (.url(operand), evidence) }
         let notProtected: OIDCError
@@ -248,6 +254,21 @@ extension ResourceOperand {
             throw neither
         }
         return (.url(operand), evidence)
+    }
+
+    /// Returns the provider of the settings or of a profile whose issuer the URL is; nil if there is none.
+    fileprivate func knownProvider() throws(OIDCError) -> ProviderContext? {
+        try knownProvider { $0.isIssuer(url) }
+    }
+
+    /// Whether the URL has led to a resource's session.
+    fileprivate var isLinked: Bool {
+        get throws(OIDCError) {
+            guard try link() == nil else { return true }
+            return try ResourceRecords(context)?.links.links(of: url).contains {
+                ResourceIdentifier($0.resource)?.identifies(url) == true
+            } ?? false
+        }
     }
 
     /// Returns the provider of the settings, or else of the first profile that `isMeant` accepts; nil if there

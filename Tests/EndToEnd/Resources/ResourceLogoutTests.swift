@@ -25,6 +25,18 @@ struct ResourceLogoutTests {
         server.revocations.filter { $0["token_type_hint"] == "refresh_token" }.compactMap { $0["client_id"] }
     }
 
+    @Test("the URL of a provider that was signed in to by it means the session there")
+    func provider() throws {
+        let world = try world()
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
+        let token = try world.run(["token", world.server.issuer])
+        #expect(token.status == 0 && !token.output.isEmpty, "\(token)")
+        expectSuccess(try world.run(["logout", "\(world.server.issuer)/"]))
+        #expect(revocations(world.server).count == 1 && world.program.sessionFiles.isEmpty)
+        let none = try world.run(["token", world.server.issuer])
+        #expect(none.status == 3, "\(none)")
+    }
+
     @Test("a sign-in as another client of the same server ends the session that it supersedes")
     func superseded() throws {
         let world = try world()
