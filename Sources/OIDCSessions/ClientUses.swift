@@ -1,18 +1,24 @@
 package import OIDCCore
 import Posix
 
-/// A server at which the user has signed in with a client that was not registered for one server.
+/// A server at which the user has signed in with a client that serves others, too, or to which only a URL has led.
 package struct ClientUse: StoredRecord {
     /// The issuer; nil for plain OAuth 2.0.
     package var issuer: String?
     package var tokenEndpoint: String
     /// The origin of the resource that the sign-in was for; nil if it was the user's own.
     package var origin: String?
+    /// Whether the client was registered for this server, with a redirect URL of its own there.
+    package var isRegistered = false
     /// Whether only a URL led to the server, and not the user's word.
     package var isFound = false
 
     /// Creates a use. A longer name of a server is cut: it would only fill the file, and no settings have it.
-    package init(issuer: String?, tokenEndpoint: String, origin: String?, isFound: Bool = false) {
+    package init(
+        issuer: String?, tokenEndpoint: String, origin: String?, isRegistered: Bool = false,
+        isFound: Bool = false
+    ) {
+        self.isRegistered = isRegistered
         self.isFound = isFound
         func bounded(_ text: String) -> String { String(decoding: text.utf8.prefix(1_000), as: UTF8.self) }
         self.issuer = issuer.map(bounded)
@@ -24,7 +30,7 @@ package struct ClientUse: StoredRecord {
         guard let tokenEndpoint = json["token_endpoint"]?.string else { return nil }
         self.init(
             issuer: json["issuer"]?.string, tokenEndpoint: tokenEndpoint, origin: json["origin"]?.string,
-            isFound: json["found"]?.bool ?? false)
+            isRegistered: json["registered"]?.bool ?? false, isFound: json["found"]?.bool ?? false)
     }
 
     package var json: JSONValue {
@@ -32,6 +38,7 @@ package struct ClientUse: StoredRecord {
         object["issuer"] = issuer.map { .string($0) }
         object["token_endpoint"] = .string(tokenEndpoint)
         object["origin"] = origin.map { .string($0) }
+        if isRegistered { object["registered"] = true }
         if isFound { object["found"] = true }
         return .object(object)
     }
@@ -50,25 +57,28 @@ package struct ClientUses: Sendable {
             ownerMember: "client_id", recordsMember: "uses", limit: 1_024)
     }
 
-    /// Notes a use. If there are too many, the user's own are kept rather than those for resources. The user's word for a
-    /// server counts for all that was found before.
+    /// Notes a use. If there are too many, the user's own are kept rather than those for resources.
     package func note(_ use: ClientUse, of clientID: String) throws(OIDCError) {
-        try list.change(FileName.of("client", hashing: clientID), of: clientID) { uses in
-            let earlier = uses
-            var use = use
-            if !use.isFound {
-                for index in uses.indices where uses[index].issuer == use.issuer {
-                    uses[index].isFound = false
-                }
-            } else if uses.contains(where: { $0.issuer == use.issuer && !$0.isFound }) {
-                use.isFound = false
-            }
-            guard !uses.contains(use) else { return uses != earlier }
+        try list.change(ClientUses.file(of: clientID), of: clientID) { uses in
+            guard !uses.contains(use) else { return false }
             let start = use.origin == nil ? 0 : uses.firstIndex { $0.origin != nil } ?? uses.endIndex
             uses.insert(use, at: start)
             return true
         }
     }
+
+    /// Notes the user's word for a server.
+    package func noteNamed(issuer: String) throws(OIDCError) {
+        func isFound(_ use: ClientUse) -> Bool { use.isFound && use.issuer == issuer }
+        for (owner, uses) in try list.all() where uses.contains(where: isFound) {
+            try list.change(ClientUses.file(of: owner), of: owner) { uses in
+                for index in uses.indices where isFound(uses[index]) { uses[index].isFound = false }
+                return true
+            }
+        }
+    }
+
+    private static func file(of clientID: String) -> String { FileName.of("client", hashing: clientID) }
 
     /// Returns all uses. Throws if a file cannot be read, as it may tell of any.
     package func all() throws(OIDCError) -> [(clientID: String, use: ClientUse)] {
@@ -80,10 +90,12 @@ package struct ClientUses: Sendable {
         return files.flatMap { clientID, uses in uses.map { (clientID, $0) } }
     }
 
-    /// Returns whether only a URL led to a server with this client. What cannot be read does not say so.
+    /// Returns whether only a URL led to a server: its own, whatever the client was, or a resource's with this client. The
+    /// user's word, once, counts for all. What cannot be read does not say so.
     package func isFound(issuer: String, clientID: String) -> Bool {
-        let name = FileName.of("client", hashing: clientID)
-        let uses = (try? list.records(name, of: clientID)) ?? []
-        return uses.contains { $0.isFound && $0.issuer == issuer }
+        let uses = ((try? list.all()) ?? []).flatMap { owner, uses in
+            uses.filter { $0.issuer == issuer && ($0.origin == nil || owner == clientID) }
+        }
+        return uses.contains(where: \.isFound) && uses.allSatisfy(\.isFound)
     }
 }

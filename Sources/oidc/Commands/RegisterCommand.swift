@@ -106,6 +106,10 @@ struct RegisterCommand: RunnableCommand {
                 + "\(DisplayText.clean(file.path)). Now: "
                 + context.common.completing(provider.settings.line("login", profile: name, of: file)))
         warnOfVariables(provider.settings, context)
+        // A URL may have led to the server before.
+        if let issuer = provider.settings.provider.issuer {
+            try? ResourceRecords(context)?.uses.noteNamed(issuer: issuer)
+        }
         if context.console.isJSON {
             try context.console.output([
                 "client_id": .string(client.clientID), "profile": .string(name), "path": .string(file.path),

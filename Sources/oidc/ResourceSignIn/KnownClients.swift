@@ -39,8 +39,8 @@ struct KnownClients {
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
                 guard use.origin == nil || use.origin != origin else { continue }
                 let servers = [use.issuer, use.tokenEndpoint].compactMap { $0 }
-                clients.append(
-                    Client(servers: servers, id: id, use: use.origin == nil ? .own : .ofResource))
+                let kind = use.isRegistered ? Use.registered : use.origin == nil ? .own : .ofResource
+                clients.append(Client(servers: servers, id: id, use: kind))
             }
             for link in try ResourceRecords(context)?.links.all() ?? []
             where WebURL(link.resource)?.origin != origin {

@@ -272,8 +272,8 @@ struct SignIn {
     }
 
     /// Stores where the client is used, before the user signs in: the server may know the user and the client from then on,
-    /// whatever becomes of the sign-in here. A registered client has a redirect URL of its own for each server; the others
-    /// are kept unless the settings say as much.
+    /// whatever becomes of the sign-in here. It is left out if the settings say as much, or the link does, of a client that
+    /// was registered for a resource.
     func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
         let isRegistered =
             provider.target.map { $0.link.registration != nil }
@@ -281,10 +281,11 @@ struct SignIn {
         let isOfSettings =
             finder == nil && WebURL(key.clientID) == nil
             && provider.settings.layers.entry(.issuer)?.origin.layer != .options
-        guard let tokenEndpoint, !isRegistered, !isOfSettings else { return }
+        let isKnownByLink = isRegistered && (provider.target != nil || finder == nil)
+        guard let tokenEndpoint, !isKnownByLink, !isOfSettings else { return }
         let use = ClientUse(
             issuer: issuer, tokenEndpoint: tokenEndpoint.text,
-            origin: provider.target.flatMap { WebURL($0.link.resource)?.origin },
+            origin: provider.target.flatMap { WebURL($0.link.resource)?.origin }, isRegistered: isRegistered,
             isFound: finder != nil && !isIssuerNamed && !isMeant(issuer, tokenEndpoint))
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)

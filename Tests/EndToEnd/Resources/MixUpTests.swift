@@ -313,6 +313,43 @@ struct MixUpTests {
         expectSuccess(try world.program.start(["login"], secret).finish())
     }
 
+    @Test("another client in such a profile, or one that was registered there, is not the user's word either")
+    func foundProfileOfOtherClient() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
+        expectSuccess(
+            try world.run(
+                [
+                    "login", "--issuer", world.other.issuer, "--client-id", "mine", "--scope", "api",
+                    "--no-profile",
+                ]))
+        let page = "\(world.other.origin)/authorize"
+        world.server.change {
+            $0.metadata["authorization_endpoint"] = .string(page)
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let cache = world.program.home.path + "/.cache"
+        try FileManager.default.removeItem(atPath: cache)
+        let registered = try world.run(["login"])
+        #expect(registered.status == 7 && registered.errorOutput.contains(page), "\(registered)")
+        #expect(
+            registered.errorOutput.hasSuffix(": oidc register --issuer \(world.server.issuer)\n"),
+            "\(registered)")
+        world.server.change {
+            $0.metadata["authorization_endpoint"] = .string("\(world.server.origin)/authorize")
+        }
+        try FileManager.default.removeItem(atPath: cache)
+        expectSuccess(try world.run(["config", "set", "-p", "default", "client_id=mine"]))
+        expectSuccess(try world.run(["config", "unset", "-p", "default", "redirect_uri", "redirect_ports"]))
+        let shared = try world.run(["login"])
+        #expect(shared.status == 7 && shared.errorOutput.contains(world.other.issuer), "\(shared)")
+        // Who registers there names the server.
+        expectSuccess(try world.run(["register", "--issuer", world.server.issuer, "-p", "second"]))
+        expectSuccess(try world.run(["login", "-p", "second", "--scope", "api"]))
+        expectSuccess(try world.run(["login", "--scope", "api"]))
+    }
+
     @Test(
         "an own sign-in with a client of the variables is known after a sign-out, too",
         arguments: [true, false])
