@@ -91,9 +91,10 @@ extension CommandContext {
             try ResourceOperand.url(url, command: command, self), options, self, and: more)
         let provider = ProviderContext(operand.settings, self)
         guard provider.lent != nil else {
-            // A token for a URL is sent there; one that is printed, or a sign-out, may be of the provider itself.
+            // Other commands send the token to the URL.
             guard ["token", "logout"].contains(command), try !operand.isLinked,
-                let provider = try operand.knownProvider(), provider.settings.token.grant.needsUser
+                let provider = try operand.knownProvider(),
+                command == "logout" || provider.settings.token.grant.needsUser
             else { return .url(operand) }
             return .settings(provider)
         }
