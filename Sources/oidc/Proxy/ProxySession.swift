@@ -47,9 +47,11 @@ struct ProxySession {
             let isOfResource = provider.context.ownResource(provider.settings) != nil
             if provider.lent != nil { try provider.checkLent(route.url) }
             let namesNoOther = provider.settings.token.resources.isEmpty || isOfResource
-            let isResource =
-                namesNoOther && provider.lent == nil
-                ? try operand.stored() != nil || isOfResource || !provider.namesProvider : false
+            var isResource = false
+            if namesNoOther, provider.lent == nil {
+                isResource = isOfResource || !provider.namesProvider
+                if !isResource { isResource = try operand.wasSignedIn() }
+            }
             guard isResource || own == nil else {
                 indices.append(own ?? 0)
                 continue
@@ -140,22 +142,11 @@ struct ProxySession {
         guard account.key.grant.needsUser,
             let demand = ResourceDemand(answer, of: account, nil)
         else { return try token(insteadOf: refused, context, replacesBySignIn: true) }
-        guard !exceeds(demand, account) else {
-            throw OIDCError(
-                .refused, "the server asks for more than the scopes that --scope names",
-                stage: .resource)
-        }
+        try demand.checkScope(of: account)
         let signedIn = try demand.nextAccount(after: account, account.provider.target?.operand)
         if signedIn.store.reach == .process { memory.store.withLock { $0 = signedIn.store } }
         memory.usesOwnToken.withLock { $0 = true }
         return try signedIn.token(self.demand(of: signedIn))
-    }
-
-    /// Returns whether a server asks for more than the scopes that an option named.
-    private func exceeds(_ demand: ResourceDemand, _ account: Account) -> Bool {
-        let settings = account.provider.settings
-        guard settings.isScopeAnOption, let allowed = settings.token.scope else { return false }
-        return demand.scope.map { !$0.isSubset(of: allowed) } ?? false
     }
 
     /// Obtains a token before the proxy starts. Without a session, this fails; if the provider is unreachable

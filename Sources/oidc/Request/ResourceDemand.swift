@@ -108,6 +108,16 @@ struct ResourceDemand {
         }
     }
 
+    /// Refuses a server that asks for more than the scopes that an option named.
+    func checkScope(of account: Account) throws(OIDCError) {
+        let settings = account.provider.settings
+        guard settings.isScopeAnOption, let allowed = settings.token.scope, let scope,
+            !scope.isSubset(of: allowed)
+        else { return }
+        throw OIDCError(
+            .refused, "the server asks for more than the scopes that --scope names", stage: .resource)
+    }
+
     /// Signs in as the response requires, once for all waiting processes.
     private func signedIn(
         _ account: Account, _ operand: ResourceOperand?
@@ -116,6 +126,7 @@ struct ResourceDemand {
             return try operand.adding(entries).signedInOnDemand(
                 evidence, replacing: session, key: account.key)
         }
+        try checkScope(of: account)
         var entries = self.entries
         if let scope {
             entries.append(

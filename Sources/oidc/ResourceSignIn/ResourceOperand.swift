@@ -205,6 +205,17 @@ extension ResourceOperand {
         return link.clientID == clientID
     }
 
+    /// Returns whether the URL has had a session of its own, as far as anything tells: then no other token is for it.
+    func wasSignedIn() throws(OIDCError) -> Bool {
+        if try link() != nil || ResourceRecords(context)?.links.damagedFile(of: url) != nil { return true }
+        // A profile that a sign-in wrote outlasts the session and the link.
+        guard let file = try context.settingsLoader.file() else { return false }
+        return file.profiles.contains { profile in
+            let own = (try? file.settings(of: profile.name, home: nil))?.ownResource
+            return own.flatMap { ResourceIdentifier($0.text) }?.covers(url) == true
+        }
+    }
+
     /// Returns the provider of the URL's link; nil if there is no link. Uses no network.
     func linked() throws(OIDCError) -> ProviderContext? {
         guard let link = try link() else { return nil }

@@ -113,7 +113,8 @@ extension Settings {
     func loginLine(for stepUp: StepUp) -> Hint {
         var options: [String] = []
         if let values = stepUp.acrValues { options += ["--set", "acr_values=\(values)"] }
-        if let age = stepUp.maxAge { options += ["--set", "max_age=\(age)"] }
+        let age = stepUp.maxAge.flatMap { Setting.maxAge.kind.normalized(JSONValue($0)) }
+        if let age { options += ["--set", "max_age=\(age.compact)"] }
         return loginLine.adding(options.isEmpty ? ["--prompt", "login"] : options)
     }
 

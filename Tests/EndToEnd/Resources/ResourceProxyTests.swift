@@ -68,6 +68,30 @@ struct ResourceProxyTests {
         return world
     }
 
+    @Test(
+        "a route that has had a session of its own gets no other token after the sign-out",
+        arguments: [false, true])
+    func signedOutRoute(isDamaged: Bool) throws {
+        let world = try ResourceWorld()
+        try world.configure(#"{"issuer":"\#(world.other.issuer)","client_id":"corp","scope":"api"}"#)
+        expectSuccess(try world.run(["login"]))
+        expectSuccess(try world.run(["login", world.url]))
+        let exec = ["exec", "--proxy", world.url, "--", "sh", "-c", post]
+        expectSuccess(try world.run(exec))
+        if isDamaged {
+            for file in world.program.files(in: ".local/state/oidc/resources")
+            where file.pathExtension == "json" {
+                try "{".write(to: file, atomically: false, encoding: .utf8)
+            }
+        } else {
+            expectSuccess(try world.run(["logout", world.url]))
+        }
+        world.resource.forget()
+        let refused = try world.run(exec)
+        #expect(refused.status == 3 && refused.errorOutput.contains("login \(world.url)"), "\(refused)")
+        #expect(world.resource.log.allSatisfy { $0.headers["Authorization"] == nil })
+    }
+
     @Test("exec --login signs in before the command starts, and again for more scope while it runs")
     func execSignsIn() throws {
         let world = try demandingWorld()

@@ -47,6 +47,32 @@ struct ResourceStepUpTests {
         #expect(world.tabs.count == 2 && world.program.sessionFiles.count == 1)
     }
 
+    @Test("an API beside the profile's provider gets no more than the scopes of an option")
+    func pinned() throws {
+        let world = try world()
+        try world.configure(#"{"issuer":"\#(world.server.issuer)","client_id":"mine"}"#)
+        let options = ["--login", "--allow-origin", world.resource.origin, "--scope", "mcp:read"]
+        let refused = try world.call(path: "/write", options: options)
+        #expect(refused.status == 4 && refused.errorOutput.contains("--scope names"), "\(refused)")
+        #expect(world.server.authorizations.map { $0["scope"] } == ["mcp:read"])
+    }
+
+    @Test("the hint has no age that the setting does not take")
+    func age() throws {
+        let world = try world()
+        let rules = world.resource.rules
+        world.resource.change {
+            $0.answer = { request, _ in
+                rules.challenge(
+                    401, at: request.url.origin,
+                    [("error", "insufficient_user_authentication"), ("max_age", "9223372036854775807")])
+            }
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        let refused = try world.call(options: [])
+        #expect(refused.errorOutput.hasSuffix("login \(world.url) --prompt login\n"), "\(refused)")
+    }
+
     @Test("a resource that answers 403 without a token asks for a sign-in with the scope that it names")
     func anonymous() throws {
         let world = try world()
