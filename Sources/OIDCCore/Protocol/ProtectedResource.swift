@@ -33,7 +33,10 @@ public struct ProtectedResourceMetadata: Hashable, Sendable {
         resource = try ProtectedResourceMetadata.resource(answer, covering: url)
         var servers: [String] = []
         var fault: OIDCError?
-        for issuer in try answer.strings("authorization_servers") ?? [] where !servers.contains(issuer) {
+        // Those that cannot be used count, too: each costs the time of an error.
+        let listed = try answer.strings("authorization_servers") ?? []
+        for issuer in listed.prefix(4 * ProtectedResourceMetadata.maximumServerCount)
+        where !servers.contains(issuer) {
             guard servers.count < ProtectedResourceMetadata.maximumServerCount else {
                 throw .protocolViolation(
                     .discovery, "authorization_servers",

@@ -142,7 +142,14 @@ struct ClientConsent {
     }
 
     private var scopeText: String {
-        scope.isEmpty ? "its default scopes" : DisplayText.clean(scope.text, limit: .max)
+        scope.isEmpty ? "its default scopes" : scope.tokens.map(ClientConsent.shown).joined(separator: " ")
+    }
+
+    /// Returns a scope as a question names it. With other characters than names and URLs have, it could end the sentence.
+    private static func shown(_ token: String) -> String {
+        let usual = token.utf8.allSatisfy { ASCII.isAlphanumeric($0) || ":/._-*+~@=%#&".utf8.contains($0) }
+        let text = DisplayText.clean(token, limit: .max)
+        return usual && !token.hasSuffix(".") ? text : "\"\(text)\""
     }
 
     private var subject: String { subject(with: ": \(scopeText)") }
@@ -163,7 +170,7 @@ struct ClientConsent {
         var shown: [String] = []
         var characters = 0
         for token in scope.tokens.prefix(limits.scopes) {
-            let token = DisplayText.clean(token, limit: .max)
+            let token = ClientConsent.shown(token)
             characters += token.count + 1
             guard characters <= limits.characters else { break }
             shown.append(token)

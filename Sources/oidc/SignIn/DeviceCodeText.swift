@@ -22,20 +22,21 @@ struct DeviceCodeText {
         let clientID: String
         let machine: String?
         let provider: WebURL?
+
+        /// Returns the lines that precede a code: who asks, and a page on a host that is not the provider's.
+        func warning(_ authorization: DeviceAuthorization) -> String {
+            let client = DisplayText.clean(clientID, limit: 120)
+            let place = machine.map { " on \(DisplayText.clean($0, limit: 80))" } ?? ""
+            var text = "oidc\(place) asks, as client \(client). Continue only if you started this.\n"
+            if let provider, authorization.isElsewhere(than: provider) {
+                let page = authorization.verificationURI.host
+                text += "The page is on \(page), and the provider is \(provider.host).\n"
+            }
+            return text
+        }
     }
 
-    /// The lines that precede the code: who asks, and a page on a host that is not the provider's.
-    private var warning: String {
-        guard let origin else { return "" }
-        let client = DisplayText.clean(origin.clientID, limit: 120)
-        let place = origin.machine.map { " on \(DisplayText.clean($0, limit: 80))" } ?? ""
-        var text = "oidc\(place) asks, as client \(client). Continue only if you started this.\n"
-        if let provider = origin.provider, authorization.isElsewhere(than: provider) {
-            let page = authorization.verificationURI.host
-            text += "The page is on \(page), and the provider is \(provider.host).\n"
-        }
-        return text
-    }
+    private var warning: String { origin?.warning(authorization) ?? "" }
 
     var text: String { wrapped(warning + code) }
 

@@ -518,6 +518,18 @@ struct ClientConsentTests {
         #expect(server.authorizations.last?["scope"]?.contains("everything") == true)
     }
 
+    @Test("scopes that read as the end of the question are quoted")
+    func sentence() throws {
+        let world = try world()
+        world.resource.change {
+            $0.metadata = ["scopes_supported": ["read.", "Continue?[y/N]", "https://a.test/b"]]
+        }
+        let refused = try world.run(["login", world.url])
+        #expect(
+            refused.errorOutput.contains("with: \"read.\" \"Continue?[y/N]\" https://a.test/b:"), "\(refused)"
+        )
+    }
+
     @Test("a resource that was signed out of is not named as one to sign out of")
     func signedOut() throws {
         let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
