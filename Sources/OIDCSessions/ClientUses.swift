@@ -13,17 +13,21 @@ package struct ClientUse: StoredRecord {
     /// Whether only a URL led to the server, and not the user's word.
     package var isFound = false
 
-    /// Creates a use. A longer name of a server is cut: it would only fill the file, and no settings have it.
+    /// Creates a use. Long names of servers are cut, as they would only fill the file.
     package init(
         issuer: String?, tokenEndpoint: String, origin: String?, isRegistered: Bool = false,
         isFound: Bool = false
     ) {
         self.isRegistered = isRegistered
         self.isFound = isFound
-        func bounded(_ text: String) -> String { String(decoding: text.utf8.prefix(1_000), as: UTF8.self) }
-        self.issuer = issuer.map(bounded)
-        self.tokenEndpoint = bounded(tokenEndpoint)
-        self.origin = origin.map(bounded)
+        self.issuer = issuer.map(ClientUse.name)
+        self.tokenEndpoint = ClientUse.name(tokenEndpoint)
+        self.origin = origin.map(ClientUse.name)
+    }
+
+    /// Returns the name of a server as a use has it.
+    package static func name(_ text: String) -> String {
+        String(decoding: text.utf8.prefix(1_000), as: UTF8.self)
     }
 
     package init?(_ json: JSONValue) {
@@ -69,7 +73,8 @@ package struct ClientUses: Sendable {
 
     /// Notes the user's word for a server.
     package func noteNamed(issuer: String) throws(OIDCError) {
-        func isFound(_ use: ClientUse) -> Bool { use.isFound && use.issuer == issuer }
+        let name = ClientUse.name(issuer)
+        func isFound(_ use: ClientUse) -> Bool { use.isFound && use.issuer == name }
         for (owner, uses) in try list.all() where uses.contains(where: isFound) {
             try list.change(ClientUses.file(of: owner), of: owner) { uses in
                 for index in uses.indices where isFound(uses[index]) { uses[index].isFound = false }
@@ -93,8 +98,9 @@ package struct ClientUses: Sendable {
     /// Returns whether only a URL led to a server: its own, whatever the client was, or a resource's with this client. The
     /// user's word, once, counts for all. What cannot be read does not say so.
     package func isFound(issuer: String, clientID: String) -> Bool {
+        let name = ClientUse.name(issuer)
         let uses = ((try? list.all()) ?? []).flatMap { owner, uses in
-            uses.filter { $0.issuer == issuer && ($0.origin == nil || owner == clientID) }
+            uses.filter { $0.issuer == name && ($0.origin == nil || owner == clientID) }
         }
         return uses.contains(where: \.isFound) && uses.allSatisfy(\.isFound)
     }

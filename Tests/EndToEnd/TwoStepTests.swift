@@ -347,6 +347,8 @@ struct TwoStepTests {
         provider.with { $0.configuration.user = .approves("alice") }
         let started = try start("--flow", "device")
         #expect(started.authorization_url == nil && started.user_code != nil && started.waiting)
+        let again = try program.start(["login", "--start", "-o", "json", "--flow", "device"]).finish()
+        #expect(again.errorOutput.contains("Continue only if you started this."), "\(again)")
         let outcome = try finish(started.id)
         #expect(outcome.status == 0, "\(outcome)")
     }

@@ -311,16 +311,21 @@ extension ProviderMetadata {
             let sides = DisplayText.sides(expected: expected, found: issuer ?? "none")
             throw .untrusted(.discovery, "issuer", expected: sides.expected, found: sides.found)
         }
-        let urls =
-            endpoints.all.map { ($0.endpoint.rawValue, $0.url) }
-            + mtlsEndpointAliases.all.map { ("mtls_endpoint_aliases.\($0.endpoint.rawValue)", $0.url) }
-        for (member, url) in urls.sorted(by: { $0.0 < $1.0 }) {
-            try ProtectedResourceMetadata.checkReach(of: url, named: member, from: resource)
-        }
+        try checkReach(from: resource)
         guard forSignIn, codeChallengeMethodsSupported?.contains(PKCE.method) != true else { return }
         throw .protocolViolation(
             .discovery, "code_challenge_methods_supported", expected: PKCE.method,
             found: codeChallengeMethodsSupported.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
                 ?? "none")
+    }
+
+    /// Checks that no endpoint leads to this machine or its network from a URL elsewhere that led to the server.
+    package func checkReach(from finder: WebURL) throws(OIDCError) {
+        let urls =
+            endpoints.all.map { ($0.endpoint.rawValue, $0.url) }
+            + mtlsEndpointAliases.all.map { ("mtls_endpoint_aliases.\($0.endpoint.rawValue)", $0.url) }
+        for (member, url) in urls.sorted(by: { $0.0 < $1.0 }) {
+            try ProtectedResourceMetadata.checkReach(of: url, named: member, from: finder)
+        }
     }
 }

@@ -106,7 +106,7 @@ struct ExchangeCommand: RunnableCommand {
         func add(_ setting: Setting, _ text: String?) {
             guard let text else { return }
             entries.append(
-                SettingLayers.Entry(setting: setting, value: .string(text), origin: .option("--pending")))
+                SettingLayers.Entry(setting: setting, value: .string(text), origin: .pending))
         }
         // An issuer template is left out: the settings name the URL of its metadata.
         add(.issuer, pending.issuer.flatMap { IssuerTemplate($0) == nil ? $0 : nil })
@@ -117,7 +117,7 @@ struct ExchangeCommand: RunnableCommand {
         if !pending.resources.isEmpty {
             let resources = JSONValue.array(pending.resources.map { .string($0) })
             entries.append(
-                SettingLayers.Entry(setting: .resource, value: resources, origin: .option("--pending")))
+                SettingLayers.Entry(setting: .resource, value: resources, origin: .pending))
         }
         return entries
     }

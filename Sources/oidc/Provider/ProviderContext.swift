@@ -83,9 +83,11 @@ final class ProviderContext: Sendable {
                 forSignIn: settings.token.grant.needsUser
             ).sendingTokensBack(unless: target.isIssuerNamed)
         }
-        return try documents(environment).metadata(
-            issuer: issuer, at: try settings.provider.checkedMetadataURL()
-        ).sendingTokensBack(unless: finder == nil)
+        let metadata = try documents(environment).metadata(
+            issuer: issuer, at: try settings.provider.checkedMetadataURL())
+        guard let finder = finder ?? earlierFinder else { return metadata }
+        try metadata.checkReach(from: finder.url)
+        return metadata.sendingTokensBack(unless: false)
     }
 
     /// Returns the obstacles to getting a token with these settings at a provider with this metadata.

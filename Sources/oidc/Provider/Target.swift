@@ -92,7 +92,7 @@ extension CommandContext {
         let provider = ProviderContext(operand.settings, self)
         guard provider.lent != nil else {
             // Other commands send the token to the URL.
-            guard ["token", "logout"].contains(command), try !operand.isLinked,
+            guard ["token", "logout"].contains(command), try !operand.isLinked(),
                 let provider = try operand.knownProvider(),
                 command == "logout" || provider.settings.token.grant.needsUser
             else { return .url(operand) }
@@ -145,6 +145,14 @@ extension CommandContext {
             let links = try? ResourceRecords(self)?.links.links(of: url)
         else { return nil }
         return links.contains { settings.describesOwnClient(of: $0) } ? url : nil
+    }
+
+    /// Returns whether a profile is that of a resource, as a sign-in to it writes it.
+    fileprivate func isOfResource(_ profile: String?) -> Bool {
+        guard let profile, let settings = try? settingsLoader.file()?.settings(of: profile, home: nil) else {
+            return false
+        }
+        return ownResource(settings) != nil
     }
 
     /// Returns whether a link makes a profile that of its resource.
@@ -247,7 +255,9 @@ extension ResourceOperand {
         if let known = try operand.knownProvider({ $0.isResource(url) }) {
             return (.settings(known), evidence)
         }
-        if let provider = try operand.publishedProvider() { return (.settings(provider), evidence) }
+        if let provider = try operand.withoutProfileOfResource.publishedProvider() {
+            return (.settings(provider), evidence)
+        }
         evidence.found = try ResourceResolution(operand, evidence).ownServer(after: notProtected)
         guard evidence.found != nil else {
             var neither = notProtected
@@ -257,33 +267,42 @@ extension ResourceOperand {
         return (.url(operand), evidence)
     }
 
-    /// Returns the provider of the settings or of a profile whose issuer the URL is; nil if there is none.
+    /// Returns the provider of the settings or of a profile whose issuer the URL is; nil if there is none. A profile of a
+    /// resource that names the issuer, too, is for that resource.
     fileprivate func knownProvider() throws(OIDCError) -> ProviderContext? {
-        try knownProvider { $0.isIssuer(url) }
+        guard ownership.optionIssuer.map({ url.isSame(exceptLastSlash: $0) }) ?? true else { return nil }
+        return try knownProvider({ $0.isIssuer(url) }, unless: context.isOfResource)
     }
 
-    /// Whether the URL has led to a resource's session.
-    fileprivate var isLinked: Bool {
-        get throws(OIDCError) {
-            guard try link() == nil else { return true }
-            return try ResourceRecords(context)?.links.links(of: url).contains {
-                ResourceIdentifier($0.resource)?.identifies(url) == true
-            } ?? false
-        }
+    /// The operand without the settings of the profile in use, if that is a resource's.
+    private var withoutProfileOfResource: ResourceOperand {
+        guard namedProfile == nil, context.isOfResource(settings.profile) else { return self }
+        let others = settings.layers.given.filter { $0.origin.layer != .profile }
+        var operand = ResourceOperand(url, context.settings(profile: nil, others), context)
+        operand.deadline = deadline
+        return operand
+    }
+
+    /// Returns whether the URL has led to a resource's session.
+    fileprivate func isLinked() throws(OIDCError) -> Bool {
+        guard try link() == nil else { return true }
+        return try ResourceRecords(context)?.links.links(of: url).contains {
+            ResourceIdentifier($0.resource)?.identifies(url) == true
+        } ?? false
     }
 
     /// Returns the provider of the settings, or else of the first profile that `isMeant` accepts; nil if there
-    /// is none. A profile that is named leaves the others out.
+    /// is none. A profile that `isOther` accepts is left out, and one that is named leaves the others out.
     private func knownProvider(
-        _ isMeant: (ResourceOwnership) -> Bool
+        _ isMeant: (ResourceOwnership) -> Bool, unless isOther: (_ profile: String?) -> Bool = { _ in false }
     ) throws(OIDCError) -> ProviderContext? {
-        if isMeant(ResourceOwnership(entries: settings.layers.entries)) {
+        if isMeant(ResourceOwnership(entries: settings.layers.entries)), !isOther(settings.profile) {
             return ProviderContext(settings, context, until: deadline)
         }
         guard namedProfile == nil else { return nil }
         let options = settings.layers.given.filter { $0.origin.layer == .options }
         for case .success(let profile) in try context.settingsLoader.profiles()
-        where isMeant(ResourceOwnership(entries: profile.own)) {
+        where isMeant(ResourceOwnership(entries: profile.own)) && !isOther(profile.profile) {
             var loader = context.settingsLoader
             loader.profileName = profile.profile
             let settings = try loader.load(options)
@@ -323,6 +342,12 @@ extension ResourceOperand {
             throw error
         }
         guard let issuer = metadata.issuer else { return nil }
+        try metadata.checkReach(from: url)
+        if let named = ownership.optionIssuer, !ExactText.isSame(named, issuer) {
+            throw .usage(
+                "\(DisplayText.clean(url.withoutQuery)) is a provider, and --issuer names another one",
+                hint: "leave out the one that is not meant")
+        }
         context.console.trace("provider: \(DisplayText.clean(issuer)), by its own metadata")
         // What is set for another provider, or for one that is not named, stays here as for a resource's server.
         let given = SettingLayers.Entry(setting: .issuer, value: .string(issuer), origin: .option("--issuer"))

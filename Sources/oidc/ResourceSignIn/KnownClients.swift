@@ -7,16 +7,22 @@ import Posix
 struct KnownClients {
     private struct Client {
         /// The issuer and the token endpoint, as far as they are known.
-        var servers: [String]
-        var id: String?
-        var use: Use
+        let servers: [String]
+        let id: String?
+        let use: Use
+
+        init(servers: [String], id: String?, use: Use) {
+            self.servers = servers.map(ClientUse.name)
+            self.id = id
+            self.use = use
+        }
     }
 
     private enum Use {
         /// The user signs in with it for themselves.
         case own
         case ofResource
-        /// It may have been registered for its server, with a redirect URL of its own there.
+        /// It was registered for its server, with a redirect URL of its own there, as far as is known.
         case registered
     }
 
@@ -27,13 +33,17 @@ struct KnownClients {
     /// Reads them, without sign-ins for resources on `origin`.
     init(_ operand: ResourceOperand, besides origin: String? = nil) {
         let context = operand.context
-        add(operand.settings)
+        let own = operand.settings
+        add([own.provider.issuer, own.provider.endpoint(.token)].compactMap { $0 }, clientID: own.client.id)
         do throws(OIDCError) {
             if let file = try context.settingsLoader.file() {
                 for profile in file.profiles {
                     let settings = try? file.settings(of: profile.name, home: context.environment["HOME"])
                     // One that a sign-in to a resource wrote is for that resource.
-                    if let settings, context.ownResource(settings) == nil { add(settings) }
+                    if let settings, context.ownResource(settings) != nil { continue }
+                    // A mistake in another setting does not make its server unknown.
+                    func text(_ setting: Setting) -> String? { profile.values[setting.name]?.string }
+                    add([.issuer, .tokenEndpoint].compactMap(text), clientID: text(.clientID))
                 }
             }
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
@@ -68,14 +78,17 @@ struct KnownClients {
         }
     }
 
-    private mutating func add(_ settings: Settings) {
-        let servers = [settings.provider.issuer, settings.provider.endpoint(.token)].compactMap { $0 }
-        if !servers.isEmpty { clients.append(Client(servers: servers, id: settings.client.id, use: .own)) }
+    private mutating func add(_ servers: [String], clientID: String?) {
+        if !servers.isEmpty { clients.append(Client(servers: servers, id: clientID, use: .own)) }
+    }
+
+    private static func names(of server: ProviderMetadata) -> [String] {
+        [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }.map(ClientUse.name)
     }
 
     /// Returns whether a client is one of these. What could not be read may name any client.
     func includes(_ id: String, at server: ProviderMetadata) -> Bool {
-        let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
+        let names = KnownClients.names(of: server)
         return !isWhole
             || clients.contains { client in
                 client.use != .registered && client.id == id
@@ -96,7 +109,7 @@ struct KnownClients {
             let servers = client.use == .ofResource ? Array(client.servers.prefix(1)) : client.servers
             return servers.contains { WebURL.ofIssuer($0).map(origin) == place }
                 && !client.servers.contains { server in
-                    issuer.map { IssuerSpelling.isSameServer(server, $0) } ?? false
+                    issuer.map { IssuerSpelling.isSameServer(server, ClientUse.name($0)) } ?? false
                 }
         }?.servers.first
     }
@@ -104,18 +117,15 @@ struct KnownClients {
     /// Returns another server that may give its codes to this client, as it knows the client or its redirect URL; nil if
     /// there is none. What could not be read may name one. A client that was registered for this server, as `isRegistered` says, has a redirect URL of its own.
     func other(than server: ProviderMetadata, sharing id: String, isRegistered: Bool = false) -> String? {
-        let names = [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }
-        // That of a document is the same client everywhere.
-        let isOfDocument = WebURL(id) != nil
+        let names = KnownClients.names(of: server)
         // Tenants of a provider that we know by name share its origin, where nobody else gets a code.
         let isTenant = Preset.matching(issuer: server.issuer ?? "") != nil
         let origins = Set([server.authorizationEndpoint, server.tokenEndpoint].compactMap { $0?.origin })
         return clients.first { client in
-            let isSame = client.use != .registered && client.id == id
-            let sharesRedirect = client.use == .ofResource || client.use == .own && isOfDocument
+            let isShared = client.use != .registered && (client.id == id || !isRegistered)
             let isNeighbour =
                 isTenant && client.servers.contains { origins == [WebURL.ofIssuer($0)?.origin ?? ""] }
-            return (isSame || !isRegistered && sharesRedirect) && !isNeighbour
+            return isShared && !isNeighbour
                 && !names.contains { name in
                     client.servers.contains { IssuerSpelling.isSameServer($0, name) }
                 }

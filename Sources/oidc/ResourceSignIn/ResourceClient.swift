@@ -190,6 +190,7 @@ struct ResourceClient {
             })
         var hasLock = false
         do throws(OIDCError) {
+            try records.checkDirectory()
             return try records.registrations.withLock(name, wait) { () throws(OIDCError) in
                 hasLock = true
                 if let known = try known(name, records) { return choice(known, name: name) }

@@ -7,15 +7,20 @@ struct ResourceRecords {
     let links: ResourceLinks
     let registrations: Registrations
     let uses: ClientUses
+    private let directory: String
 
     /// Creates the records; returns nil if no state directory is available.
     init?(_ context: CommandContext) {
         guard let path = StateDirectories(environment: context.environment).state, FilePath.isPossible(path)
         else { return nil }
+        directory = path
         links = ResourceLinks(state: path)
         registrations = Registrations(state: path)
         uses = ClientUses(state: path)
     }
+
+    /// Checks that the state directory, in which those of the records are, may hold secrets.
+    func checkDirectory() throws(OIDCError) { _ = try PrivateDirectory.open(directory) }
 
     /// The URLs of all resources that the user signed in to, without those that the user has signed out of since.
     var urls: [String] {
@@ -86,6 +91,7 @@ struct ResourceRecords {
                 var asking = link
                 asking.agreedScope = nil
                 asking.isSecretAgreed = false
+                asking.isIssuerNamed = false
                 asking.isConsentWithdrawn = true
                 try? links.keep(asking)
             }

@@ -166,6 +166,12 @@ extension SettingLayers.Entry {
             // A profile with a resource and no provider is that of a sign-in to the resource's URL.
             let isOfSignIn = setting == .resource && origin.layer == .profile
             if destination.isAnOption, isOfSignIn, belonging.namesNothing { return false }
+            // A redirect URL is registered for a client.
+            if destination.isAnOption, origin.layer == .profile, Setting.redirectURLs.contains(setting),
+                !isServer
+            {
+                return false
+            }
             return isServer || !destination.isFound
         case .server:
             // A client ID is not a secret: one in a variable is also used for an issuer in an option.

@@ -14,6 +14,8 @@ final class SettingLayers: Sendable {
         /// What a stored session names, if the settings name no provider. It is used like an option, but it is not the
         /// user's word.
         static let session = Origin.option("the session")
+        /// What the file of a pending sign-in names. It is used like an option, too.
+        static let pending = Origin.option("--pending")
         /// What a resource asks for, in a sign-in of the settings' own session.
         static let challenge = Origin.option("the resource's challenge")
 

@@ -71,7 +71,10 @@ extension SignIn {
 
     /// The hint if the sign-in page is on one server and the code is redeemed at another.
     private func endpointHint(_ setting: String, _ page: WebURL, _ metadata: ProviderMetadata) -> Hint {
-        let redeemer = metadata.tokenEndpoint.map { DisplayText.clean($0.hostAndPort) } ?? "the server"
+        // A server whose token endpoint is the other one's, too, gets what that one grants in other ways.
+        let token = metadata.tokenEndpoint.flatMap { $0.origin == page.origin ? nil : $0 }
+        let server = token ?? metadata.issuer.flatMap { WebURL.ofIssuer($0) }
+        let redeemer = server.map { DisplayText.clean($0.hostAndPort) } ?? "the server"
         return .words(
             "only if \(DisplayText.clean(page.hostAndPort)) is the sign-in page of \(redeemer), ",
             "and \(redeemer) may have every token that you approve there: ",
@@ -183,10 +186,10 @@ extension CommandContext {
 }
 
 extension ProviderContext {
-    /// The URL that led to the server of a profile before; nil if the user has named it, in that profile or by an option.
+    /// The URL that led to the server of a profile, a session or a pending sign-in before; nil if the user has named it.
     var earlierFinder: ResourceOperand? {
-        guard target == nil, settings.layers.entry(.issuer)?.origin.layer == .profile,
-            context.isFound(settings),
+        guard target == nil, let origin = settings.layers.entry(.issuer)?.origin,
+            origin.layer == .profile || [.session, .pending].contains(origin), context.isFound(settings),
             let url = settings.provider.issuer.flatMap({ WebURL.ofIssuer($0) })
         else { return nil }
         var operand = ResourceOperand(url, settings, context)

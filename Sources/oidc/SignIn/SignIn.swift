@@ -275,9 +275,7 @@ struct SignIn {
     /// whatever becomes of the sign-in here. It is left out if the settings say as much, or the link does, of a client that
     /// was registered for a resource.
     func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
-        let isRegistered =
-            provider.target.map { $0.link.registration != nil }
-            ?? (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer ?? "")) ?? false
+        let isRegistered = (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer ?? "")) ?? false
         let isOfSettings =
             finder == nil && WebURL(key.clientID) == nil
             && provider.settings.layers.entry(.issuer)?.origin.layer != .options

@@ -134,6 +134,12 @@ struct FirstStep {
                     ?? redirect.text)
         }
         let device = try deviceCode(flow, metadata)
+        if let device {
+            let origin = DeviceCodeText.Origin(
+                clientID: flow.request.client.id, machine: Platform.hostName,
+                provider: WebURL.ofIssuer(metadata.issuer ?? flow.tokenEndpoint.url.text))
+            context.console.note(origin.warning(device))
+        }
         let now = context.now
         let asked = settings.layers[.timeout] == nil ? WaitingSignIn.longest : settings.timeout
         var end = now.adding(min(asked, WaitingSignIn.longest))
@@ -182,6 +188,7 @@ struct FirstStep {
         var object = JSONObject()
         object["settings"] = RecordedSettings(provider.settings).json
         object["target"] = provider.target?.recorded
+        object["finder"] = provider.finder.map { .object($0.recorded) }
         object["profile"] = JSONValue(context.common.profile)
         object["configuration"] = JSONValue(context.common.config.map { UserFile.absolute(context.path($0)) })
         object["keeps_profile"] = .bool(context.keepsProfile)

@@ -183,7 +183,7 @@ extension LoginCommand {
             if let result = try SecondStep(waiting, context, secrets: []).stored(signIns) { return result }
             throw OIDCError(
                 .failed, "the process that redeemed the answer of the sign-in \(waiting.id) was ended",
-                hint: .signIn, stage: .token)
+                hint: waiting.askedURL.map { .run("login", $0.text) } ?? .signIn, stage: .token)
         case .waiting: break
         }
         let step = try SecondStep(waiting, context, until: limit, leaving: rest)

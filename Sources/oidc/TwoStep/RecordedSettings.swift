@@ -121,12 +121,27 @@ extension SettingLayers.Entry {
     }
 }
 
+/// The form of a URL operand in a record.
+extension ResourceOperand {
+    var recorded: JSONObject {
+        var object = JSONObject()
+        object["url"] = .string(url.text)
+        object["settings"] = RecordedSettings(settings).json
+        return object
+    }
+
+    init?(recorded json: JSONValue, _ context: CommandContext) {
+        guard let url = json["url"]?.string.flatMap({ WebURL($0) }),
+            let settings = json["settings"].flatMap({ RecordedSettings($0) })
+        else { return nil }
+        self.init(url, settings.settings(with: [], home: context.environment["HOME"]), context)
+    }
+}
+
 /// The form of a resource's target in a record.
 extension ResourceTarget {
     var recorded: JSONValue {
-        var object = JSONObject()
-        object["url"] = .string(operand.url.text)
-        object["settings"] = RecordedSettings(operand.settings).json
+        var object = operand.recorded
         object["link"] = link.json
         object["earlier_link"] = earlierLink?.json
         object["newly_registered"] = .bool(isNewlyRegistered)
@@ -136,14 +151,11 @@ extension ResourceTarget {
     }
 
     init?(recorded json: JSONValue, _ context: CommandContext) {
-        guard let url = json["url"]?.string.flatMap({ WebURL($0) }),
-            let settings = json["settings"].flatMap({ RecordedSettings($0) }),
+        guard let operand = ResourceOperand(recorded: json, context),
             let link = json["link"].flatMap({ ResourceLink($0) })
         else { return nil }
-        let own = settings.settings(with: [], home: context.environment["HOME"])
         self.init(
-            operand: ResourceOperand(url, own, context), link: link,
-            earlierLink: json["earlier_link"].flatMap { ResourceLink($0) },
+            operand: operand, link: link, earlierLink: json["earlier_link"].flatMap { ResourceLink($0) },
             isNewlyRegistered: json["newly_registered"]?.bool ?? false,
             isScopeRemembered: json["scope_remembered"]?.bool ?? false,
             isIssuerNamed: json["issuer_named"]?.bool ?? false)

@@ -351,6 +351,152 @@ struct MixUpTests {
     }
 
     @Test(
+        "the tokens of a token endpoint elsewhere go nowhere else, in two steps and at the next sign-in",
+        arguments: [["login", "--start"], ["login"], ["token", "--login", "--refresh"]])
+    func tokensOfOther(words: [String]) throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_ID": "mine"]) { $0.registers = false }
+        let (own, other) = (world.server.origin, world.other.origin)
+        world.server.change { $0.metadata["revocation_endpoint"] = .string("\(own)/revoke") }
+        let isAgain = words != ["login", "--start"]
+        let first = ["login", world.server.issuer, "--scope", "api"]
+        if isAgain { expectSuccess(try world.run(first + (words == ["login"] ? [] : ["--no-profile"]))) }
+        world.server.change { $0.metadata["token_endpoint"] = .string("\(other)/token") }
+        world.other.change {
+            let answer: JSONValue = [
+                "access_token": "at-other", "refresh_token": "rt-other", "token_type": "Bearer",
+                "expires_in": 3_600,
+            ]
+            $0.token = { _ in
+                HTTPResponse(status: 200, body: answer.bytes)
+            }
+        }
+        let cache = world.program.home.path + "/.cache"
+        if FileManager.default.fileExists(atPath: cache) { try FileManager.default.removeItem(atPath: cache) }
+        if isAgain {
+            expectSuccess(try world.run(words + ["--scope", "api"]))
+        } else {
+            let started = try world.run(words + [world.server.issuer, "--scope", "api", "-o", "json"])
+            expectSuccess(started)
+            let url = try #require(
+                try JSONValue(parsing: Array(started.output.utf8))["authorization_url"]?.string)
+            let visit = Process()
+            visit.executableURL = URL(fileURLWithPath: world.program.environment["BROWSER"] ?? "")
+            visit.arguments = [url]
+            try visit.run()
+            expectSuccess(try world.run(["login", "--finish"]))
+            visit.waitUntilExit()
+        }
+        #expect(try world.run(["token"]).output == "at-other\n")
+        expectSuccess(try world.run(["logout"]))
+        #expect(world.server.revocations.isEmpty, "\(world.server.revocations)")
+    }
+
+    @Test("the URL of a provider and an option for another one are refused together")
+    func otherIssuer() throws {
+        let world = try ResourceWorld()
+        let words = ["--issuer", world.other.issuer, "--client-id", "mine"]
+        let refused = try world.run(["login", world.server.issuer] + words)
+        #expect(refused.status == 2 && world.requests.allSatisfy { !$0.hasPrefix("POST") }, "\(refused)")
+        #expect(refused.errorOutput.contains("--issuer names another one"), "\(refused)")
+        try world.configure(#"{"issuer":"\#(world.server.issuer)","client_id":"theirs"}"#)
+        #expect(try world.run(["login", world.server.issuer] + words).status == 2)
+    }
+
+    @Test("the URL of a provider is not the profile of a resource that names it, too")
+    func providerOfResource() throws {
+        let world = try ResourceWorld()
+        world.resource.change { $0.servers = [world.other.issuer] }
+        expectSuccess(
+            try world.run(["login", world.url, "--issuer", world.other.issuer, "--client-id", "mine"]))
+        world.other.forget()
+        let login = ["login", world.other.issuer, "--client-id", "mine", "--scope", "api admin"]
+        expectSuccess(try world.run(login))
+        let sent = try #require(world.other.authorizations.first)
+        #expect(sent["resource"] == nil && sent["scope"] == "api admin", "\(sent)")
+        #expect(
+            try world.run(["token", world.other.issuer]).output != world.run(["token", world.url]).output)
+    }
+
+    @Test("the redirect URL of one provider's client is not used at another one that an option names")
+    func redirectOfOther() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
+        #expect(world.server.authorizations.first?["redirect_uri"]?.contains("/callback/") == true)
+        expectSuccess(
+            try world.run(["login", "--issuer", world.other.issuer, "--client-id", "mine", "--scope", "api"]))
+        let used = try #require(world.other.authorizations.first?["redirect_uri"])
+        #expect(used.hasSuffix("/callback"), "\(used)")
+    }
+
+    @Test("nothing is registered below a state directory that is a symbolic link")
+    func linkedState() throws {
+        let world = try ResourceWorld()
+        let state = world.program.home.path + "/.local/state"
+        let files = FileManager.default
+        try files.createDirectory(atPath: state, withIntermediateDirectories: true)
+        try files.createDirectory(atPath: state + "/real", withIntermediateDirectories: true)
+        try files.createSymbolicLink(atPath: state + "/oidc", withDestinationPath: state + "/real")
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 1 && refused.errorOutput.contains("symbolic link"), "\(refused)")
+        #expect(world.server.registrations.isEmpty && world.program.files(in: ".local/state/real").isEmpty)
+    }
+
+    @Test("a mistake in a profile does not make its provider unknown")
+    func brokenProfile() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        world.server.change {
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let own = #"{"issuer":"\#(world.other.issuer)","client_id":"mine","nonsense":1}"#
+        try world.configure(#"{"default_profile":"here","profiles":{"here":{},"corp":\#(own)}}"#)
+        for client in ["mine", "another"] {
+            let refused = try world.run([
+                "login", world.server.issuer, "--client-id", client, "--scope", "api",
+            ])
+            #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        }
+    }
+
+    @Test("registered clients with the user's own redirect URL are not taken for each other")
+    func fixedRedirect() throws {
+        let world = try ResourceWorld()
+        let redirect = ["OIDC_REDIRECT_URI": "https://dev.example/callback", "OIDC_REDIRECT_PORTS": ""]
+        for server in [world.server, world.other] {
+            server.change {
+                $0.registers = true
+                $0.metadata["authorization_response_iss_parameter_supported"] = .null
+                $0.responseIssuer = { _ in nil }
+            }
+        }
+        for issuer in [world.other.issuer, world.server.issuer] {
+            let login = try world.program.start(
+                ["login", issuer, "--timeout", "2", "--scope", "api"], redirect
+            ).finish()
+            let isFirst = issuer == world.other.issuer
+            // The redirected URL cannot be pasted here, but the sign-in has begun.
+            #expect(login.status == (isFirst ? 2 : 7), "\(login)")
+            #expect(isFirst || login.errorOutput.contains(world.other.issuer), "\(login)")
+        }
+    }
+
+    @Test("a sign-out forgets that the server was named")
+    func namedUntilSignOut() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]) {
+            $0.registers = false
+            $0.metadata["client_id_metadata_document_supported"] = true
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        try world.configure(#"{"issuer":"\#(world.other.issuer)","client_id":"mine"}"#)
+        expectSuccess(try world.run(["login", world.url, "--issuer", world.server.issuer]))
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["logout", world.url]))
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+    }
+
+    @Test(
         "an own sign-in with a client of the variables is known after a sign-out, too",
         arguments: [true, false])
     func ownUse(isDone: Bool) throws {

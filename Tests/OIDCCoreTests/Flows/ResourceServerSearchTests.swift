@@ -45,6 +45,18 @@ struct ResourceServerSearchTests {
     }
 
     @Test(
+        "an endpoint of a server elsewhere is not on this machine or in its network",
+        arguments: [
+            "https://127.0.0.1/x", "https://localhost/x", "https://169.254.169.254/x", "https://[::1]/x",
+        ])
+    func reach(endpoint: String) throws {
+        let server = ProviderMetadata(
+            issuer: "https://as.example", endpoints: [.token: try Fixture.url(endpoint)])
+        #expect(throws: OIDCError.self) { try server.checkReach(from: try Fixture.url("https://as.example")) }
+        try server.checkReach(from: try Fixture.url("https://127.0.0.1"))
+    }
+
+    @Test(
         "an issuer is used only if its metadata names exactly it, but for the slash of an empty path",
         arguments: [
             ("https://as.example", "https://as.example//"), ("https://as.example/t", "https://as.example/t/"),
