@@ -13,6 +13,8 @@ package protocol AccountProvider {
     var bindsTokens: Bool { get }
     /// The wait for the session's lock, whose holder may be using the network.
     var lockWait: LockWait { get }
+    /// A text that differs if what the client authenticates with does. No program is run for it, and no pipe is read.
+    var credentials: Redacted<String> { get }
 
     func environment() throws(OIDCError) -> OIDCContext
     /// Returns the client. `method` is the authentication of the session that it is for.
@@ -36,6 +38,8 @@ package protocol AccountProvider {
 }
 
 extension AccountProvider {
+    package var credentials: Redacted<String> { Redacted("") }
+
     package func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome {
         throw TokenRefresh.impossible
     }
@@ -101,34 +105,22 @@ package struct AccountEngine {
     package func signIn(
         by way: some SignInWay, onStoreFailure: ((OIDCError) -> Void)? = nil
     ) throws(OIDCError) -> SignInFlow.Outcome {
-        try way.run { outcome throws(OIDCError) in
-            do throws(OIDCError) { try save(outcome.session) } catch {
+        var warning: Warning?
+        var outcome = try way.run { outcome throws(OIDCError) in
+            do throws(OIDCError) { warning = try store.saveSignIn(outcome.session, lockWait) } catch {
                 guard let onStoreFailure, error.kind != .interrupted else { throw error }
                 onStoreFailure(error)
             }
         }
-    }
-
-    /// Saves the session under its lock, because a refresh in progress would overwrite it. If the lock fails,
-    /// saves without it rather than losing the sign-in.
-    private func save(_ session: Session) throws(OIDCError) {
-        var isTried = false
-        do throws(OIDCError) {
-            try store.withLock(key, lockWait) { () throws(OIDCError) in
-                isTried = true
-                try store.save(session, replacingDamaged: true)
-            }
-        } catch {
-            // A server that does not answer was asked for some seconds.
-            guard error.kind != .interrupted, !(isTried && error.kind == .unreachable) else { throw error }
-            try store.save(session, replacingDamaged: true)
-        }
+        outcome.warnings += warning.map { [$0] } ?? []
+        return outcome
     }
 
     /// Returns access to the session's tokens. Failures of other processes since `startedAt` also apply to the caller.
     package func tokens(startedAt: MonotonicTime = .now()) -> SessionTokens {
         SessionTokens(
             store: store, key: key, now: { Clock.now() }, wait: lockWait, startedAt: startedAt,
+            credentials: { provider.credentials },
             request: { (current, source) throws(OIDCError) in try answer(current, source) })
     }
 

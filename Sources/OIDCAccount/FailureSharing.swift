@@ -5,16 +5,18 @@ import Posix
 
 /// Sharing of failures: the process that made a request stores its failure for the others.
 extension SessionTokens {
-    /// Stores the error for waiting processes if it applies to them too, and returns it. `session` is the one
-    /// that the error is about; nil means the stored one.
-    func share(_ error: OIDCError, _ source: TokenSource, of session: Session? = nil) -> OIDCError {
+    /// Stores the error for waiting processes if it applies to them too, and returns it. `last` is the failure before it.
+    /// `session` is the one that the error is about; nil means the stored one.
+    func share(
+        _ error: OIDCError, _ source: TokenSource, after last: SharedFailure?, of session: Session? = nil
+    ) -> OIDCError {
         guard SharedFailure.isShared(error) else { return error }
-        store.leave(
-            SharedFailure(
-                error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
-                refreshTokenHash: (session ?? (try? store.load(key))).flatMap(SessionTokens.hash), of: source,
-                moment: MonotonicTime.now().nanoseconds, machine: Platform.networkID),
-            for: key, replacing: nil)
+        var failure = SharedFailure(
+            error: error, time: now(), id: Base64URL.encode(Random.bytes(9)),
+            refreshTokenHash: (session ?? (try? store.load(key))).flatMap(SessionTokens.hash), of: source,
+            moment: MonotonicTime.now().nanoseconds, machine: machine, credentials: credentialsHash)
+        failure.confirm(after: last)
+        store.leave(failure, for: key, replacing: nil)
         return error
     }
 
@@ -57,8 +59,15 @@ extension SessionTokens {
     func isAbout(
         _ failure: SharedFailure, _ session: Session?, _ source: TokenSource, hasWaited: Bool
     ) -> Bool {
-        failure.concerns(source, on: Platform.networkID, hasWaited: hasWaited)
+        failure.concerns(source, on: machine, hasWaited: hasWaited, with: credentialsHash)
             && failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
+    }
+
+    /// A hash of the client's credentials with only 256 values. That tells an old secret from its successor, and says too
+    /// little to guess a secret by: the file of a failure is read by whoever reads a backup, and the secret may be
+    /// nowhere else in it.
+    private var credentialsHash: String {
+        String(FNV1a.digits("\(credentials().revealed)\n\(key.text)").prefix(2))
     }
 
     /// Returns a 64-bit hash of the session's refresh token, enough to detect a change and too short to

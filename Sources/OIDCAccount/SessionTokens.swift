@@ -69,13 +69,18 @@ package struct SessionTokens {
     package let wait: LockWait
     /// The caller's start time: failures since then also apply to it.
     let startedAt: MonotonicTime
+    /// The machine and network of this process.
+    let machine: String?
+    /// A function that returns what the client authenticates with. Called only if a failure may depend on it.
+    let credentials: () -> Redacted<String>
     /// A function that waits for a number of milliseconds.
     let pause: (Int64) -> Void
     let request: Request
 
     package init(
         store: SessionStore, key: SessionKey, now: @escaping @Sendable () -> Instant, wait: LockWait,
-        startedAt: MonotonicTime = .now(),
+        startedAt: MonotonicTime = .now(), machine: String? = Platform.networkID,
+        credentials: @escaping () -> Redacted<String> = { Redacted("") },
         pause: @escaping (Int64) -> Void = { Poll.sleep(until: .now().adding(milliseconds: $0)) },
         request: @escaping Request
     ) {
@@ -84,6 +89,8 @@ package struct SessionTokens {
         self.now = now
         self.wait = wait
         self.startedAt = startedAt
+        self.machine = machine
+        self.credentials = credentials
         self.pause = pause
         self.request = request
     }
@@ -254,13 +261,13 @@ extension SessionTokens {
             }
         } catch {
             if error.endsSession, let other = otherDelivery(source, than: current) { return other }
-            throw try refused(error, current, source)
+            throw try refused(error, current, source, after: failure)
         }
         let outcome: TokenRefresh.Outcome
         do throws(OIDCError) { outcome = try answer.check() } catch {
             var error = error
             for warning in warnings { error.message += "; \(warning.message)" }
-            throw share(error, source)
+            throw share(error, source, after: failure)
         }
         warnings += outcome.warnings
         do {
@@ -288,23 +295,25 @@ extension SessionTokens {
     /// Returns the error of a refused request. `invalid_grant` ends the session only if the request was for
     /// the session's own token: Entra also returns it if only a scope or resource is refused (AADSTS65001).
     private func refused(
-        _ error: OIDCError, _ current: Session?, _ source: TokenSource
+        _ error: OIDCError, _ current: Session?, _ source: TokenSource, after last: SharedFailure?
     ) throws(OIDCError) -> OIDCError {
-        guard error.endsSession || error.code == .signInAgain else { return share(error, source) }
+        guard error.endsSession || error.code == .signInAgain else {
+            return share(error, source, after: last)
+        }
         if case .derived = source {
-            guard error.endsSession else { return share(error, source) }
+            guard error.endsSession else { return share(error, source, after: last) }
             _ = try requested(current, .own, after: nil)
             var other = error
             other.kind = .refused
             other.code = nil
             other.message = "token: the provider refused the scope or resource with invalid_grant"
             other.hint = nil
-            return share(other, source)
+            return share(other, source, after: last)
         }
         // A lock holder that was stopped may still store its successor, to which this refusal does not apply.
         let ended = current?.refused(by: error, at: now())
         if let ended { _ = try? store.replace(current, with: ended) }
-        return share(error, source, of: ended)
+        return share(error, source, after: last, of: ended)
     }
 
     /// Returns the token of a session that another process stored meanwhile, if it is usable.

@@ -47,9 +47,16 @@ package protocol RecordPlace: RecordStore {
     /// not be written.
     func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject?
 
-    /// Waits before a sign-in's failed write is repeated: its user would have to sign in again. Returns false if it should
-    /// not be repeated. `end` is nil after the first attempt, and then the time for the next calls.
-    func waits(after error: OIDCError, until end: inout MonotonicTime?) -> Bool
+    /// Returns the time until which a sign-in's failed write is repeated, as its user would have to sign in again; nil if it
+    /// is not.
+    func lastAttempt() -> MonotonicTime?
+
+    /// Waits before such a write is repeated. Returns false if it should not be.
+    func waits(after error: OIDCError, until last: MonotonicTime?) -> Bool
+
+    /// Keeps the session of a sign-in, whose server gave no answer, on this machine for a later command. Returns the error
+    /// with what became of the session, as a warning; throws it if the session could not be kept.
+    func keep(_ bytes: [UInt8], of name: RecordName, after error: OIDCError) throws(OIDCError) -> OIDCWarning
 
     /// Removes what waits on this machine to be stored: a sign-in has replaced it.
     func forgetLeftover(_ name: RecordName)
@@ -80,7 +87,11 @@ extension RecordPlace {
     package func health() throws(OIDCError) -> [HealthReport] { [] }
     package func load(_ name: RecordName) throws(OIDCError) -> Record? { try read(name) }
     package func remembered(_ name: RecordName) -> Record? { nil }
-    package func waits(after error: OIDCError, until end: inout MonotonicTime?) -> Bool { false }
+    package func lastAttempt() -> MonotonicTime? { nil }
+    package func waits(after error: OIDCError, until last: MonotonicTime?) -> Bool { false }
+    package func keep(
+        _ bytes: [UInt8], of name: RecordName, after error: OIDCError
+    ) throws(OIDCError) -> OIDCWarning { throw error }
     package func forgetLeftover(_ name: RecordName) {}
 
     package func withTokenLock<Value>(

@@ -66,6 +66,12 @@ package struct SessionDirectory: Sendable {
             survivesPowerFailure: survivesPowerFailure)
     }
 
+    /// Checks that files could be written, and leaves nothing behind.
+    package func checkWritable() throws(OIDCError) {
+        if try PrivateDirectory.open(path) == nil { return try PrivateDirectory.checkWritable(path) }
+        try reserve("probe")
+    }
+
     /// What becomes of a file that is to be removed.
     package enum Removal {
         case removed

@@ -72,18 +72,53 @@ public struct SessionStore: Sendable {
     /// Saves the session. It replaces the one with the same key, and, if `replacingDamaged` is true (as after
     /// a sign-in), a damaged one; never one of another key or a newer version.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {
+        try save(session, replacingDamaged: replacingDamaged, until: records.lastAttempt())
+    }
+
+    private func save(
+        _ session: Session, replacingDamaged: Bool, until last: MonotonicTime?
+    ) throws(OIDCError) {
         copies?.keep(nil, session.key)
-        var end: MonotonicTime?
         for _ in 0..<SessionStore.writeLimit {
             do throws(OIDCError) {
                 let current = try replaceable(session.key, orDamaged: replacingDamaged)
                 if isSaved(session, as: current) { return records.forgetLeftover(session.key.recordName) }
                 if try write(session, over: current) { return records.forgetLeftover(session.key.recordName) }
             } catch {
-                guard records.waits(after: error, until: &end) else { throw error }
+                guard records.waits(after: error, until: last) else { throw error }
             }
         }
         throw records.storeError("the session keeps changing while it is saved")
+    }
+
+    /// Saves the session of a sign-in under its lock, because a refresh in progress would overwrite it. If the lock fails,
+    /// saves without it rather than losing the sign-in. If the server gives no answer, keeps the session on this machine,
+    /// where it is used and stored later, and returns a warning.
+    ///
+    /// A server that takes connections and is silent is asked once, not once for each step.
+    package func saveSignIn(_ session: Session, _ wait: LockWait) throws(OIDCError) -> OIDCWarning? {
+        var last = records.lastAttempt()
+        var isTried = false
+        do throws(OIDCError) {
+            do throws(OIDCError) {
+                try withLock(session.key, wait) { () throws(OIDCError) in
+                    isTried = true
+                    try save(session, replacingDamaged: true, until: last)
+                }
+            } catch {
+                let isAway = error.kind == .unreachable && error.code != .leaseHeld
+                guard error.kind != .interrupted,
+                    !isAway || !isTried && records.waits(after: error, until: last)
+                else { throw error }
+                if error.code == .leaseHeld { last = records.lastAttempt() }
+                try save(session, replacingDamaged: true, until: last)
+            }
+            return nil
+        } catch {
+            guard error.kind == .unreachable else { throw error }
+            return try records.keep(
+                try seal.seal(session, over: nil), of: session.key.recordName, after: error)
+        }
     }
 
     /// Returns whether a server has the session of a sign-in after all, as only the answer was lost. Another machine may

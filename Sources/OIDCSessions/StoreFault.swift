@@ -70,3 +70,8 @@ package enum StoreFault: Error, Hashable, Sendable {
         }
     }
 }
+
+extension OIDCError.Code {
+    /// Another machine held a session's lease for too long.
+    package static let leaseHeld = OIDCError.Code(rawValue: "lease_held")
+}

@@ -1,3 +1,4 @@
+import CurlHTTP
 import OIDCCore
 import Posix
 import Synchronization
@@ -29,22 +30,26 @@ final class EtcdCalls: Sendable {
             stage: .store)
     }
 
-    func send(_ path: String, _ body: JSONValue) throws(OIDCError) -> JSONValue {
-        try sendForDate(path, body).answer
+    /// Sends a call and returns the answer, within the time limit of a request for each endpoint, or `limit` for all.
+    func send(
+        _ path: String, _ body: JSONValue, within limit: Duration? = nil
+    ) throws(OIDCError) -> JSONValue {
+        try sendForDate(path, body, until: limit.map { .now().adding(milliseconds: $0.milliseconds) }).answer
     }
 
     /// Sends a call and returns the answer with the server's time.
-    func sendForDate(_ path: String, _ body: JSONValue) throws(OIDCError) -> (
-        answer: JSONValue, date: Instant?
-    ) {
+    func sendForDate(
+        _ path: String, _ body: JSONValue, until end: MonotonicTime? = nil
+    ) throws(OIDCError) -> (answer: JSONValue, date: Instant?) {
         var hasSignedIn = false
         if url.user != nil, state.withLock({ $0.token == nil }) {
-            try signIn()
+            try signIn(until: end)
             hasSignedIn = true
         }
         var last: OIDCError?
         var attempts = 0
-        let patience = MonotonicTime.now().adding(milliseconds: election)
+        let election = MonotonicTime.now().adding(milliseconds: election)
+        let patience = end.map { min($0, election) } ?? election
         var isElecting = false
         while true {
             if attempts == max(1, url.hosts.count) {
@@ -56,14 +61,14 @@ final class EtcdCalls: Sendable {
             }
             let index = state.withLock { $0.index }
             do throws(OIDCError) {
-                let response = try post(path, body, to: index)
+                let response = try post(path, body, to: index, until: end)
                 let answer = try read(response)
                 return (answer, HTTPDate.instant(response.headers["Date"] ?? ""))
             } catch {
                 // A token of etcd expires after five minutes, and when a server restarts.
                 if error.code == .etcdToken, url.user != nil, !hasSignedIn {
                     hasSignedIn = true
-                    try signIn()
+                    try signIn(until: end)
                     continue
                 }
                 guard error.kind == .unreachable else { throw error }
@@ -80,7 +85,7 @@ final class EtcdCalls: Sendable {
         throw error
     }
 
-    private func signIn() throws(OIDCError) {
+    private func signIn(until end: MonotonicTime?) throws(OIDCError) {
         let credentials: JSONValue = [
             "name": .string(url.user ?? ""), "password": .string(url.password?.revealed ?? ""),
         ]
@@ -88,7 +93,7 @@ final class EtcdCalls: Sendable {
         for _ in url.hosts {
             let index = state.withLock { $0.index }
             do throws(OIDCError) {
-                let answer = try read(try post(EtcdCalls.authentication, credentials, to: index))
+                let answer = try read(try post(EtcdCalls.authentication, credentials, to: index, until: end))
                 guard let token = answer["token"]?.string, token.utf8.allSatisfy(ASCII.isVisible) else {
                     throw EtcdCalls.nonsense
                 }
@@ -102,7 +107,11 @@ final class EtcdCalls: Sendable {
         throw last ?? EtcdCalls.nonsense
     }
 
-    private func post(_ path: String, _ body: JSONValue, to index: Int) throws(OIDCError) -> HTTPResponse {
+    private func post(
+        _ path: String, _ body: JSONValue, to index: Int, until end: MonotonicTime?
+    ) throws(OIDCError) -> HTTPResponse {
+        let curl = transport as? CurlTransport
+        let transport: any HTTPTransport = end.flatMap { curl?.bounded(by: $0) } ?? transport
         let host = url.hosts[index % max(1, url.hosts.count)]
         guard let target = WebURL("\(url.isSecure ? "https" : "http")://\(host.text)/v3/\(path)") else {
             throw EtcdCalls.nonsense

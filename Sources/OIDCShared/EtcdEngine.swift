@@ -179,8 +179,12 @@ extension EtcdEngine {
                     "success": .array(success + ranges), "failure": .array(ranges),
                 ])
         } catch {
-            // If the server is away, it may have given the lease.
-            if error.kind != .unreachable { revoke(grant) }
+            // The server may have given the lease, which the caller then releases.
+            if [.unreachable, .timedOut, .interrupted].contains(error.kind) {
+                grants.withLock { $0[owner] = grant }
+            } else {
+                revoke(grant)
+            }
             throw error
         }
         let answer = try leaseAnswer(reply, owner, reading: names)
@@ -253,10 +257,10 @@ extension EtcdEngine {
         return true
     }
 
-    package func release(_ lease: String, owner: String) throws(OIDCError) {
+    package func release(_ lease: String, owner: String, within limit: Duration) throws(OIDCError) {
         guard let grant = grants.withLock({ $0.removeValue(forKey: owner) }) else { return }
         // etcd removes the key with its lease.
-        _ = try calls.send("lease/revoke", ["ID": .string(grant.id)])
+        _ = try calls.send("lease/revoke", ["ID": .string(grant.id)], within: limit)
     }
 
     func grant(_ duration: Duration) throws(OIDCError) -> Grant {

@@ -176,8 +176,9 @@ package final class RedisEngine: SharedEngine {
         try succeeds(script(RedisEngine.extending, lease, owner, duration))
     }
 
-    package func release(_ lease: String, owner: String) throws(OIDCError) {
-        _ = try send(RedisCommand(script: RedisEngine.releasing, key: key(lease), [Array(owner.utf8)]))
+    package func release(_ lease: String, owner: String, within limit: Duration) throws(OIDCError) {
+        let command = RedisCommand(script: RedisEngine.releasing, key: key(lease), [Array(owner.utf8)])
+        _ = try link.send(command, within: limit)
     }
 
     private func script(_ script: String, _ lease: String, _ owner: String, _ duration: Duration)

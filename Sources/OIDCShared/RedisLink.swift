@@ -40,11 +40,13 @@ final class RedisLink: Sendable {
     /// The server that answered last.
     var target: SharedStoreURL.Host? { state.withLock { $0.target } }
 
-    /// Sends a command and returns its reply. Every command can be repeated, so one that got no reply is sent
-    /// again.
-    func send(_ command: RedisCommand) throws(OIDCError) -> RedisReply {
-        let deadline = deadline
+    /// Sends a command and returns its reply, within `limit` or the time limit of a request. Every command can be
+    /// repeated, so one that got no reply is sent again.
+    func send(_ command: RedisCommand, within limit: Duration? = nil) throws(OIDCError) -> RedisReply {
+        let timeout = min(limit ?? self.timeout, self.timeout)
+        let deadline = deadline(timeout)
         var (attempts, redirects) = (0, 0)
+        var pause: Int64 = 100
         let hosts = max(1, url.hosts.count)
         var asksFirst = false
         while true {
@@ -73,8 +75,10 @@ final class RedisLink: Sendable {
                 }
                 throw fault(error)
             }
-            asksFirst = false
             guard case .error(let text) = reply else { return reply }
+            let isMoving = text.hasPrefix("TRYAGAIN")
+            // The server that a slot moves to answers only after ASKING, until the slot is its own.
+            asksFirst = asksFirst && isMoving
             if redirects < RedisLink.redirectLimit, let redirect = redirect(text) {
                 state.withLock { $0.target = redirect.host }
                 asksFirst = redirect.asksFirst
@@ -83,12 +87,18 @@ final class RedisLink: Sendable {
             }
             // The server became a replica, is loading its data, or does not know the new master yet. READONLY
             // may be inside the text, as Redis 6 wraps the errors of scripts in others.
-            if attempts <= url.hosts.count,
-                text.includes("READONLY")
-                    || ["MASTERDOWN", "LOADING", "CLUSTERDOWN"].contains(where: text.hasPrefix)
-            {
+            let isStarting = ["MASTERDOWN", "LOADING", "CLUSTERDOWN"].contains(where: text.hasPrefix)
+            if attempts <= url.hosts.count, text.includes("READONLY") || isStarting {
                 drop()
                 moveOn()
+                continue
+            }
+            // It has not run the command.
+            let next = MonotonicTime.now().adding(milliseconds: pause)
+            if isStarting || isMoving, pause <= RedisLink.longestPause, next < deadline {
+                Poll.sleep(until: next)
+                try Interruption.throwIfPending()
+                pause *= 2
                 continue
             }
             throw RedisRefusal.error(text, url)
@@ -99,14 +109,16 @@ final class RedisLink: Sendable {
 
     private func moveOn() { state.withLock { $0.index += 1 } }
 
-    private var deadline: MonotonicTime {
+    private func deadline(_ timeout: Duration) -> MonotonicTime {
         let end = MonotonicTime.now().adding(milliseconds: timeout.milliseconds)
         return configuration.deadline.map { min($0, end) } ?? end
     }
 
     /// Connects to the first server of the list without sending anything.
     func connect() throws(OIDCError) {
-        do throws(WireFault) { _ = try open(url.hosts.first, until: deadline) } catch { throw fault(error) }
+        do throws(WireFault) { _ = try open(url.hosts.first, until: deadline(timeout)) } catch {
+            throw fault(error)
+        }
     }
 
     /// Sends a command over a connection that nothing else uses meanwhile. `wasOpen` is set if that is an earlier one.
@@ -200,6 +212,8 @@ final class RedisLink: Sendable {
     }
 
     private static let redirectLimit = 5
+    /// The longest pause, in milliseconds, before a server that is not ready is asked again.
+    private static let longestPause: Int64 = 800
 
     /// Parses a cluster's redirect, such as `MOVED 3999 127.0.0.1:6381`. Returns nil for any other error.
     private func redirect(_ text: String) -> (host: SharedStoreURL.Host, asksFirst: Bool)? {

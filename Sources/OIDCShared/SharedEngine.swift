@@ -39,8 +39,8 @@ package protocol SharedEngine: Sendable {
     /// server would not accept a write.
     func extend(_ lease: String, owner: String, to duration: Duration) throws(OIDCError) -> Bool
 
-    /// Ends a lease, unless another owner has it.
-    func release(_ lease: String, owner: String) throws(OIDCError)
+    /// Ends a lease, unless another owner has it. Waits no longer than `limit` for an answer.
+    func release(_ lease: String, owner: String, within limit: Duration) throws(OIDCError)
 
     /// Checks the server for `oidc doctor`.
     func health(now: Instant) throws(OIDCError) -> [HealthReport]

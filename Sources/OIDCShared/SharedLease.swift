@@ -75,8 +75,15 @@ final class SharedLease: Sendable {
         reading names: [String] = [], checksWrites: Bool = false, now: @Sendable () -> MonotonicTime
     ) throws(OIDCError) -> LeaseAnswer {
         let start = now()
-        let answer = try engine.acquire(
-            name, owner: owner, for: duration, reading: names, checksWrites: checksWrites)
+        let answer: LeaseAnswer
+        do throws(OIDCError) {
+            answer = try engine.acquire(
+                name, owner: owner, for: duration, reading: names, checksWrites: checksWrites)
+        } catch {
+            // The server may have given it, and the others would wait until it ends.
+            if [.unreachable, .timedOut, .interrupted].contains(error.kind) { release() }
+            throw error
+        }
         if answer.isOurs { state.withLock { $0.givenAt = start } }
         return answer
     }
@@ -119,8 +126,11 @@ final class SharedLease: Sendable {
     /// write.
     func renew() { _ = try? engine.extend(name, owner: owner, to: duration) }
 
-    /// Gives the lease up, also after a signal: the others would wait until it ends.
+    /// Gives the lease up, also after a signal: the others would wait until it ends. A server that hangs, which may still
+    /// read the request, delays the user only for a moment.
     func release() {
-        Interruption.postponed { try? engine.release(name, owner: owner) }
+        Interruption.postponed { try? engine.release(name, owner: owner, within: SharedLease.releaseLimit) }
     }
+
+    private static let releaseLimit = Duration.seconds(2)
 }

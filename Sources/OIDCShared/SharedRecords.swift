@@ -181,13 +181,19 @@ extension SharedRecords {
         return try keepAndPerform(write, under: lease)
     }
 
-    func waits(after error: OIDCError, until end: inout MonotonicTime?) -> Bool {
-        let now = runtime.now()
-        let last = end ?? now.adding(milliseconds: SharedRecords.retries)
-        end = last
-        guard error.kind == .unreachable, now < last else { return false }
+    func lastAttempt() -> MonotonicTime? { runtime.now().adding(milliseconds: SharedRecords.retries) }
+
+    func waits(after error: OIDCError, until last: MonotonicTime?) -> Bool {
+        guard error.kind == .unreachable, let last, runtime.now() < last else { return false }
         runtime.sleep(500)
         return true
+    }
+
+    func keep(_ bytes: [UInt8], of name: RecordName, after error: OIDCError) throws(OIDCError) -> Warning {
+        let copy = keep(Write(bytes: bytes, stem: name.stem, current: nil, lifetime: nil))
+        let noted = copy.noted(in: error)
+        guard copy.bytes != nil else { throw noted }
+        return Warning(noted.message)
     }
 
     private struct Write {
@@ -243,6 +249,7 @@ extension SharedRecords {
         // With those before, for machines that have not seen their removal. The server may hide the session, or show the
         // record of an earlier one.
         var seen = seal.versions.seen(name.stem)
+        seen.ended = seal.versions.ended(name.stem)
         seen.add(SeenRecord(ended: [seal.signIn(in: current?.bytes), seen.latest].compactMap { $0 }))
         let ended = seen.ended
         let removal = version.flatMap {
@@ -302,7 +309,7 @@ extension SharedRecords {
 
     func seen(_ name: RecordName) -> SeenSession? {
         let seen = seal.versions.seen(name.stem)
-        guard let latest = seen.latest, !seen.ended.contains(latest) else { return nil }
+        guard let latest = seen.latest, !seal.versions.ended(name.stem).contains(latest) else { return nil }
         return SeenSession(key: seen.key.flatMap { SessionKey(text: $0) })
     }
 
@@ -462,7 +469,7 @@ extension SharedRecords {
             guard let bytes = pending.content(name), let waiting = try? seal.open(pending: bytes, stem)
             else { continue }
             let stored = try stored(stem, beside: waiting.session).session
-            guard stored != nil, waiting.mayReplace(stored) else { continue }
+            guard stored != nil, !waiting.isSignIn, waiting.mayReplace(stored) else { continue }
             try write(waiting, stem)
             pending.remove(name, ifStill: bytes)
         }
@@ -507,7 +514,8 @@ extension SharedRecords {
         let next = waiting.session
         for _ in 0..<SharedRecords.writeLimit {
             let (record, stored, isLost) = try stored(stem, beside: next)
-            guard stored != next, isLost || waiting.mayReplace(stored) else { return }
+            // A sign-in may have arrived all the same, and been signed out of.
+            guard stored != next, isLost || waiting.mayReplace(stored), !seal.hasEnded(next) else { return }
             let isWritten = try perform(
                 Write(
                     bytes: try seal.seal(next, over: record), stem: stem, current: record,
@@ -599,8 +607,6 @@ extension SharedRecords {
                     if try acquire(lease, turn) { return nil }
                 } catch {
                     memory.withLock { $0.leases[lock] = nil }
-                    // The server may have given it, and the others would wait until it ends.
-                    if error.kind == .interrupted { lease.release() }
                     throw error
                 }
                 memory.withLock { $0.leases[lock] = nil }
@@ -608,9 +614,11 @@ extension SharedRecords {
             defer { if isOurs { memory.withLock { $0.snapshots[lock.stem] = nil } } }
             if let value = try settled() { return value }
             try clock.check(wait, now: runtime.now()) {
-                storeError(
+                var error = storeError(
                     "the session's lease was not free within \(wait.limit.components.seconds) seconds: another "
                         + "machine holds it")
+                error.code = .leaseHeld
+                return error
             }
             // The pause is random, so machines that started together do not keep polling together.
             runtime.sleep(pause / 2 + runtime.random(pause))

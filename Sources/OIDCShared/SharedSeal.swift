@@ -67,7 +67,7 @@ final class SharedSeal: SessionSeal {
 
     /// Returns whether this machine has seen the sign-out of a session, whatever became of its tokens elsewhere.
     func hasEnded(_ session: Session) -> Bool {
-        session.signIn.map { versions.seen(session.key.fileStem).ended.contains($0) } ?? false
+        session.signIn.map { versions.ended(session.key.fileStem).contains($0) } ?? false
     }
 
     /// Returns the sign-in of a record's session; nil if it cannot be read, or is known by none.

@@ -125,6 +125,18 @@ final class RecordVersions: Sendable {
         files?.note(news, of: fileName(stem))
     }
 
+    /// Returns the sign-ins of a session's key that were signed out of here, whatever the settings called the server then:
+    /// each is named by its nonce and time, so it is the same one. Versions are each server's own.
+    func ended(_ stem: String) -> [String] {
+        var ended = seen(stem).ended
+        guard let files else { return ended }
+        let own = fileName(stem)
+        for name in files.names where name != own && name.hasPrefix("\(stem)-") {
+            ended = files[name].ended.filter { !ended.contains($0) } + ended
+        }
+        return ended
+    }
+
     /// The sessions that this machine has seen, by its files.
     var stems: [String] {
         let ending = fileName("")

@@ -172,7 +172,8 @@ extension OAuthErrorResponse {
         let error = OIDCError(
             isTemporary ? .unreachable : .refused, "\(stage.title): \(from)answered \(what)",
             hint: isTemporary ? .tryAgain(seconds: retryAfter) : hint(code),
-            stage: stage, oauthError: answer?.code, retryAfter: retryAfter)
+            stage: stage, oauthError: answer?.code, retryAfter: retryAfter,
+            code: isTemporary ? .tryLater : nil)
         return !isTemporary && answer?.refusesResource == true ? error.aboutResource : error
     }
 

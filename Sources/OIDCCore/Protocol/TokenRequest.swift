@@ -145,11 +145,7 @@ extension TokenRequest {
         now: Instant? = nil
     ) -> OIDCError {
         var error = OAuthErrorResponse.failure(response, stage: .token, withholding: secrets) { hint($0) }
-        guard error.kind == .refused else {
-            error.code = .tryLater
-            return error
-        }
-        guard error.code == nil else { return error }
+        guard error.kind == .refused, error.code == nil else { return error }
         let answer = OAuthErrorResponse(response, withholding: secrets)
         guard !hasNewTokens(response), !(300..<400).contains(response.status),
             let verdict = TokenVerdict.of(refusal(response, endpoint, now))

@@ -15,6 +15,10 @@ package struct SharedFailure: Hashable, Sendable {
     package var moment: Int64?
     /// The machine and network on which the request failed; nil if unknown.
     package var machine: String?
+    /// A short hash of what the client authenticated with.
+    package var credentials: String?
+    /// Whether a request of another machine had got no answer either.
+    package var isConfirmed = false
     /// The time when a process first adopted the failure.
     package var sharedAt: Instant?
     /// The time when a process last adopted the failure, by the machine's monotonic clock, in nanoseconds.
@@ -23,9 +27,10 @@ package struct SharedFailure: Hashable, Sendable {
     /// Creates a failure from its parts.
     package init(
         error: OIDCError, time: Instant, id: String, refreshTokenHash: String?, of source: TokenSource = .own,
-        moment: Int64? = nil, machine: String? = nil
+        moment: Int64? = nil, machine: String? = nil, credentials: String? = nil
     ) {
         self.machine = machine
+        self.credentials = credentials
         self.error = error
         self.time = time
         self.id = id
@@ -74,14 +79,31 @@ package struct SharedFailure: Hashable, Sendable {
         return max(0, wait - elapsed / 1_000)
     }
 
+    /// Whether the request got no answer, which may be because of the machine's own network.
+    private var isSilence: Bool { error.kind == .unreachable && error.code != .tryLater }
+
     /// Returns whether a request for `source` would fail in the same way. On the same machine: always if the provider is
-    /// unreachable or the session has ended, otherwise only if the request is the same. Other machines may have another
-    /// network or secret, so only the end of a session, and failures with Retry-After, count there, and for those who waited
-    /// for this request, that it got no answer.
-    package func concerns(_ source: TokenSource, on ours: String?, hasWaited: Bool = false) -> Bool {
-        let isForAll = error.endsSession || error.retryAfter != nil || hasWaited && error.kind == .unreachable
+    /// unreachable or the session has ended, otherwise only if the request and the client's credentials are the same:
+    /// another process may have a newer secret. Other machines may have another
+    /// network or secret, so only the end of a session, and failures with Retry-After, count there. For those who waited
+    /// for this request, so does a temporary error that the provider answered, and silence on two machines.
+    package func concerns(
+        _ source: TokenSource, on ours: String?, hasWaited: Bool = false,
+        with credentials: @autoclosure () -> String? = nil
+    ) -> Bool {
+        let isOfProvider = error.kind == .unreachable && (!isSilence || isConfirmed)
+        let isForAll = error.endsSession || error.retryAfter != nil || hasWaited && isOfProvider
         guard machine == ours || isForAll else { return false }
-        return error.kind == .unreachable || error.endsSession || request == source.text
+        guard error.kind != .unreachable, !error.endsSession else { return true }
+        return request == source.text && self.credentials == credentials()
+    }
+
+    /// Notes whether the request before, with the same refresh token, got no answer on another machine either.
+    package mutating func confirm(after last: SharedFailure?) {
+        guard let last, isSilence, last.isSilence, last.isRecent(at: time),
+            last.refreshTokenHash == refreshTokenHash
+        else { return }
+        isConfirmed = last.isConfirmed || last.machine != machine
     }
 
     /// Returns whether the failure applies to a process that requests a token now: for up to 15 seconds to
@@ -162,6 +184,8 @@ extension SharedFailure {
         object["request"] = request.map { .string($0) }
         object["moment"] = moment.map { JSONValue($0) }
         object["machine"] = machine.map { .string($0) }
+        object["credentials"] = credentials.map { .string($0) }
+        object["confirmed"] = isConfirmed ? true : nil
         object["shared_at"] = sharedAt.map { JSONValue($0.secondsSinceEpoch) }
         object["shared_moment"] = sharedMoment.map { JSONValue($0) }
         return .object(object)
@@ -189,6 +213,8 @@ extension SharedFailure {
             time: Instant(secondsSinceEpoch: time), id: id,
             refreshTokenHash: json["refresh_token_hash"]?.string, moment: json["moment"]?.integer)
         machine = json["machine"]?.string
+        credentials = json["credentials"]?.string
+        isConfirmed = json["confirmed"]?.bool == true
         request = json["request"]?.string
         sharedAt = json["shared_at"]?.integer.map { Instant(secondsSinceEpoch: $0) }
         sharedMoment = json["shared_moment"]?.integer

@@ -29,6 +29,8 @@ struct ConfiguredProvider: AccountProvider {
     var bindsTokens: Bool { configuration.bindsTokens }
     var lockWait: LockWait { LockWait(limit: .seconds(90), isCancelled: isCancelled) }
 
+    var credentials: Redacted<String> { configuration.authentication.credentials }
+
     func environment() -> OIDCContext {
         configuration.environment(curl, isCancelled: isCancelled)
     }

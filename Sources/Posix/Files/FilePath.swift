@@ -42,6 +42,13 @@ package enum FilePath {
         return FileStatus(raw)
     }
 
+    /// Returns a text that changes if a file is replaced or written; links are followed. It is not opened, as it may be a
+    /// pipe. Without a file, returns the path.
+    package static func version(_ path: String) -> String {
+        var raw = stat()
+        return stat(path, &raw) == 0 ? "\(path)\n\(FileStatus(raw).version)" : path
+    }
+
     /// Returns the path that a symbolic link contains; nil if it cannot be read.
     package static func target(ofLink path: String) -> String? {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(PATH_MAX)) { buffer in

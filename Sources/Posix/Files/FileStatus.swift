@@ -87,6 +87,9 @@ package struct FileStatus: Hashable, Sendable {
         (modifiedSeconds, modifiedNanoseconds) < (other.modifiedSeconds, other.modifiedNanoseconds)
     }
 
+    /// A text that changes if the file is replaced or written.
+    var version: String { "\(device) \(inode) \(size) \(modifiedSeconds) \(modifiedNanoseconds)" }
+
     package func isSameFile(as other: FileStatus) -> Bool { inode == other.inode && device == other.device }
 
     package static var currentUser: UInt32 { geteuid() }

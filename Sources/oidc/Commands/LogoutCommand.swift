@@ -8,8 +8,9 @@ struct LogoutCommand: RunnableCommand {
     static let summary = "Revoke the tokens and forget the session"
     static let declaration = Declaration<LogoutCommand>(
         discussion: """
-            Revokes the refresh token and the access token at the provider, and always removes the local session, \
-            even if the provider is unreachable. With a URL, it ends the session of exactly that resource: one for \
+            Removes the session, and revokes its refresh token and access token at the provider. The session is removed \
+            even if the provider is unreachable; only one in a shared store may stay: if the store cannot be reached, \
+            or, without --local, if its key is missing here. With a URL, it ends the session of exactly that resource: one for \
             a URL above it stays. With -o json, "provider" is revoked, refused, unreachable, not_offered, or null if it \
             was not asked; --all prints an array.
             """,
@@ -20,12 +21,16 @@ struct LogoutCommand: RunnableCommand {
         ],
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
-            ExitCode("1", "--browser, and no browser could be opened; the local session is removed"),
+            ExitCode("1", "--browser, and no browser could be opened; the session is removed"),
             ExitCode(
-                "4, 5",
-                "the provider did not confirm or was unreachable, or the shared store has lost the session; the "
-                    + "local session is removed"),
-            ExitCode("6", "the browser did not come back in time; the local session is removed"),
+                "2", "the key of a session in a shared store is missing here; it stays, unless with --local"),
+            ExitCode(
+                "4", "the provider did not confirm, or the shared store has lost the session; it is removed"),
+            ExitCode(
+                "5",
+                "the provider was unreachable, and the session is removed; or the shared store was, and the "
+                    + "session may stay"),
+            ExitCode("6", "the browser did not come back in time; the session is removed"),
         ],
         operands: [.optional(\.url, "URL", "the resource or provider to log out of")],
         options: [

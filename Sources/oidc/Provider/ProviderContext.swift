@@ -673,6 +673,8 @@ extension ProviderContext: AccountProvider {
     var idTokenAlgorithms: [String]? { settings.client.idTokenAlgorithms }
     var bindsTokens: Bool { settings.token.bindsTokens }
 
+    var credentials: Redacted<String> { settings.client.credentials }
+
     func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome {
         context.onTokenRequest?()
         return try MachineGrant(provider: self, key: key).outcome()

@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCCrypto
+import Posix
 
 /// The client and its credentials.
 struct ClientSettings: Sendable {
@@ -56,6 +57,21 @@ struct ClientSettings: Sendable {
         return layers.text(.clientSecret).map { .text(Redacted($0)) }
             ?? layers.file(.clientSecretFile).map { .file($0) }
             ?? (command.isEmpty ? nil : .command(command))
+    }
+
+    /// A text that differs if what the client authenticates with does: a secret, the time of its file, or the command that
+    /// prints it.
+    var credentials: Redacted<String> {
+        let own =
+            switch secret {
+            case nil: ""
+            case .text(let text): text.revealed
+            case .file(let file): FilePath.version(file.path)
+            case .command(let command): command.joined(separator: "\n")
+            }
+        let files = [privateKey, certificate].map { $0.map { FilePath.version($0.path) } ?? "" }
+        let names = [method, privateKeyID, layers.text(.clientAssertionSource)].map { $0 ?? "" }
+        return Redacted(([own] + files + names).joined(separator: "\n"))
     }
 
     /// The files that other users must not be able to read.

@@ -111,6 +111,7 @@ struct SharedFailureAgeTests {
         busy.retryAfter = 5
         let errors = [
             (ended, true), (busy, true), (OIDCError(.unreachable, "no network"), false),
+            (OIDCError(.unreachable, "answered 503", code: .tryLater), false),
             (OIDCError(.refused, "wrong secret", oauthError: "invalid_client"), false),
         ]
         for (error, isForAll) in errors {
@@ -119,13 +120,38 @@ struct SharedFailureAgeTests {
                 machine: "a")
             for (machine, isAnswered) in [("a", true), ("b", isForAll)] {
                 let answers = failure.concerns(.own, on: machine)
-                // Who waited for that request waits no longer for a provider that is silent.
-                #expect(
-                    failure.concerns(.own, on: machine, hasWaited: true)
-                        == (isAnswered || error.kind == .unreachable))
+                let isForWaiters = isAnswered || error.code == .tryLater
+                #expect(failure.concerns(.own, on: machine, hasWaited: true) == isForWaiters)
                 #expect(answers == isAnswered, "\(error) on \(machine)")
             }
         }
+    }
+
+    @Test("who waited shares the silence of another machine's provider once two machines have met it")
+    func silence() {
+        func silence(on machine: String, after last: SharedFailure?, hash: String? = "h") -> SharedFailure {
+            var failure = SharedFailure(
+                error: OIDCError(.unreachable, "no answer"), time: Self.time, id: machine,
+                refreshTokenHash: hash, moment: Self.moment, machine: machine)
+            failure.confirm(after: last)
+            return failure
+        }
+        func isShared(_ failure: SharedFailure) -> Bool {
+            let stored = SharedFailure(stored: failure.json.bytes)
+            #expect(stored == failure)
+            return stored?.concerns(.own, on: "c", hasWaited: true) == true
+        }
+        let first = silence(on: "a", after: nil)
+        #expect(!isShared(first) && !isShared(silence(on: "a", after: first)))
+        let second = silence(on: "b", after: first)
+        #expect(isShared(second) && isShared(silence(on: "b", after: second)))
+        #expect(!second.concerns(.own, on: "c"))
+        // Another session's silence, an old one, and an answer say nothing of this one.
+        #expect(!isShared(silence(on: "b", after: first, hash: "other")))
+        var (old, answer) = (first, first)
+        old.time = Self.time.adding(-301)
+        answer.error.code = .tryLater
+        #expect(!isShared(silence(on: "b", after: old)) && !isShared(silence(on: "b", after: answer)))
     }
 
     @Test("absurd times and pauses neither crash nor last", arguments: [Int.max, Int.min, 0])

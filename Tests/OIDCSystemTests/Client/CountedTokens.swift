@@ -29,14 +29,14 @@ final class CountedTokens: Sendable {
 
     func refreshed(
         _ demand: TokenDemand = TokenDemand(), startedAt: MonotonicTime = .now(), loaded: Session? = nil,
-        refusing refusal: SessionTokens.Refusal = .none,
-        _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
+        refusing refusal: SessionTokens.Refusal = .none, machine: String? = Platform.networkID,
+        secret: String = "", _ request: @escaping (Session?) throws(OIDCError) -> SessionTokens.Answer
     ) throws(OIDCError) -> SessionTokens.Delivery {
         let tokens = SessionTokens(
             store: store, key: key, now: { self.now },
             wait: LockWait(
                 limit: .seconds(120), noticeAfter: .zero, onWaiting: { self.waiting.withLock { $0 += 1 } }),
-            startedAt: startedAt
+            startedAt: startedAt, machine: machine, credentials: { Redacted(secret) }
         ) { (current, _) throws(OIDCError) in
             self.count.withLock { $0 += 1 }
             return try request(current)
@@ -45,10 +45,18 @@ final class CountedTokens: Sendable {
         return try tokens.refreshed(demand, loaded: loaded ?? stored, refusing: refusal)
     }
 
+    /// The hash of the credentials of a process without any.
+    var credentialsHash: String { String(FNV1a.digits("\n\(key.text)").prefix(2)) }
+
     /// Returns the error of a process whose request fails with `error`.
-    func failure(_ error: OIDCError, _ demand: TokenDemand = TokenDemand()) -> OIDCError? {
+    func failure(
+        _ error: OIDCError, _ demand: TokenDemand = TokenDemand(), startedAt: MonotonicTime = .now(),
+        secret: String = ""
+    ) -> OIDCError? {
         do {
-            _ = try refreshed(demand) { (_) throws(OIDCError) in throw error }
+            _ = try refreshed(demand, startedAt: startedAt, secret: secret) { (_) throws(OIDCError) in
+                throw error
+            }
             return nil
         } catch {
             return error

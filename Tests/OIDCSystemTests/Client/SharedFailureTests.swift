@@ -114,7 +114,7 @@ struct SharedFailureTests {
         tokens.store.leave(
             SharedFailure(
                 error: error, time: tokens.now, id: "1", refreshTokenHash: SessionTokens.hash(loaded),
-                machine: Platform.networkID),
+                machine: Platform.networkID, credentials: tokens.credentialsHash),
             for: .example, replacing: nil)
         holder = nil
         #expect(await waiters.allSatisfy { $0 == error })
@@ -176,6 +176,24 @@ struct SharedFailureTests {
             store.leave(failure("old"), for: .example, replacing: "old")
             #expect(store.failure(of: .example) == nil)
         }
+    }
+
+    @Test("a refused secret fails no process that has another one; an unreachable provider does")
+    func otherSecret() throws {
+        let tokens = try tokens()
+        let start = MonotonicTime.now()
+        let refused = OIDCError(.refused, "wrong secret", stage: .token, oauthError: "invalid_client")
+        let asked = OIDCError(.failed, "asked")
+        #expect(tokens.failure(refused, secret: "old") == refused)
+        #expect(tokens.failure(asked, startedAt: start, secret: "old") == refused)
+        #expect(tokens.failure(asked, startedAt: start, secret: "new") == asked)
+        // What is stored has 256 values, so no guess can be confirmed by it.
+        let stored = try #require(tokens.store.failure(of: .example)?.credentials)
+        #expect(stored.utf8.count == 2)
+        tokens.pass(40)
+        let down = OIDCError(.unreachable, "down", stage: .token)
+        #expect(tokens.failure(down, secret: "old") == down)
+        #expect(tokens.failure(asked, startedAt: start, secret: "new") == down)
     }
 
     @Test("after a new sign-in the failure of the old one is ignored, and success removes it")

@@ -36,7 +36,7 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
         let wait = LockWait(limit: .seconds(90), isCancelled: { false })
         let tokens = SessionTokens(
             store: store, key: .example, now: now, wait: wait,
-            startedAt: MonotonicTime(nanoseconds: time.milliseconds * 1_000_000),
+            startedAt: MonotonicTime(nanoseconds: time.milliseconds * 1_000_000), machine: String(machine),
             pause: { self.time.pause($0) }
         ) { (current, _) throws(OIDCError) in try self.request(current) }
         let result = Result { () throws(OIDCError) in
@@ -167,8 +167,8 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
         }
     }
 
-    func release(_ lease: String, owner: String) throws(OIDCError) {
-        try call { () throws(OIDCError) in try engine.release(lease, owner: owner) }
+    func release(_ lease: String, owner: String, within limit: Duration) throws(OIDCError) {
+        try call { () throws(OIDCError) in try engine.release(lease, owner: owner, within: limit) }
     }
 
     func health(now: Instant) throws(OIDCError) -> [HealthReport] { [] }

@@ -66,6 +66,12 @@ public struct ClientAuthentication: Sendable {
         }
     }
 
+    /// A text that differs if the method, the secret or the key's name does.
+    package var credentials: Redacted<String> {
+        let keyID = if case .privateKeyJWT(let signer) = kind { signer.keyID } else { String?.none }
+        return Redacted([method, secret?.revealed ?? "", keyID ?? ""].joined(separator: "\n"))
+    }
+
     var usesCertificate: Bool {
         switch kind {
         case .tlsClientAuth, .selfSignedTLSClientAuth: true

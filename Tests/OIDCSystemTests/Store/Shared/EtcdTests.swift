@@ -1,6 +1,9 @@
+@testable import CurlHTTP
+import Foundation
 import OIDCCore
 @testable import OIDCSessions
 @testable import OIDCShared
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
@@ -122,6 +125,32 @@ struct EtcdTests {
             "lease/y", owner: "me", for: .seconds(60), reading: names, checksWrites: true)
         #expect(won.isOurs && won.values["failure/x"] == .some(nil))
         #expect(gateway.requests.suffix(2) == ["a /v3/lease/grant", "a /v3/kv/txn"])
+    }
+
+    @Test("a lease whose answer was lost is released by what etcd granted for it")
+    func lostLease() throws {
+        let gateway = Gateway { request in
+            request.url.path.hasSuffix("txn")
+                ? .failure(OIDCError(.unreachable, "no answer")) : .success(#"{"ID":"7"}"#)
+        }
+        let lease = SharedLease("lease/x", try engine(gateway, "etcd://a"), LeaseTimes())
+        #expect(throws: OIDCError.self) { try lease.acquire(now: { .now() }) }
+        #expect(gateway.requests == ["a /v3/lease/grant", "a /v3/kv/txn", "a /v3/lease/revoke"])
+    }
+
+    @Test("a server that hangs does not delay the end of a lease")
+    func hangingRelease() throws {
+        let done = DispatchSemaphore(value: 0)
+        let hung = try ScriptedServer { _ in done.wait() }
+        let engine = EtcdEngine(try SharedStoreURL("etcd://127.0.0.1:\(hung.port)"), CurlConfiguration())
+        engine.grants.withLock { $0["me"] = EtcdEngine.Grant(id: "7", seconds: 1) }
+        let start = MonotonicTime.now()
+        #expect(throws: OIDCError.self) {
+            try engine.release("lease/x", owner: "me", within: .milliseconds(300))
+        }
+        #expect(MonotonicTime.now().milliseconds(from: start) < 15_000)
+        done.signal()
+        withExtendedLifetime(hung) {}
     }
 
     @Test("the endpoints are tried in turn, and the one that answered stays first")

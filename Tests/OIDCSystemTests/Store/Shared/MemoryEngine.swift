@@ -28,12 +28,16 @@ final class MemoryEngine: SharedEngine {
         /// Whether no name is listed.
         var hidesNames = false
         var calls = 0
+        /// Runs before each call.
+        var onCall: @Sendable () -> Void = {}
         /// Runs before each extension of a lease.
         var onExtension: @Sendable () -> Void = {}
         /// Runs before each read.
         var onRead: @Sendable () -> Void = {}
         /// Whether the server is away after the next write, before it answers.
         var losesAnswers = false
+        /// Whether the answer to a request for a lease is lost.
+        var losesLeases = false
         /// Runs before each write.
         var onWrite: @Sendable () -> Void = {}
     }
@@ -66,6 +70,7 @@ final class MemoryEngine: SharedEngine {
     }
 
     private func run<Value>(_ body: (inout State) -> Value) throws(OIDCError) -> Value {
+        state.withLock { $0.onCall }()
         let result = state.withLock { state -> Result<Value, OIDCError> in
             state.calls += 1
             if let failure = state.failure {
@@ -129,7 +134,7 @@ final class MemoryEngine: SharedEngine {
         _ lease: String, owner: String, for duration: Duration, reading names: [String], checksWrites: Bool
     ) throws(OIDCError) -> LeaseAnswer {
         let (refusal, first) = (state.withLock { $0.writeFailure }, names.first)
-        let result = try run { state -> Result<LeaseAnswer, OIDCError> in
+        let result = try run { [description] state -> Result<LeaseAnswer, OIDCError> in
             var answer = LeaseAnswer(isOurs: true)
             if let found = Self.found(lease, state) { answer.isOurs = found.value.bytes == Array(owner.utf8) }
             if answer.isOurs, checksWrites, let first, var entry = Self.found(first, state) {
@@ -141,6 +146,7 @@ final class MemoryEngine: SharedEngine {
             }
             for name in names { answer.values[name] = .some(Self.found(name, state)?.value) }
             if answer.isOurs { Self.put(lease, Array(owner.utf8), duration, &state) }
+            if state.losesLeases { return .failure(.sharedStore(description, "no answer")) }
             return .success(answer)
         }
         return try result.get()
@@ -155,7 +161,7 @@ final class MemoryEngine: SharedEngine {
         }
     }
 
-    func release(_ lease: String, owner: String) throws(OIDCError) {
+    func release(_ lease: String, owner: String, within limit: Duration) throws(OIDCError) {
         try run { state in
             if Self.found(lease, state)?.value.bytes == Array(owner.utf8) { state.entries[lease] = nil }
         }

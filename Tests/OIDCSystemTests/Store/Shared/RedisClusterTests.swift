@@ -2,6 +2,7 @@ import Foundation
 import OIDCCore
 @testable import OIDCSessions
 @testable import OIDCShared
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
@@ -55,6 +56,48 @@ extension RedisTests {
         let refusal = failure { () throws(OIDCError) in try engine.names("session/") }
         #expect(refusal?.kind == .unreachable && refusal?.message.contains("127.0.0.1:1/0") == true)
         withExtendedLifetime((first, second)) {}
+    }
+
+    @Test(
+        "a server that is not ready for a moment is asked again, a few times",
+        arguments: ["TRYAGAIN", "CLUSTERDOWN", "LOADING"])
+    func notReady(_ word: String) throws {
+        let left = Mutex(3)
+        let server = try server { _ in
+            let isReady = left.withLock { left in
+                left -= 1
+                return left < 0
+            }
+            return isReady ? "$1\r\nv\r\n" : "-\(word) Not now\r\n"
+        }
+        #expect(try engine(server.port).read("session/x")?.bytes == Array("v".utf8))
+        left.withLock { $0 = 1_000 }
+        let refusal = failure { () throws(OIDCError) in try engine(server.port).read("session/x") }
+        #expect(refusal?.kind == .unreachable && refusal?.message.contains(word) == true)
+        #expect((990...996).contains(left.withLock { $0 }))
+        // There is no time for another attempt.
+        left.withLock { $0 = 1_000 }
+        _ = try? engine(server.port).release("lease/x", owner: "me", within: .milliseconds(50))
+        #expect(left.withLock { $0 } >= 998)
+        withExtendedLifetime(server) {}
+    }
+
+    @Test("the server that a slot moves to is asked again as it wants to be asked")
+    func movingSlot() throws {
+        let names = Mutex<[String]>([])
+        let target = try server { name in
+            let (count, isAsking) = names.withLock { names in
+                names.append(name)
+                return (names.filter { $0 == "GET" }.count, names.suffix(2).first == "ASKING")
+            }
+            guard name == "GET" else { return "+OK\r\n" }
+            guard isAsking else { return "-MOVED 7 127.0.0.1:1\r\n" }
+            return count < 3 ? "-TRYAGAIN Multiple keys request during rehashing of slot\r\n" : "$1\r\nv\r\n"
+        }
+        let source = try server { _ in "-ASK 7 127.0.0.1:\(target.port)\r\n" }
+        #expect(try engine(source.port).read("session/x")?.bytes == Array("v".utf8))
+        #expect(names.withLock { $0 } == ["ASKING", "GET", "ASKING", "GET", "ASKING", "GET"])
+        withExtendedLifetime((source, target)) {}
     }
 
     @Test(

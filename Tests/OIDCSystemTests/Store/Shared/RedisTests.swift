@@ -330,6 +330,20 @@ struct RedisTests {
         withExtendedLifetime((hung, good)) {}
     }
 
+    @Test("a server that hangs does not delay the end of a lease")
+    func hangingRelease() throws {
+        let done = DispatchSemaphore(value: 0)
+        let hung = try ScriptedServer { _ in done.wait() }
+        let start = MonotonicTime.now()
+        let engine = try engine(hung.port, seconds: 30)
+        #expect(throws: OIDCError.self) {
+            try engine.release("lease/x", owner: "me", within: .milliseconds(300))
+        }
+        #expect(MonotonicTime.now().milliseconds(from: start) < 15_000)
+        done.signal()
+        withExtendedLifetime(hung) {}
+    }
+
     @Test("a lease comes with the values; one that is not a string is left out")
     func acquires() throws {
         let server = try server { _ in "*4\r\n:1\r\n$1\r\nv\r\n$-1\r\n-WRONGTYPE no\r\n" }

@@ -17,7 +17,9 @@ struct SharedLeaseTests {
     private let lease = "lease/\(SessionKey.example.fileStem)"
 
     /// `isTimed` means that this machine's clock is the engine's, so it notices that it was stopped.
-    private func machine(isTimed: Bool = false) throws -> SessionStore {
+    private func machine(
+        isTimed: Bool = false, now: @escaping @Sendable () -> Instant = { Clock.now() }
+    ) throws -> SessionStore {
         let (keys, engine) = (try SealingKeys.example(), engine)
         var runtime = LeaseRuntime()
         runtime.renew = { _, _ in {} }
@@ -25,7 +27,7 @@ struct SharedLeaseTests {
             runtime.now = { MonotonicTime(nanoseconds: engine.state.withLock { $0.time } * 1_000_000) }
             runtime.sleep = { engine.pass($0) }
         }
-        return SessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
+        return SessionStore(engine, runtime: runtime, now: now) { () throws(OIDCError) in keys }
     }
 
     private func tokens(_ store: SessionStore) -> CountedTokens { CountedTokens(store) }
@@ -69,6 +71,52 @@ struct SharedLeaseTests {
         #expect(engine[lease] == nil)
     }
 
+    @Test("a machine that gets no answer fails no other that waited; two such machines do")
+    func brokenNetwork() async throws {
+        try machine().save(.example(), replacingDamaged: false)
+        let now: @Sendable () -> Instant = { Instant(secondsSinceEpoch: 1_800_000_000) }
+        let requests = Tally()
+        let silence = OIDCError(.unreachable, "no answer", stage: .token)
+        /// Each machine has seen the expired token. Those that are not first wait for the others.
+        func results(
+            broken: Set<String>, in order: [String]
+        ) async throws -> [String: Result<String, OIDCError>] {
+            let machines = zip(order, try order.map { _ in try machine(now: now) })
+            return await withTaskGroup(of: (String, Result<String, OIDCError>).self) { group in
+                let waiting = Tally()
+                for (name, store) in machines {
+                    group.addTask {
+                        await detached {
+                            while waiting.count.withLock({ $0 }) < order.firstIndex(of: name) ?? 0 {
+                                Poll.sleep(until: .now().adding(milliseconds: 1))
+                            }
+                            waiting.count.withLock { $0 += 1 }
+                            let result = Result { () throws(OIDCError) -> String in
+                                try self.tokens(store).refreshed(loaded: .example(), machine: name) {
+                                    (current) throws(OIDCError) in
+                                    requests.count.withLock { $0 += 1 }
+                                    Poll.sleep(until: .now().adding(milliseconds: 300))
+                                    guard !broken.contains(name) else { throw silence }
+                                    return self.answer(current ?? .example(), "at-2")
+                                }.access.token.revealed
+                            }
+                            return (name, result)
+                        }
+                    }
+                }
+                return await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+            }
+        }
+        let all = try await results(broken: ["a", "b", "c", "d", "e"], in: ["a", "b", "c", "d", "e"])
+        #expect(all.values.allSatisfy { $0 == .failure(silence) } && all.count == 5)
+        #expect(requests.count.withLock { $0 } == 2)
+        try machine().leave(nil, for: .example, replacing: nil)
+        let some = try await results(broken: ["a"], in: ["a", "b", "c"])
+        #expect(some["a"] == .failure(silence))
+        #expect(some["b"] == .success("at-2") && some["c"] == .success("at-2"))
+        #expect(requests.count.withLock { $0 } == 4)
+    }
+
     @Test("a holder that was killed delays the others by its lease")
     func killed() throws {
         try machine().save(.example(), replacingDamaged: false)
@@ -85,6 +133,17 @@ struct SharedLeaseTests {
         #expect(throws: OIDCError.self) { try store.withLock(.example, wait) {} }
         engine.pass(1)
         try store.withLock(.example, wait) {}
+    }
+
+    @Test("a lease whose answer was lost is released, so nobody waits for its end")
+    func lostLease() throws {
+        let store = try machine()
+        engine.state.withLock { $0.losesLeases = true }
+        let wait = LockWait(limit: .zero)
+        let refusal = failure { () throws(OIDCError) in try store.withLock(.example, wait) {} }
+        #expect(refusal?.kind == .unreachable && engine[lease] == nil)
+        #expect(throws: OIDCError.self) { try store.probe(.example) }
+        #expect(engine.state.withLock { $0.entries.isEmpty })
     }
 
     @Test("a holder that was stopped before it presented its refresh token no longer presents it")

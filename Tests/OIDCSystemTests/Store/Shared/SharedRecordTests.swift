@@ -116,6 +116,27 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example("at-2"))
     }
 
+    @Test("a session stays signed out, whatever the settings call the server")
+    func otherSpelling() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process(_ engine: MemoryEngine) -> SessionStore {
+            SessionStore(
+                engine, state: scratch.path, versions: SharedVersions(), now: { self.time.withLock { $0 } }
+            ) { () throws(OIDCError) in keys }
+        }
+        var (first, second) = (Session.example(), Session.example("at-2"))
+        (first.nonce, second.nonce) = ("one", "two")
+        try process(engine).save(first, replacingDamaged: false)
+        let other = engine.named("memory://test:6379")
+        #expect(try process(other).load(.example) == first)
+        try process(engine).remove(.example)
+        #expect(try process(other).load(.example) == nil)
+        #expect(try process(other).all(withHidden: true).isEmpty)
+        // Another sign-in is not taken for it, and the versions of the other name stay its own.
+        try process(other).save(second, replacingDamaged: false)
+        #expect(try process(other).load(.example) == second)
+    }
+
     @Test(
         "a session stays signed out, even if a machine that has not seen it refreshes its last record",
         arguments: [true, false])
