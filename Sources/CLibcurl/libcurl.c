@@ -418,6 +418,33 @@ static bool has_too_many(const unsigned char *bytes, size_t size, size_t start, 
 
 enum { handshake_record = 22, certificate_message = 11 };
 
+/// Returns whether the parameters and the key that follow the identifier of an algorithm are the name of a curve and an
+/// uncompressed point, in the encoding that DER demands.
+static bool is_uncompressed(const unsigned char *bytes, size_t size) {
+    enum { bit_string = 3, identifier = 6, long_form = 0x80, uncompressed = 4 };
+    if (size < 2 || bytes[0] != identifier || bytes[1] >= long_form) return false;
+    size_t index = 2 + (size_t)bytes[1];
+    if (index + 5 > size || bytes[index] != bit_string || bytes[index + 1] > long_form + 1) return false;
+    index += bytes[index + 1] < long_form ? 2 : 3;
+    return bytes[index] == 0 && bytes[index + 1] == uncompressed;
+}
+
+/// Returns whether a certificate has a compressed point, which only some implementations support (RFC 5480 §2.2): on some
+/// curves, reading one takes a millisecond. SM2 has its own identifier for such keys.
+static bool has_compressed_point(const unsigned char *bytes, size_t size) {
+    // The values of 1.2.840.10045.2.1 and 1.2.156.10197.1.301.
+    static const unsigned char keys[] = {0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01};
+    static const unsigned char sm2_keys[] = {0x2A, 0x81, 0x1C, 0xCF, 0x55, 0x01, 0x82, 0x2D};
+    for (size_t index = 0; index < size; index++) {
+        size_t left = size - index, length = 0;
+        if (left >= sizeof keys && memcmp(bytes + index, keys, sizeof keys) == 0) length = sizeof keys;
+        if (left >= sizeof sm2_keys && memcmp(bytes + index, sm2_keys, sizeof sm2_keys) == 0)
+            length = sizeof sm2_keys;
+        if (length > 0 && !is_uncompressed(bytes + index + length, left - length)) return true;
+    }
+    return false;
+}
+
 /// Makes OpenSSL refuse a list of certificates that could cost much. It reads the keys of all certificates before it
 /// verifies any, so whoever is on the way can send them. OpenSSL's own limit would also hold for the list of authorities
 /// from which a server takes client certificates, which may have 64 KiB.
@@ -432,7 +459,7 @@ static void on_message(
     bool is_before_13 = number(bytes + 4, 3) == size - 7;
     size_t start = is_before_13 ? 7 : 8;
     if (size > certificate_size_limit || has_too_many(bytes, size, start, is_before_13 ? 0 : 2)
-        || describes_curve(bytes, size))
+        || describes_curve(bytes, size) || has_compressed_point(bytes, size))
         // No list has room for a certificate of this length.
         bytes[start] = 0xFF;
 }

@@ -77,7 +77,7 @@ package struct CurlTLSFailure {
             return failure.error(
                 .untrusted,
                 "the certificates of \(host) could not be verified: they are malformed, more than 32 or 64 KiB, or a key "
-                    + "has explicit curve parameters",
+                    + "has a compressed point or explicit curve parameters",
                 hint: "check for a proxy on the way, or report it to the provider")
         }
         if Self.isOfAnotherKey(text) {

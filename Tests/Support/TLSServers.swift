@@ -96,6 +96,11 @@ package final class TLSServers: Sendable {
         openssl("req", "-x509", "-new", "-key", "explicit.key", "-days", "2", "-subj", "/CN=explicit",
                 "-out", "explicit.pem")
         chain("explicitchain", "explicit")
+        openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "plain.key")
+        openssl("ec", "-in", "plain.key", "-conv_form", "compressed", "-out", "compressed.key")
+        openssl("req", "-x509", "-new", "-key", "compressed.key", "-days", "2", "-subj", "/CN=compressed",
+                "-out", "compressed.pem")
+        chain("compressedchain", "compressed")
         leaf("large", "ca", comment="a" * 67000)
         def serve(context, listener):
             def talk(raw):
@@ -162,7 +167,7 @@ package final class TLSServers: Sendable {
               server("demanding12", newest=v.TLSv1_2, verify=ssl.CERT_REQUIRED),
               server("selfsigned", "selfsigned"), server("ofrsa", "ofrsa"), proxy(),
               *[server(name + suffix, name, newest=newest)
-                for name in ("chain6", "chain32", "chain33", "large", "explicitchain")
+                for name in ("chain6", "chain32", "chain33", "large", "explicitchain", "compressedchain")
                 for suffix, newest in (("", None), ("12", v.TLSv1_2))], flush=True)
         sys.stdin.read()
         shutil.rmtree(d)

@@ -217,18 +217,22 @@ struct CurlTLSTests {
         #expect(try get(name, trusting()).hasSuffix(" nobody"))
     }
 
+    /// The identifiers of such keys, and of a curve, in DER.
+    private static let ec: [UInt8] = [6, 7, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 2, 1]
+    private static let secp224r1: [UInt8] = [6, 5, 0x2B, 0x81, 4, 0, 0x21]
+
     /// The error of a server whose certificates are not read.
     private func refusal(_ host: String) -> OIDCError {
         OIDCError(
             .untrusted,
             "token: the certificates of \(host) could not be verified: they are malformed, more than 32 or 64 KiB, or "
-                + "a key has explicit curve parameters",
+                + "a key has a compressed point or explicit curve parameters",
             hint: "check for a proxy on the way, or report it to the provider", stage: .token)
     }
 
     @Test(
-        "certificates that cost too much to read are refused (RFC 5480 §2.1.1)",
-        arguments: ["chain33", "large", "explicitchain"].flatMap { [$0, $0 + "12"] })
+        "certificates that cost too much to read are refused (RFC 5480 §2.1.1, §2.2)",
+        arguments: ["chain33", "large", "explicitchain", "compressedchain"].flatMap { [$0, $0 + "12"] })
     func expensiveCertificates(name: String) throws {
         guard try canLimitReads() else { return }
         #expect(failure(name, trusting()) == refusal(try address(name)))
@@ -236,13 +240,19 @@ struct CurlTLSTests {
     }
 
     @Test(
-        "a key with a curve of its own is not read, whoever sends it, in whatever form its field is written",
+        "a key with a curve of its own or a compressed point is not read, whoever sends it, however it is encoded",
         arguments: [
             [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01, 0x01],
             [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01, 0x02],
             [0x06, 0x81, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01, 0x01],
+            ec + secp224r1 + [3, 3, 0, 2, 7], ec + secp224r1 + [3, 3, 0, 3, 7],
+            ec + secp224r1 + [3, 3, 0, 6, 7],
+            ec + secp224r1 + [3, 0x82, 0, 3, 0, 2, 7], ec + secp224r1 + [3, 0x81, 3, 0, 2, 7],
+            ec + secp224r1 + [0x23, 5, 3, 3, 0, 2, 7], ec + secp224r1 + [0, 0, 3, 3, 0, 2, 7],
+            ec + [6, 0x81] + secp224r1[1...] + [3, 3, 0, 2, 7], ec + [5, 0, 3, 3, 0, 4, 7],
+            [6, 8, 0x2A, 0x81, 0x1C, 0xCF, 0x55, 1, 0x82, 0x2D] + secp224r1 + [3, 3, 0, 2, 7],
         ] as [[UInt8]])
-    func explicitCurve(field: [UInt8]) throws {
+    func expensiveKey(field: [UInt8]) throws {
         guard try canLimitReads() else { return }
         // ServerHello and Certificate of TLS 1.2.
         func message(_ type: UInt8, _ body: [UInt8]) -> [UInt8] { [type, 0, 0, UInt8(body.count)] + body }
