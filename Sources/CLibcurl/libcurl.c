@@ -50,6 +50,7 @@ const char *oidc_curl_load(
     OIDC_TLS_FIND(SSL_pending)
     OIDC_TLS_FIND(SSL_has_pending)
     OIDC_TLS_FIND(SSL_get_rbio)
+    OIDC_TLS_FIND(SSL_get0_alpn_selected)
     OIDC_TLS_FIND(SSL_CTX_set_info_callback)
     OIDC_TLS_FIND(SSL_CTX_set_msg_callback)
     OIDC_TLS_FIND(SSL_CTX_set1_cert_comp_preference)
@@ -198,6 +199,16 @@ int oidc_curl_has_unread_bytes(oidc_curl_easy *easy) {
     if (session.backend == backend_gnutls && tls->gnutls_record_check_pending != NULL)
         return tls->gnutls_record_check_pending(session.internals) > 0;
     return -1;
+}
+
+int oidc_curl_speaks_http2(oidc_curl_easy *easy) {
+    tls_session session = session_of(easy);
+    if (session.internals == NULL || session.backend != backend_openssl) return 0;
+    if (loaded.tls.SSL_get0_alpn_selected == NULL) return 0;
+    const unsigned char *name = NULL;
+    unsigned int length = 0;
+    loaded.tls.SSL_get0_alpn_selected(session.internals, &name, &length);
+    return name != NULL && length == 2 && memcmp(name, "h2", 2) == 0;
 }
 
 /// The reads from the connection that was read last since libcurl was called.

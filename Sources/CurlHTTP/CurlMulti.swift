@@ -218,7 +218,6 @@ package final class CurlMulti {
         if !Self.isOK(code) { hasFailed = true }
         while let message = library.pointee.multi_info_read(multi, &left) {
             guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
-            let code = CurlCode(message.pointee.data.result)
             guard let transfer = transfers[message.pointee.easy] else { continue }
             transfer.noteEnd(.code(code))
             // Another transfer may have taken the connection within the same call.
@@ -246,6 +245,8 @@ package final class CurlMulti {
     /// Returns whether the transfer has had its turn, and waits for the next round.
     func endsTurn(_ transfer: CurlTransfer) -> Bool {
         guard MonotonicTime.now() >= turnEnd else { return false }
+            // libcurl's own code for other versions.
+            let code = transfer.hasFalseVersion ? .unsupportedProtocol : CurlCode(message.pointee.data.result)
         waiting.append(transfer)
         return true
     }

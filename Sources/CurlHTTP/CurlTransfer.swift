@@ -145,6 +145,11 @@ package final class CurlTransfer {
     /// The number of bytes of the body that libcurl has.
     private var bodyBytes = 0
     private var obstacles: Obstacles = [] {
+    /// Whether the connection is one of HTTP/2; false until the answer starts.
+    package private(set) var isHTTP2 = false
+    /// Whether an answer on a connection of HTTP/1.1 claimed to be one of HTTP/2, or the other way around. libcurl believes
+    /// what the status line says, and would then neither frame nor separate the messages of this connection properly.
+    private(set) var hasFalseVersion = false
         didSet {
             guard obstacles.isEmpty != oldValue.isEmpty else { return }
             _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), obstacles.isEmpty ? 0 : 1)
@@ -371,8 +376,12 @@ package final class CurlTransfer {
         CurlInfo.offset(OIDC_CURLINFO_SIZE_UPLOAD_T, of: easy) == bodyBytes
     }
 
-    package var isHTTP2: Bool {
-        CurlInfo.number(OIDC_CURLINFO_HTTP_VERSION, of: easy) > OIDC_CURL_HTTP_VERSION_1_1
+    /// Notes the version of the connection, and what libcurl takes it for (RFC 9112 §2.3). Returns whether they agree.
+    private func noteVersion() -> Bool {
+        if !hasAnswerBytes { isHTTP2 = oidc_curl_speaks_http2(easy) != 0 }
+        let version = CurlInfo.number(OIDC_CURLINFO_HTTP_VERSION, of: easy)
+        hasFalseVersion = isHTTP2 != (version > OIDC_CURL_HTTP_VERSION_1_1)
+        return !hasFalseVersion
     }
 
     /// The port of our end of the connection.
@@ -433,10 +442,13 @@ package final class CurlTransfer {
         guard let transfer = find(context), let client = transfer.client else { return 0 }
         transfer.calls += 1
         transfer.hasAnswerBytes = true
-        guard client.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) else {
+        guard isOfConnection,
+            client.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+        else {
             transfer.forbidReuse()
             return 0
         }
+        let isOfConnection = transfer.noteVersion()
         return size * count
     }
 

@@ -72,6 +72,8 @@ typedef struct oidc_curl_tls {
     int (*_Nullable SSL_pending)(const void *ssl);
     int (*_Nullable SSL_has_pending)(const void *ssl);
     void *_Nullable (*_Nullable SSL_get_rbio)(const void *ssl);
+    void (*_Nullable SSL_get0_alpn_selected)(
+        const void *ssl, const unsigned char *_Nullable *_Nonnull name, unsigned int *length);
     void (*_Nullable SSL_CTX_set_info_callback)(
         void *context, void (*function)(const void *ssl, int event, int value));
     void (*_Nullable SSL_CTX_set_msg_callback)(void *context, void (*function)(void));
@@ -157,6 +159,10 @@ int oidc_curl_get_string(oidc_curl_easy *easy, int info, const char *_Nullable *
 /// Returns 1 if the TLS library has bytes of the transfer's connection that libcurl has not read, 0 if it has none,
 /// and -1 if that is unknown.
 int oidc_curl_has_unread_bytes(oidc_curl_easy *easy);
+
+/// Returns whether the transfer's connection is one of HTTP/2, by what was agreed on within TLS (RFC 7301). Only with
+/// OpenSSL, as is HTTP/2.
+int oidc_curl_speaks_http2(oidc_curl_easy *easy);
 
 /// Returns whether the reads of the handle's TLS connections can be limited.
 int oidc_curl_can_limit_reads(oidc_curl_easy *easy);

@@ -5,7 +5,8 @@ import OIDCCore
 import TestSupport
 import Testing
 
-/// A server that speaks HTTP/1.1 over TLS. In the answer to `/excess…`, another one follows within the last TLS record.
+/// A server that speaks HTTP/1.1 over TLS. In the answer to `/excess…`, another one follows within the last TLS record. That
+/// to `/false…` claims to be of another version.
 private final class ExcessServer: Sendable {
     let url: WebURL
     private let server: PythonServer
@@ -34,9 +35,11 @@ private final class ExcessServer: Sendable {
                             more = s.recv(65536)
                             if not more: return
                             head += more
-                        path, end = head.split()[1], extra if b"/excess" in head else b""
+                        path = head.split()[1]
+                        end = extra if b"/excess" in path or b"/false" in path else b""
+                        version = b"HTTP/2" if b"/false" in head else b"HTTP/1.1"
                         def send(head, body, pause):
-                            s.sendall(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n" + (b"" if pause else body))
+                            s.sendall(version + b" 200 OK\r\n" + head + b"\r\n\r\n" + (b"" if pause else body))
                             if pause:
                                 time.sleep(0.05)
                                 s.sendall(body)
@@ -100,6 +103,27 @@ struct ProxyTLSTests {
         for _ in 0..<3 {
             let url = try #require(WebURL("\(server.url.text)excess-\(kind)"))
             #expect(try transport.send(HTTPRequest(.get, url), stage: .discovery).body.count == 12_000)
+            let next = try transport.send(HTTPRequest(.get, server.url), stage: .discovery)
+            #expect(String(decoding: next.body, as: UTF8.self) == "hello")
+        }
+    }
+
+    @Test(
+        "an answer that claims to be of HTTP/2 on a connection of HTTP/1.1 is refused (RFC 9112 §2.3)",
+        arguments: kinds + ["short"])
+    func falseVersion(kind: String) throws {
+        let server = try ExcessServer()
+        let world = try world(server)
+        let transport = CurlTransport(try curl)
+        let url = try #require(WebURL("\(server.url.text)false-\(kind)"))
+        for _ in 0..<3 {
+            let reply = try world.exchange("GET", "false-\(kind)")
+            #expect(reply.hasPrefix("HTTP/1.1 502 ") && reply.contains("does not answer with HTTP"))
+            #expect(try world.exchange("GET", "next").hasSuffix("\r\n\r\nhello"))
+            let error = #expect(throws: OIDCError.self) {
+                try transport.send(HTTPRequest(.get, url), stage: .discovery)
+            }
+            #expect(error?.message == "discovery: \(url.hostAndPort) does not answer with HTTP")
             let next = try transport.send(HTTPRequest(.get, server.url), stage: .discovery)
             #expect(String(decoding: next.body, as: UTF8.self) == "hello")
         }
