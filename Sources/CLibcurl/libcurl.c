@@ -257,16 +257,15 @@ enum { step_limit = 2048 };
 // many steps of messages came after it. A message takes about three.
 static char handshake[step_limit + 2];
 
-/// Returns whether the connection's next read has to wait. The first two reads, for a record's header and body, may be up
-/// to 20 ms late, so every connection makes progress.
-static bool is_turn_over(void) {
+/// Returns whether the connection's next read has to wait, as it would come later than that after the end of the turn.
+static bool is_turn_over(int64_t nanoseconds_late) {
     if (reading.turn_end == INT64_MAX) return false;
 #ifdef __APPLE__
     int64_t excess = nanoseconds(CLOCK_MONOTONIC) - reading.turn_end;
 #else
     int64_t excess = nanoseconds(CLOCK_BOOTTIME) - reading.turn_end;
 #endif
-    return excess >= (reading.reads < 2 ? 20000000 : 0);
+    return excess >= nanoseconds_late;
 }
 
 enum permission { denied, granted, put_off };
@@ -279,9 +278,14 @@ static enum permission permission_to_read(void *bio) {
     if (state == handshake) {
         // Ten times the largest certificates that OpenSSL takes, in many more parts than servers make of them. Not CPU
         // time, as between two reads, libcurl may load the authorities.
-        return reading.bytes < 1000000 && reading.reads++ < 5000 ? granted : denied;
+        if (reading.bytes >= 1000000 || reading.reads >= 5000) return denied;
+        // libcurl goes on with all connections that are due in one call, and this one's next message may take long.
+        if (is_turn_over(0)) return put_off;
+        reading.reads++;
+        return granted;
     }
-    if (is_turn_over()) return put_off;
+    // The first two reads, for a record's header and body, may be late, so every connection makes progress.
+    if (is_turn_over(reading.reads < 2 ? 20000000 : 0)) return put_off;
     if (reading.reads++ % 16 != 0) return granted;
     // CPU time, as a process that was stopped or had to wait must not lose a connection.
     int64_t now = oidc_curl_cpu_time();
@@ -414,21 +418,6 @@ static bool describes_curve(const unsigned char *bytes, size_t size) {
     return false;
 }
 
-enum { certificate_limit = 32, certificate_size_limit = 65536 };
-
-/// Returns whether a list has more certificates than any server needs. GnuTLS takes 16.
-static bool has_too_many(const unsigned char *bytes, size_t size, size_t start, size_t trailer) {
-    size_t count = 0;
-    for (size_t index = start; index + 3 <= size; count++) {
-        index += 3 + number(bytes + index, 3);
-        if (trailer > 0 && index + trailer <= size) index += number(bytes + index, trailer);
-        index += trailer;
-    }
-    return count > certificate_limit;
-}
-
-enum { handshake_record = 22, certificate_message = 11 };
-
 /// Returns whether the parameters and the key that follow the identifier of an algorithm are the name of a curve and an
 /// uncompressed point, in the encoding that DER demands.
 static bool is_uncompressed(const unsigned char *bytes, size_t size) {
@@ -455,6 +444,21 @@ static bool has_compressed_point(const unsigned char *bytes, size_t size) {
     }
     return false;
 }
+
+enum { certificate_limit = 32, certificate_size_limit = 65536 };
+
+/// Returns whether a list has more certificates than any server needs. GnuTLS takes 16.
+static bool has_too_many(const unsigned char *bytes, size_t size, size_t start, size_t trailer) {
+    size_t count = 0;
+    for (size_t index = start; index + 3 <= size; count++) {
+        index += 3 + number(bytes + index, 3);
+        if (trailer > 0 && index + trailer <= size) index += number(bytes + index, trailer);
+        index += trailer;
+    }
+    return count > certificate_limit;
+}
+
+enum { handshake_record = 22, certificate_message = 11 };
 
 /// Makes OpenSSL refuse a list of certificates that could cost much. It reads the keys of all certificates before it
 /// verifies any, so whoever is on the way can send them. OpenSSL's own limit would also hold for the list of authorities

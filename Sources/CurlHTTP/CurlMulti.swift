@@ -24,19 +24,19 @@ package final class CurlMulti {
     /// where no event tells of it.
     private var unread: Set<OpaquePointer> = []
 
-    /// The transfers of which libcurl is to read what it has, the next one first.
+    /// The transfers of which libcurl is to read what it has.
     private var looks: [CurlTransfer] = []
 
     /// libcurl reads on within one call for as long as bytes come, which in small chunks is forever.
     private static let millisecondsOfTurn: Int64 = 20
     /// The milliseconds of one round for the sockets that are ready, without those of greedy transfers.
-    private static let millisecondsOfRound: Int64 = 30
+    private static let millisecondsOfRound: Int64 = 10
     /// The milliseconds after that for all transfers together that used up their last turn: servers that always have more.
     private static let millisecondsOfGreedy: Int64 = 10
     /// The milliseconds of one round for all looks together.
     private static let millisecondsOfLooks: Int64 = 10
-    /// The sockets with which the next round begins, as the last one had no time for them.
-    private var next: (modest: Int32?, greedy: Int32?)
+    /// The number of turns so far, and for each group of transfers that of its last turn.
+    private var (turns, lastTurns): (Int, [Int: Int]) = (0, [:])
 
     /// The thread's CPU time when libcurl came to the transfer that it works on.
     private var workStart: Int64 = 0
@@ -88,6 +88,8 @@ package final class CurlMulti {
         else { return false }
         transfers[transfer.easy] = transfer
         transfer.loop = self
+        turns += 1
+        transfer.lastTurn = turns
         // The answers of others wait for the round, or each new request would wait for them.
         actIfDue(now: .now(), turn: 0)
         return true
@@ -127,35 +129,56 @@ package final class CurlMulti {
         // A small answer would wait for the turns of servers that always have more.
         let greedy = ready.filter { isGreedy($0.descriptor) }
         let modest = ready.filter { !isGreedy($0.descriptor) }
-        next.modest = act(on: modest, from: next.modest, milliseconds: Self.millisecondsOfRound)
-        next.greedy = act(on: greedy, from: next.greedy, milliseconds: Self.millisecondsOfGreedy)
+        act(on: modest, milliseconds: Self.millisecondsOfRound)
+        act(on: greedy, milliseconds: Self.millisecondsOfGreedy)
     }
 
     private func isUnread(_ socket: Int32) -> Bool {
         sockets[socket].map { unread.contains($0.easy) } ?? false
     }
 
-    private func isGreedy(_ socket: Int32) -> Bool {
-        sockets[socket].flatMap { transfers[$0.easy]?.isGreedy } ?? false
+    private func transfer(of socket: Int32) -> CurlTransfer? {
+        sockets[socket].flatMap { transfers[$0.easy] }
     }
 
-    /// Lets libcurl handle sockets from `first` on, each for its share of the time. Returns the one for which no time is
-    /// left.
-    private func act(on ready: [Poll.Interest], from first: Int32?, milliseconds: Int64) -> Int32? {
-        let first = ready.firstIndex { $0.descriptor == first } ?? 0
+    private func isGreedy(_ socket: Int32) -> Bool { transfer(of: socket)?.isGreedy ?? false }
+
+    /// Lets libcurl handle sockets for a limited time, each for its share of it.
+    private func act(on ready: [Poll.Interest], milliseconds: Int64) {
         let end = MonotonicTime.now().adding(milliseconds: milliseconds)
-        let turn = min(Self.millisecondsOfTurn, max(1, milliseconds / Int64(max(1, ready.count))))
-        for (place, interest) in (ready[first...] + ready[..<first]).enumerated() {
-            guard place == 0 || MonotonicTime.now() < end else { return interest.descriptor }
+        for (place, (interest, share)) in queue(ready, transfer: { transfer(of: $0.descriptor) }).enumerated()
+        {
+            guard place == 0 || MonotonicTime.now() < end else { return }
+            let turn = min(Self.millisecondsOfTurn, max(1, milliseconds / Int64(share)))
             act(on: interest, turn: turn)
         }
-        return nil
+    }
+
+    /// Returns what waits for turns in their order, and into how many parts its group's share divides the time. Every group
+    /// has a turn before any has its second: first the group that has waited longest, and of it the transfer that has.
+    private func queue<Element>(_ waiting: [Element], transfer: (Element) -> CurlTransfer?)
+        -> [(element: Element, share: Int)]
+    {
+        let elements = waiting.map { (element: $0, transfer: transfer($0)) }
+        let groups = Dictionary(grouping: elements) { $0.transfer?.group ?? 0 }
+            .sorted { lastTurns[$0.key, default: 0] < lastTurns[$1.key, default: 0] }
+            .map { $0.value.sorted { $0.transfer?.lastTurn ?? 0 < $1.transfer?.lastTurn ?? 0 } }
+        return (0..<(groups.map(\.count).max() ?? 0)).flatMap { place in
+            groups.filter { $0.count > place }.map { ($0[place].element, groups.count * $0.count) }
+        }
+    }
+
+    private func noteTurn(of transfer: CurlTransfer?) {
+        turns += 1
+        transfer?.lastTurn = turns
+        lastTurns[transfer?.group ?? 0] = turns
     }
 
     private func act(on interest: Poll.Interest, turn: Int64) {
         let (socket, ready) = (interest.descriptor, interest.ready)
         guard let wait = sockets[socket] else { return }
         let transfer = transfers[wait.easy]
+        noteTurn(of: transfer)
         let (calls, isConnected) = (transfer?.calls, transfer?.isConnected ?? false)
         var events: Int32 = 0
         if ready.contains(.reading) || isUnread(socket) { events |= Int32(OIDC_CURL_CSELECT_IN) }
@@ -181,9 +204,11 @@ package final class CurlMulti {
     package func lookAtAnswers() -> Bool {
         guard !looks.isEmpty else { return false }
         let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfLooks)
-        let turn = max(1, Self.millisecondsOfLooks / Int64(2 * looks.count))
+        var rest = queue(looks) { $0 }[...]
         repeat {
-            let transfer = looks.removeFirst()
+            let (transfer, share) = rest.removeFirst()
+            let turn = max(1, Self.millisecondsOfLooks / Int64(2 * share))
+            noteTurn(of: transfer)
             // libcurl takes an end without a body for an empty part of one when it first looks.
             for _ in 0..<2 {
                 guard let socket = sockets.first(where: { $0.value.easy == transfer.easy })?.key else {
@@ -191,7 +216,8 @@ package final class CurlMulti {
                 }
                 act(on: socket, events: Int32(OIDC_CURL_CSELECT_IN), turn: turn)
             }
-        } while !looks.isEmpty && MonotonicTime.now() < end
+        } while !rest.isEmpty && MonotonicTime.now() < end
+        looks = rest.map(\.element).filter { transfers[$0.easy] === $0 }
         return true
     }
 
@@ -219,6 +245,8 @@ package final class CurlMulti {
         while let message = library.pointee.multi_info_read(multi, &left) {
             guard message.pointee.kind == Int32(OIDC_CURL_MESSAGE_DONE) else { continue }
             guard let transfer = transfers[message.pointee.easy] else { continue }
+            // libcurl's own code for other versions.
+            let code = transfer.hasFalseVersion ? .unsupportedProtocol : CurlCode(message.pointee.data.result)
             transfer.noteEnd(.code(code))
             // Another transfer may have taken the connection within the same call.
             if let socket = transfer.idleSocket, sockets[socket] == nil { idle.add(socket) }
@@ -245,8 +273,6 @@ package final class CurlMulti {
     /// Returns whether the transfer has had its turn, and waits for the next round.
     func endsTurn(_ transfer: CurlTransfer) -> Bool {
         guard MonotonicTime.now() >= turnEnd else { return false }
-            // libcurl's own code for other versions.
-            let code = transfer.hasFalseVersion ? .unsupportedProtocol : CurlCode(message.pointee.data.result)
         waiting.append(transfer)
         return true
     }

@@ -67,11 +67,12 @@ package final class CurlTransfer {
         package var usesClientCertificate: Bool
         package var purpose: Purpose
         package var stage: Stage
+        /// The transfers with which this one shares the turns of a loop, such as those of a route.
+        package var group: Int
 
         package init(
             method: HTTPMethod, url: WebURL, rawTarget: String? = nil, fields: [HTTPHeaders.Field],
-            body: Body,
-            usesClientCertificate: Bool, purpose: Purpose, stage: Stage
+            body: Body, usesClientCertificate: Bool, purpose: Purpose, stage: Stage, group: Int = 0
         ) {
             self.method = method
             self.url = url
@@ -81,6 +82,7 @@ package final class CurlTransfer {
             self.usesClientCertificate = usesClientCertificate
             self.purpose = purpose
             self.stage = stage
+            self.group = group
         }
 
         var hasBody: Bool { body.length != 0 }
@@ -128,6 +130,9 @@ package final class CurlTransfer {
     private var waitsForTurn = false
     /// Whether the transfer used up its last turn.
     var isGreedy = false
+    /// The number of its last turn in the loop.
+    var lastTurn = 0
+    var group: Int { order.group }
     /// The CPU time in nanoseconds that libcurl has taken since it gave the last part of the answer, the number of its
     /// calls until then, and the time at which this was noted.
     private var vain: (time: Int64, since: Int, at: MonotonicTime) = (0, 0, .now())
@@ -140,16 +145,16 @@ package final class CurlTransfer {
     private var hasReadInVain = false
     private var isRequested = false
     private var hasAnswerBytes = false
-    /// Whether the connection is made. Older versions of libcurl do not announce the request.
-    var isConnected: Bool { isRequested || hasAnswerBytes }
-    /// The number of bytes of the body that libcurl has.
-    private var bodyBytes = 0
-    private var obstacles: Obstacles = [] {
     /// Whether the connection is one of HTTP/2; false until the answer starts.
     package private(set) var isHTTP2 = false
     /// Whether an answer on a connection of HTTP/1.1 claimed to be one of HTTP/2, or the other way around. libcurl believes
     /// what the status line says, and would then neither frame nor separate the messages of this connection properly.
     private(set) var hasFalseVersion = false
+    /// Whether the connection is made. Older versions of libcurl do not announce the request.
+    var isConnected: Bool { isRequested || hasAnswerBytes }
+    /// The number of bytes of the body that libcurl has.
+    private var bodyBytes = 0
+    private var obstacles: Obstacles = [] {
         didSet {
             guard obstacles.isEmpty != oldValue.isEmpty else { return }
             _ = oidc_curl_set_long(easy, Int32(OIDC_CURLOPT_FORBID_REUSE), obstacles.isEmpty ? 0 : 1)
@@ -441,6 +446,7 @@ package final class CurlTransfer {
     private static let onHeader: oidc_curl_data_function = { bytes, size, count, context in
         guard let transfer = find(context), let client = transfer.client else { return 0 }
         transfer.calls += 1
+        let isOfConnection = transfer.noteVersion()
         transfer.hasAnswerBytes = true
         guard isOfConnection,
             client.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
@@ -448,7 +454,6 @@ package final class CurlTransfer {
             transfer.forbidReuse()
             return 0
         }
-        let isOfConnection = transfer.noteVersion()
         return size * count
     }
 

@@ -246,7 +246,8 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
                 CurlTransfer.Order(
                     method: request.method, url: admission.target, rawTarget: admission.rawTarget,
                     fields: fields + authorization, body: .provided(length: length),
-                    usesClientCertificate: grant.isBoundToCertificate, purpose: .forwarding, stage: .resource),
+                    usesClientCertificate: grant.isBoundToCertificate, purpose: .forwarding, stage: .resource,
+                    group: admission.route),
                 curl, client: self)
             self.transfer = transfer
             guard multi.add(transfer) else {

@@ -206,6 +206,79 @@ struct CurlMultiTests {
         #expect(order.first == 10 && order.count > 1, "\(order)")
     }
 
+    @Test("no group of transfers has a second turn before each has had one")
+    func groups() throws {
+        let groups = Array(repeating: 1, count: 10) + [2, 3]
+        let (multi, clients, _) = try withAnswers(
+            count: 12, answer: answer("200 OK", body: "x"), groups: groups)
+        var order: [Int] = []
+        for (client, group) in zip(clients, groups) {
+            client.onPart = {
+                order.append(group)
+                // No round has time for a second turn.
+                usleep(15_000)
+            }
+        }
+        for _ in 0..<5 {
+            var interests = multi.interests(now: .now())
+            Poll.wait(&interests, until: .now().adding(seconds: 60))
+            multi.act(on: interests)
+        }
+        #expect(Set(order.prefix(3)) == [1, 2, 3] && order.dropFirst(3).allSatisfy { $0 == 1 }, "\(order)")
+    }
+
+    @Test("looks at the answers of one group do not wait for those of another")
+    func looksOfGroups() throws {
+        let groups = Array(repeating: 1, count: 10) + [2]
+        let (multi, clients, transfers) = try withAnswers(
+            count: 11,
+            answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + String(repeating: "1\r\nx\r\n", count: 1_000),
+            groups: groups)
+        for transfer in transfers { multi.look(at: transfer) }
+        while clients.count(where: { $0.parts > 0 }) < 2 { #expect(multi.lookAtAnswers()) }
+        #expect(clients[10].parts > 0)
+    }
+
+    @Test("a new request does not wait for the TLS handshakes of others")
+    func handshakes() throws {
+        let (arrived, go, sent) = (
+            DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        let server = try ScriptedServer { peer in
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            guard recv(peer.descriptor, &buffer, buffer.count, 0) > 0 else { return }
+            arrived.signal()
+            go.wait()
+            // An alert: handshake_failure.
+            peer.write([21, 3, 3, 0, 2, 2, 40])
+            sent.signal()
+            peer.waitForEnd()
+        }
+        let (multi, client) = (try CurlMulti(idleConnections: 1), SlowClient())
+        let url = try #require(WebURL("https://127.0.0.1:\(server.port)/"))
+        let other = try transfer(from: url, for: client)
+        guard oidc_curl_can_limit_reads(other.easy) != 0 else { return }
+        #expect(multi.add(other))
+        while arrived.wait(timeout: .now()) == .timedOut { act(multi) }
+        go.signal()
+        sent.wait()
+        // libcurl goes on with what was paused in its next call.
+        let library = try CurlLibrary.load()
+        for pauses in [Int32(OIDC_CURL_PAUSE_SEND), 0] {
+            #expect(library.pointee.easy_pause(other.easy, pauses) == 0)
+        }
+        let plain = try ScriptedServer.answering(answer("200 OK", body: "x"))
+        let new = try transfer(from: plain, for: client)
+        #expect(multi.add(new))
+        #expect(multi.nextEnded() == nil)
+        for _ in 0..<1_000 where !multi.isEmpty { act(multi) }
+        #expect(multi.isEmpty)
+        var codes: Set<CurlCode> = []
+        while let (_, code) = multi.nextEnded() { codes.insert(code) }
+        #expect(codes == [.ok, .handshakeFailed])
+    }
+
     @Test("looks at answers that go on have a time for all of them, and take turns")
     func looks() throws {
         let (multi, clients, transfers) = try withAnswers(
@@ -224,7 +297,7 @@ struct CurlMultiTests {
     }
 
     /// Returns transfers from servers that have sent the answer, of which nothing was read yet.
-    private func withAnswers(count: Int, answer: String) throws
+    private func withAnswers(count: Int, answer: String, groups: [Int] = []) throws
         -> (CurlMulti, [SlowClient], [CurlTransfer])
     {
         let (arrived, go, sent) = (
@@ -242,7 +315,9 @@ struct CurlMultiTests {
         }
         let multi = try CurlMulti(idleConnections: 1)
         let clients = servers.map { _ in SlowClient() }
-        let transfers = try zip(servers, clients).map { try transfer(from: $0, for: $1) }
+        let transfers = try (0..<count).map {
+            try transfer(from: servers[$0].url(), for: clients[$0], group: groups.isEmpty ? 0 : groups[$0])
+        }
         #expect(transfers.allSatisfy(multi.add))
         for _ in servers { while arrived.wait(timeout: .now()) == .timedOut { act(multi) } }
         for _ in servers { go.signal() }
@@ -254,10 +329,12 @@ struct CurlMultiTests {
         try transfer(from: server.url(), for: client)
     }
 
-    private func transfer(from url: WebURL, for client: any CurlClient) throws -> CurlTransfer {
+    private func transfer(from url: WebURL, for client: any CurlClient, group: Int = 0) throws
+        -> CurlTransfer
+    {
         let order = CurlTransfer.Order(
             method: .get, url: url, fields: [], body: .bytes([]), usesClientCertificate: false,
-            purpose: .forwarding, stage: .resource)
+            purpose: .forwarding, stage: .resource, group: group)
         var configuration = CurlConfiguration()
         if url.isSecure, let servers = TLSServers.shared {
             configuration.caFile = CurlConfiguration.CertificateAuthorities(path: servers.path("ca.pem"))
