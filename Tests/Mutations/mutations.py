@@ -319,7 +319,7 @@ MUTATIONS = [
      "guard let file = try openTemporary(temporary, in: directory) else { return }",
      "guard let file = try? openTemporary(temporary, in: directory) else { return }", "LeftoverTests"),
     ("store: a received token is removed with the file that could not be renamed",
-     "// If this fails, the temporary file stays for its adopter: it may be the only copy of a token.",
+     "// If this fails, the temporary file is kept for `adopt`: it may be the only copy of a token.",
      "defer { try? directory.file.remove(temporary) }", "LeftoverTests"),
     ("shared store: a sign-out ends only the session that the server shows",
      "seen.add(SeenRecord(ended: [seal.signIn(in: current?.bytes), seen.latest].compactMap { $0 }))",

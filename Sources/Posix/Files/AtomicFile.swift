@@ -60,7 +60,7 @@ package enum AtomicFile {
             try writing(temporary, in: directory) { () throws(Errno) in
                 try fill(file, bytes, survivesPowerFailure)
             }
-            // If this fails, the temporary file stays for its adopter: it may be the only copy of a token.
+            // If this fails, the temporary file is kept for `adopt`: it may be the only copy of a token.
             do throws(Errno) { try directory.file.rename(temporary, to: name) } catch {
                 throw FileFault.system(error).storeError(directory.path(of: name), noun: "file")
             }
@@ -102,7 +102,8 @@ package enum AtomicFile {
         }
     }
 
-    /// Opens the temporary file; returns nil if there is none, or if only its mode is in the way, which the writer sets.
+    /// Opens the temporary file. Returns nil if there is none, or if its mode denies access, as the writer
+    /// sets the mode.
     private static func openTemporary(
         _ temporary: String, in directory: PrivateDirectory
     ) throws(FileFault) -> OpenFile? {
@@ -113,7 +114,7 @@ package enum AtomicFile {
         do {
             return try OpenFile(temporary, in: directory.file, for: .changing)
         } catch {
-            // A mode that does not let its owner write it is set by the writer.
+            // The writer sets the mode of a file that denies access.
             guard !error.isAbsent, !error.isDenied else { return nil }
             throw FileFault(opening: temporary, in: directory, error)
         }
@@ -140,7 +141,7 @@ package enum AtomicFile {
                 try file.makeEmpty()
                 try file.write(Array(repeating: .space, count: byteCount))
                 if survivesPowerFailure { try file.synchronize() }
-                // A logout removes the name too.
+                // A logout may have removed the name already.
                 do throws(Errno) { try directory.file.remove(reservation) } catch {
                     guard error.isAbsent else { throw error }
                 }
@@ -149,8 +150,8 @@ package enum AtomicFile {
     }
 
     /// Removes a file and its temporary file, under the writers' lock if possible; if the directory is not
-    /// writable, overwrites them. `isMeant` is called under that lock; if it returns false, both files stay, and the
-    /// result is false.
+    /// writable, overwrites them. `isMeant` is called under that lock; if it returns false, both files are
+    /// kept, and the result is false.
     package static func remove(
         _ name: String, temporary: String, in directory: PrivateDirectory,
         if isMeant: () -> Bool = { true }
@@ -216,7 +217,7 @@ package enum AtomicFile {
     }
 
     /// Removes a temporary file that was not written to. One with content was left by a killed writer and is
-    /// for its adopter.
+    /// kept for `adopt`.
     private static func removeIfEmpty(
         _ file: borrowing OpenFile, _ temporary: String, in directory: PrivateDirectory
     ) {
@@ -225,7 +226,7 @@ package enum AtomicFile {
     }
 }
 
-/// What a killed writer left in its temporary file.
+/// The content of a temporary file that a killed writer left.
 package struct Leftover {
     package var content: [UInt8]
     /// Whether its modification time is before the file's. The clock may have been set back in between.
@@ -270,7 +271,7 @@ extension AtomicFile {
             try FileFault.checking(try directory.file.rename(temporary, to: name))
             try FileFault.checking(try directory.file.synchronize())
         } catch {
-            // The leftover stays; the next writer reuses it.
+            // The leftover is kept; the next writer reuses it.
         }
     }
 

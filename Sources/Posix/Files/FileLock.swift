@@ -193,7 +193,7 @@ extension FileLock {
 
     /// Waits at most half a second and returns whether the other end of the pipe was closed.
     private static func isReady(_ pipe: FileDescriptor, until deadline: MonotonicTime) -> Bool {
-        // A wait that goes on after a signal does not end at once because of it.
+        // If the wait continues despite a pending signal, that signal must not end each poll at once.
         Poll.wait(
             for: pipe.rawValue, .reading, until: min(deadline, .now().adding(milliseconds: 500)),
             isInterruptible: Interruption.pending == nil)

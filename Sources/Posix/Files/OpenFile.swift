@@ -64,7 +64,8 @@ extension OpenFile {
     /// Waits until the content is on the disk, so a later rename does not reach the disk before it.
     func synchronize() throws(Errno) {
         #if canImport(Darwin)
-            // Here `fsync` leaves the content in the drive's cache; some file systems have nothing else.
+            // On Darwin, `fsync` leaves the content in the drive's cache. It is still used for file systems
+            // that have no F_FULLFSYNC.
             if fcntl(descriptor, F_FULLFSYNC) != -1 { return }
         #endif
         _ = try Errno.check { fsync(descriptor) }
@@ -111,7 +112,8 @@ extension OpenFile {
         return FileStatus(raw)
     }
 
-    /// Whether the file can be read but not replaced: it is mounted by itself, or an attribute protects it.
+    /// Returns whether the file can be read but not replaced: it is a mount point, or an attribute protects
+    /// it.
     func isFixed(_ name: String) -> Bool { oidc_is_fixed(descriptor, name) != 0 }
 
     package func rename(_ old: String, to new: String) throws(Errno) {

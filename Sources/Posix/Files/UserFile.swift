@@ -145,7 +145,8 @@ package struct UserFile: Sendable {
         with content: () throws(OIDCError) -> [UInt8]
     ) throws(OIDCError) {
         let target = followingLinks ? resolved(path) ?? path : path
-        // A pipe or a device would become a file, and what a link to nothing means is the user's to say.
+        // A pipe or a device would be replaced by a file. A dangling link is refused, as its target may be
+        // missing by mistake.
         if let kind = try? FilePath.status(target).kind, kind != .regular,
             followingLinks || kind != .symbolicLink
         {
@@ -221,7 +222,8 @@ package struct UserFile: Sendable {
     /// that the path leads to through links; nil if there is none.
     ///
     /// In a directory with the sticky bit, such as /tmp, only the owners of a file and of the directory can
-    /// replace it. On a read-only file system nobody can: Kubernetes mounts its volumes so, with mode 0777.
+    /// replace it. On a read-only file system, nobody can: Kubernetes mounts its volumes read-only, with mode
+    /// 0777.
     package static func openDirectory(of path: String) -> String? {
         var path = path
         // The kernel follows at most forty links.

@@ -87,7 +87,8 @@ package enum LoopbackSocket {
     /// The number of bytes that are discarded after the answer, before the connection is reset.
     package static let drainLimit = 1 << 20
 
-    /// Returns the bytes that have come, none if the connection has ended; nil if there are none yet.
+    /// Returns the bytes that have arrived, or an empty array if the connection has ended; nil if there are
+    /// none yet.
     package static func receive(from descriptor: FileDescriptor) -> [UInt8]? {
         do throws(Errno) {
             return try descriptor.read(limit: readSize)

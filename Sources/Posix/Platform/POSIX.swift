@@ -27,8 +27,8 @@ package enum Platform {
         return name.isEmpty ? nil : name
     }
 
-    /// An identifier of this boot and network namespace, which tells machines and containers that share a store apart; the
-    /// host name where there is no `/proc`.
+    /// An identifier of this boot and network namespace, which distinguishes machines and containers that
+    /// share a store; the host name if there is no `/proc`.
     package static let networkID: String? = {
         guard
             let boot = try? UserFile.read("/proc/sys/kernel/random/boot_id", limit: 64, named: "boot_id"),

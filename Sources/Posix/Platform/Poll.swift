@@ -80,7 +80,7 @@ package enum Poll {
         wait(&interests, until: deadline)
     }
 
-    /// Sleeps until the deadline, or until a signal handler returns, and takes no notice of signals that came before.
+    /// Sleeps until the deadline or the next signal. Signals that came before are ignored.
     package static func pause(until deadline: MonotonicTime) {
         var nothing: [Interest] = []
         wait(&nothing, until: deadline)

@@ -47,7 +47,7 @@ package enum ProcessEnvironment {
             guard let parts = entry.string?.parts(around: "="), !parts.before.isEmpty else { continue }
             set(String(parts.before), to: String(parts.after))
         }
-        // A directory that is gone names no file that a setting could mean.
+        // A failure is ignored: if the directory is gone, a relative path in a setting cannot name a file.
         if let directory = surroundings["directory"]?.string { _ = chdir(directory) }
     }
 

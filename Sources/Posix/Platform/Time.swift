@@ -6,7 +6,7 @@ package import OIDCCore
     import Glibc
 #endif
 
-/// A time on a monotonic clock that also runs while the machine sleeps, for deadlines: leases expire meanwhile.
+/// A time on a monotonic clock that also runs while the machine sleeps, as leases expire meanwhile.
 package struct MonotonicTime: Hashable, Comparable, Sendable {
     #if canImport(Darwin)
         private static let clock = CLOCK_MONOTONIC
@@ -54,7 +54,7 @@ package struct MonotonicTime: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// The duration in milliseconds, rounded up: none if it is negative, at most those of a century.
+    /// The duration in milliseconds, rounded up; at least 0 and at most a century.
     package var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         let whole = min(max(-1, seconds), 3_155_760_000) * 1_000

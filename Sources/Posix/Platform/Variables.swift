@@ -4,7 +4,7 @@ import OIDCCore
 /// all the lookups for a fresh token take.
 package struct Variables: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     /// The entries, `NAME=value`. If a name is repeated, the first entry counts, as with `getenv`. An entry
-    /// without a sign has no name.
+    /// without `=` has no name.
     let entries: [String]
 
     init(entries: [String]) {
@@ -51,7 +51,7 @@ package struct Variables: Hashable, Sendable, ExpressibleByDictionaryLiteral {
     }
 
     private static func `is`(_ entry: String, named name: String) -> Bool {
-        // Few entries have the sign in the right place, so few are compared.
+        // Few entries have `=` at this position, so few names are compared.
         entry.utf8.count > name.utf8.count
             && entry.utf8[entry.utf8.index(entry.startIndex, offsetBy: name.utf8.count)] == .equals
             && entry.hasPrefix(name)

@@ -24,7 +24,7 @@ package enum WireWait {
         for descriptor: Int32, _ direction: Poll.Direction, until deadline: MonotonicTime
     ) throws(WireFault) {
         while true {
-            // First, as a peer that sends a little all the time is always ready.
+            // Checked first, as a peer that keeps sending a little is always ready.
             if Interruption.pending != nil { throw .interrupted }
             guard MonotonicTime.now() < deadline else { throw .slow }
             // Checks twice a second, as an interruption without a signal does not wake this up.

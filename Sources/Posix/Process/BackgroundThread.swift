@@ -65,7 +65,8 @@ package struct BackgroundThread: Sendable {
     #endif
 }
 
-/// The result of blocking work on a thread of its own. Work whose result is no longer wanted ends unnoticed.
+/// The result of blocking work on a thread of its own. Nothing ends the work early, even if the result is no
+/// longer wanted.
 package final class BackgroundResult<Value: Sendable>: Sendable {
     private let result = Mutex<Value?>(nil)
 
@@ -80,7 +81,7 @@ package final class BackgroundResult<Value: Sendable>: Sendable {
     /// The result; nil until the work has ended.
     package var value: Value? { result.withLock { $0 } }
 
-    /// Waits for the work to end, whatever signals arrive, and returns its result.
+    /// Waits for the work to end, regardless of signals, and returns its result.
     package func wait() -> Value {
         while true {
             if let value { return value }

@@ -32,7 +32,7 @@ package struct ChildProcess: Sendable {
     package var milliseconds: Int64 = 30_000
     /// The deadline of the operation that the program is a part of.
     package var deadline: MonotonicTime?
-    /// Whether the program is to end before it is done, as at a deadline. It is asked several times a second.
+    /// Whether to end the program early, as at a deadline; called several times a second.
     package var isCancelled: @Sendable () -> Bool = { false }
     /// Called once if the program runs for longer than `noticeAfter` milliseconds.
     package var onWaiting: @Sendable () -> Void = {}

@@ -16,7 +16,7 @@ package struct DetachedProcess {
 
     /// The name of the task.
     let task: String
-    /// What the task reads from its standard input, at most `inputLimit` bytes.
+    /// The standard input of the task, at most `inputLimit` bytes.
     let input: [UInt8]
     /// Descriptors that the task gets as standard output and standard error; `/dev/null` if nil.
     var output: FileDescriptor?
@@ -43,7 +43,7 @@ package struct DetachedProcess {
         defer { pipe.reading.close() }
         let child: Child
         do throws(Errno) {
-            // Where the Swift runtime is, if it is not linked statically.
+            // They name the directory of the Swift runtime, if it is not linked statically.
             let names = ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"]
             let current = ProcessEnvironment.current
             let variables = names.compactMap { name in current[name].map { (name, $0) } }

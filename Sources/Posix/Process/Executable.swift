@@ -43,9 +43,9 @@ package enum Executable {
         return (reason, status(reason))
     }
 
-    /// Starts a program with the variables that `replaceThisProcess` would set, as a child that gets our
-    /// signals, or whose only grandchild does. Throws the reason if it cannot be run; `status` maps that to an exit
-    /// status.
+    /// Starts a program with the variables that `replaceThisProcess` would set, as a child. It gets our
+    /// signals, or its only grandchild does if `signalingGrandchild` is true. Throws the reason if the
+    /// program cannot be run; `status` maps that to an exit status.
     package static func start(
         _ command: [RawArgument], named name: String, in environment: Variables,
         setting: Variables, removing: [String], signalingGrandchild: Bool = false

@@ -32,7 +32,7 @@ package enum Interruption {
         return descriptor < 0 || isPostponed ? nil : descriptor
     }
 
-    /// Whether a signal is ignored, as under `nohup`.
+    /// Returns whether a signal is ignored, as under `nohup`.
     package static func isIgnored(_ signal: Int32) -> Bool { oidc_is_ignored(signal) != 0 }
 
     package static func throwIfPending() throws(OIDCError) {

@@ -1,7 +1,7 @@
 /// A thread that calls a closure regularly.
 package enum RenewalThread {
-    /// Starts a thread, and returns a closure that stops it. That waits for a call that is running, unless
-    /// `endsBeforeStop` is false, as for a call that may hang and does no harm afterwards.
+    /// Starts a thread, and returns a closure that stops it. The closure waits for a running call to end,
+    /// unless `endsBeforeStop` is false: for a call that may hang and is harmless afterwards.
     package static func start(
         _ milliseconds: Int64, endsBeforeStop: Bool = true, _ body: @escaping @Sendable () -> Void
     ) -> () -> Void {

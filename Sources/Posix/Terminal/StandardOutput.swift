@@ -31,7 +31,7 @@ package enum StandardOutput {
         OIDCError(.failed, "standard output cannot be written: \(reason(error))")
     }
 
-    /// Writes all bytes. Returns the error of a write that failed.
+    /// Writes all bytes and returns the error of a failed write; nil on success.
     private static func sent(_ bytes: [UInt8], to descriptor: FileDescriptor) throws(OIDCError) -> Errno? {
         var rest = bytes[...]
         while !rest.isEmpty {

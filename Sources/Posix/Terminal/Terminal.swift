@@ -61,8 +61,8 @@ package enum Terminal {
     private static let linkingPrograms: Set<String> = ["iTerm.app", "WezTerm", "ghostty", "vscode"]
 
     /// Returns whether the variables name a terminal that shows links. For tmux and screen, that depends on
-    /// their version and on the outer terminal, so they count as terminals without; VTE, as in GNOME
-    /// Terminal, shows links since 0.50.
+    /// their version and on the outer terminal, so they do not count; VTE, as in GNOME Terminal, shows links
+    /// since 0.50.
     private static func knowsLinks(_ environment: Variables) -> Bool {
         func value(_ name: String) -> String { environment[name, default: ""] }
         let term = value("TERM")

@@ -20,8 +20,9 @@ package enum TerminalQuestion {
         try isHidden ? hiddenLine(prompt) : visibleLine(prompt)
     }
 
-    /// Asks whether something is allowed, and returns whether the answer is yes; nil if there is none until the
-    /// question `isWithdrawn`, which is asked twice a second. What was typed before the question is not its answer.
+    /// Asks whether something is allowed, and returns whether the answer is yes. Returns nil as soon as
+    /// `isWithdrawn`, which is called twice a second, returns true. Input typed before the question is
+    /// discarded.
     package static func isAllowed(
         _ prompt: String, isWithdrawn: () -> Bool = { false }
     ) throws(OIDCError) -> Bool? {
