@@ -61,8 +61,8 @@ package enum ContentEncryption: String, Sendable, CaseIterable {
         return Sealed(ciphertext: ciphertext, tag: try tag(of: ciphertext, key, nonce, context, hash))
     }
 
-    /// Returns the text, or nil if anything was changed or has another length. The tag is verified before anything
-    /// is decrypted (RFC 7518 §5.2.2.2).
+    /// Returns the plaintext, or nil if anything was changed or has the wrong length. The tag is verified
+    /// before anything is decrypted (RFC 7518 §5.2.2.2).
     package func open(
         _ sealed: Sealed, key: [UInt8], nonce: [UInt8], authenticating context: [UInt8]
     ) throws(CryptoError) -> [UInt8]? {
@@ -122,8 +122,8 @@ package enum KeyWrap {
 
 /// The Concat key derivation function (NIST SP 800-56A §5.8.2.1) with SHA-256, as RFC 7518 §4.6.2 uses it.
 package enum ConcatKDF {
-    /// Returns `count` bytes. `info` is AlgorithmID, PartyUInfo and PartyVInfo, each with its length in front of
-    /// it here.
+    /// Returns `count` bytes. `info` is AlgorithmID, PartyUInfo and PartyVInfo; this function adds their
+    /// lengths.
     package static func derive(
         _ secret: [UInt8], info: [[UInt8]], byteCount count: Int
     ) throws(CryptoError) -> [UInt8] {

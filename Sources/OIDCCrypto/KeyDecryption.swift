@@ -14,8 +14,8 @@ extension PublicKey {
 }
 
 extension PrivateKey {
-    /// Decrypts with RSAES-OAEP. Returns nil for whatever the key's own public half has not encrypted, without the
-    /// reason (RFC 7516 §11.5), and for a key that is not RSA.
+    /// Decrypts with RSAES-OAEP. Returns nil, without a reason (RFC 7516 §11.5), if the input was not
+    /// encrypted to this key, or if the key is not RSA.
     package func decryptOAEP(_ encrypted: [UInt8], _ hash: OAEPHash) throws(CryptoError) -> [UInt8]? {
         guard case .rsa(let modulus, _) = publicKey.parameters, encrypted.count == modulus.count else {
             return nil
@@ -33,7 +33,8 @@ extension PrivateKey {
 }
 
 extension PrivateKey {
-    /// Creates an elliptic key from its numbers (RFC 7518 §6.2.2). Throws if the public point is another key's.
+    /// Creates an elliptic key from its numbers (RFC 7518 §6.2.2). Throws if `x` and `y` do not belong to
+    /// `d`.
     package init(_ curve: EllipticCurve, x: [UInt8], y: [UInt8], d: [UInt8]) throws(CryptoError) {
         guard d.count == curve.coordinateByteCount else {
             throw .invalidKey("d of \(curve.rawValue) must have \(curve.coordinateByteCount) bytes")
@@ -66,7 +67,7 @@ extension EllipticCurve {
     }
 }
 
-/// The few forms of DER (X.690) that keys need.
+/// The DER encodings (X.690) that keys need.
 enum DER {
     static func element(_ tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         let count = content.count

@@ -1,4 +1,4 @@
-// The other side is Libcrypto/SystemCryptography.swift.
+// The counterpart of Libcrypto/SystemCryptography.swift.
 #if canImport(Darwin)
     import CommonCrypto
     import CryptoKit
@@ -113,8 +113,8 @@
             return output
         }
 
-        /// Wraps or unwraps a key with another one (RFC 3394). Returns nil if what is unwrapped was wrapped with a
-        /// different key, or changed.
+        /// Wraps or unwraps a key with another one (RFC 3394). Returns nil if the key to unwrap was wrapped
+        /// with a different key, or changed.
         static func wrap(_ input: [UInt8], key: [UInt8], wrapping: Bool) throws(CryptoError) -> [UInt8]? {
             let key = SymmetricKey(data: key)
             guard wrapping else {

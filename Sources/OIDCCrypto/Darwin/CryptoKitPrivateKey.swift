@@ -1,4 +1,4 @@
-// The other side is Libcrypto/LibcryptoPrivateKey.swift.
+// The counterpart of Libcrypto/LibcryptoPrivateKey.swift.
 #if canImport(Darwin)
     import CryptoKit
     import Foundation
@@ -19,7 +19,7 @@
 
         private let key: Key
         let pem: [UInt8]
-        /// The algorithms of a key that is for PSS alone, which CryptoKit does not have.
+        /// Always nil, as CryptoKit has no keys that are limited to PSS.
         var onlyAlgorithms: [SignatureAlgorithm]? { nil }
 
         private init(_ key: Key) {

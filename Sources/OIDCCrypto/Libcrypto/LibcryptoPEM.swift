@@ -1,4 +1,4 @@
-// The other side is in Darwin/.
+// The counterpart is in Darwin/.
 #if !canImport(Darwin)
     import CLibcrypto
 

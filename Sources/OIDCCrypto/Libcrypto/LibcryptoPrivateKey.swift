@@ -1,4 +1,4 @@
-// The other side is Darwin/CryptoKitPrivateKey.swift.
+// The counterpart of Darwin/CryptoKitPrivateKey.swift.
 #if !canImport(Darwin)
     import CLibcrypto
 

@@ -1,4 +1,4 @@
-// The other side is in Darwin/.
+// The counterpart is in Darwin/.
 #if !canImport(Darwin)
     import CLibcrypto
 
@@ -55,8 +55,8 @@
             return library.finish(cipher, input)
         }
 
-        /// Wraps or unwraps a key with another one (RFC 3394). Returns nil if what is unwrapped was wrapped with a
-        /// different key, or changed.
+        /// Wraps or unwraps a key with another one (RFC 3394). Returns nil if the key to unwrap was wrapped
+        /// with a different key, or changed.
         static func wrap(_ input: [UInt8], key: [UInt8], wrapping: Bool) throws(CryptoError) -> [UInt8]? {
             let library = try libcrypto()
             let cipher = try library.startCipher(
@@ -80,7 +80,7 @@
                 throw .unsupported("the text is too long")
             }
             guard let cipher = EVP_CIPHER_CTX_new() else { throw failure("AES") }
-            // Key wrapping is refused without this flag; it means nothing to the other ciphers.
+            // Key wrapping is refused without this flag; other ciphers ignore it.
             EVP_CIPHER_CTX_set_flags(cipher, LIBCRYPTO_WRAP_ALLOW)
             var count: CInt = 0
             guard EVP_CipherInit_ex(cipher, type, nil, key, nonce, encrypting ? 1 : 0) == 1,

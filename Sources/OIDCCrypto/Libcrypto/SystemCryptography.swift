@@ -1,4 +1,4 @@
-// The other side is Darwin/CryptoKitCryptography.swift.
+// The counterpart of Darwin/CryptoKitCryptography.swift.
 #if !canImport(Darwin)
     import CLibcrypto
 
