@@ -1,4 +1,4 @@
-/// A command: a struct whose properties have its defaults, and a table of the options and operands that set
+/// A command: a struct whose properties hold its defaults, and a table of the options and operands that set
 /// them.
 package protocol Command: Sendable {
     /// The word that runs it, as in `oidc token`.

@@ -44,7 +44,7 @@ struct CommandWalk {
         }
     }
 
-    /// Goes to the subcommand of this name and returns it, or stays and returns nil if there is none.
+    /// Moves to the subcommand with this name and returns it; returns nil if there is none.
     @discardableResult
     mutating func enter(_ word: String) -> (any Command.Type)? {
         guard let next = subcommands.first(where: { $0.name == word }) else { return nil }
@@ -53,7 +53,7 @@ struct CommandWalk {
         return next
     }
 
-    /// Notes the first request and the first error of the words that a scan read.
+    /// Records the first request and the first error that a scan found.
     mutating func take(_ scan: Scan) {
         if request == nil { request = scan.request }
         if fault == nil { (fault, unknownOption) = (scan.fault, scan.unknownOption) }

@@ -5,8 +5,8 @@ extension Program {
     /// Returns the text of `--help`: the commands in their sections.
     package func help() -> String { list(isOverview: false) }
 
-    /// Returns what the program prints without arguments: the same, with the names only of the commands in brief
-    /// sections, so it fits on a screen of 24 rows of 80 columns.
+    /// Returns the text that the program prints without arguments. It is that of `help()`, but lists only the
+    /// names of the commands in brief sections, so it fits on a screen of 24 rows and 80 columns.
     package func overview() -> String { list(isOverview: true) }
 
     private func list(isOverview: Bool) -> String {
@@ -137,7 +137,7 @@ struct Help {
                         : entries(options)))
         }
         let start = blocks.isEmpty ? "The options of every command:" : "and the options of every command:"
-        // The command to type stays in one piece.
+        // The command to type is not broken across lines.
         let isShort = TextLayout.length(start) + 1 + TextLayout.length(optionsCall) <= width
         let last = isShort ? ["\(start) \(optionsCall)"] : [start, "  \(optionsCall)"]
         if blocks.isEmpty { blocks.append([]) }

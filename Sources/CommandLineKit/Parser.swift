@@ -156,8 +156,8 @@ extension Program {
             misspelling: isHelp ? nil : UsageError.Misspelling(typed: word, meant: nearest))
     }
 
-    /// Returns what was typed for the rest of a hint, which is a call of the command that was read so far; nil for
-    /// another hint.
+    /// Returns the misspelling that a hint corrects: `typed`, for the words that follow the current command
+    /// in the hint. Returns nil if the hint is not a call of a subcommand.
     private func misspelling(
         _ typed: String, meant hint: UsageError.Hint, at walk: CommandWalk
     ) -> UsageError.Misspelling? {

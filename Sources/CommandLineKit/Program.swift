@@ -17,7 +17,7 @@ package struct Program: Sendable {
     package let glossary: @Sendable (String) -> ManSection?
     /// The words that the glossary explains, to suggest one for a similar word.
     package let glossaryWords: @Sendable () -> [String]
-    /// The columns that help may take.
+    /// The width of help texts in columns.
     package let width: @Sendable () -> Int
 
     package init(

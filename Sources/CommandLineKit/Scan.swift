@@ -138,7 +138,7 @@ struct Scan {
         if fault == nil { fault = UsageError(message, misspelling: misspelling) }
     }
 
-    /// Notes an unknown option, and the option with the name nearest to `name`.
+    /// Records an unknown option, and the option with the name nearest to `name`.
     private mutating func noteUnknown(
         _ word: String, meaning name: String, _ table: [OptionDescription]
     ) {

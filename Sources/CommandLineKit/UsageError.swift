@@ -11,22 +11,22 @@ package struct UsageError: Error, Equatable {
         self.misspelling = misspelling
     }
 
-    /// What to do next, shown after `try: `.
+    /// The next step, shown after `try: `.
     package enum Hint: Equatable, Sendable {
         /// One plain sentence.
         case text(String)
         /// A command: the words after the program's name, and the text before and after it.
         case command([String], before: String = "", after: String = "")
-        /// What to add to the command line.
+        /// The options to add to the command line.
         case options([String])
     }
 
-    /// An option, a value or the words of a command that are not known, and the known ones that are similar.
+    /// An unknown option, value or command, as it was typed, and the similar known one.
     package struct Misspelling: Equatable, Sendable {
         package let typed: String
         let meant: String
 
-        /// Returns the command line with what was typed replaced; nil if it is not whole words.
+        /// Returns the command line with the misspelling corrected; nil if it is not a whole word or value.
         package func corrected(_ words: [String]) -> [String]? {
             let parts = typed.split(separator: " ").map(String.init)
             if parts.count > 1, words.starts(with: parts) {
