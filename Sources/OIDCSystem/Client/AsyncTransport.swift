@@ -62,7 +62,7 @@ private final class Arrival: Sendable {
         (reading, writing) = try FileDescriptor.pipe()
     }
 
-    /// Wakes the waiting thread, as the pipe has no writer any more.
+    /// Stores the answer, and wakes the waiting thread by closing the pipe.
     func end(_ result: Result<HTTPResponse, OIDCError>) {
         answer.withLock { $0 = result }
         writing.close()

@@ -20,7 +20,7 @@ public struct ClientConfiguration: Sendable {
     public var account: String?
     /// The resources that tokens are for (RFC 8707).
     public var resources: [String] = []
-    /// Whether `resource` is sent, which a provider may refuse.
+    /// Whether `resource` is sent; a provider may refuse it.
     public var sendsResources = true
     /// Whether a refresh names the granted scope, which Entra ID needs for an API of one's own.
     public var refreshNamesScope = false
@@ -33,7 +33,7 @@ public struct ClientConfiguration: Sendable {
     /// The address to listen on, such as `0.0.0.0:8484`, if a reverse proxy or a published port passes the redirect
     /// on; nil means loopback.
     public var callbackListen: String?
-    /// The path with which the redirect then arrives; nil means that of the redirect URI.
+    /// The path at which the redirect then arrives; nil means that of the redirect URI.
     public var callbackPath: String?
     /// Whether a sign-in opens the browser; `notice` gets its URL in any case.
     public var opensBrowser = true

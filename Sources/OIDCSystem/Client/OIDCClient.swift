@@ -198,7 +198,7 @@ extension OIDCClient {
             guard error.kind == .interrupted else { throw error }
             removal = engine.removed()
         }
-        // The tokens of a session that stays must not be revoked.
+        // If the session could not be removed, its tokens must not be revoked.
         let stays = removal.failure.map { $0.kind != .unreachable && !engine.isEmpty } ?? false
         let result = stays ? nil : removal.session.map { engine.provider.revoke($0) }
         if let failure = removal.failure { throw failure }

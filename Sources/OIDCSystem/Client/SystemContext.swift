@@ -9,9 +9,9 @@ extension OIDCContext {
         self.init(transport: transport ?? CurlTransport(), now: { Clock.now() }, random: Random.bytes)
     }
 
-    /// Runs steps on a thread of their own, outside the cooperative pool, as they wait for the network. If the task is
-    /// canceled, libcurl and `AsyncTransport` end a wait with an error of kind `interrupted`, but not that for an answer
-    /// whose request may have used up a code or a refresh token.
+    /// Runs steps on a thread of their own, outside the cooperative pool, as they wait for the network. If
+    /// the task is canceled, libcurl and `AsyncTransport` stop waiting, with an error of kind `interrupted`,
+    /// unless the request may have used up a code or a refresh token.
     public func run<Value: Sendable>(
         _ steps: @escaping @Sendable (OIDCContext) throws(OIDCError) -> Value
     ) async throws(OIDCError) -> Value {
