@@ -46,7 +46,8 @@ package struct DemoConfiguration: Sendable {
     package var requiresSignedRequests = false
     /// The key for encrypted requests (RFC 9101 §4); nil supports none.
     package var requestDecryptionKey: PrivateKey?
-    /// Returns the request object at a URL (OIDC Core §6.2), as the provider has no network; nil supports none.
+    /// A function that returns the request object at a URL (OIDC Core §6.2), as the provider has no network;
+    /// nil supports none.
     package var requestObject: (@Sendable (String) -> String?)?
     package var requiresJSONTokenRequests = false
     package var signsUserInfo = false
@@ -81,7 +82,7 @@ package struct DemoConfiguration: Sendable {
 extension DemoConfiguration {
     /// A security profile that the provider enforces. Each one includes those before it.
     package enum Profile: String, Sendable, CaseIterable {
-        /// What this provider demands of everyone: OAuth 2.1 (draft 15).
+        /// OAuth 2.1 (draft 15), which this provider always enforces.
         case oauth21
         /// FAPI 2.0 Security Profile.
         case fapi2
@@ -89,8 +90,8 @@ extension DemoConfiguration {
         case fapi2MessageSigning = "fapi2-message-signing"
     }
 
-    /// Creates the configuration of a provider that enforces a profile. Clients register themselves, as it takes no
-    /// public ones and no secrets.
+    /// Creates the configuration of a provider that enforces a profile. Clients register themselves, as
+    /// neither public clients nor secrets are allowed.
     package init(enforcing profile: Profile) {
         self.init()
         guard profile != .oauth21 else { return }
@@ -102,7 +103,7 @@ extension DemoConfiguration {
         requiresSignedRequests = profile == .fapi2MessageSigning
     }
 
-    /// Whether the profile allows a signature algorithm (FAPI 2.0 Security Profile §5.4.1).
+    /// Returns whether the profile allows a signature algorithm (FAPI 2.0 Security Profile §5.4.1).
     func allows(_ algorithm: SignatureAlgorithm?) -> Bool {
         guard profile != nil else { return true }
         return [.ps256, .es256, .edDSA].contains(algorithm)

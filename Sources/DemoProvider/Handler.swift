@@ -1,6 +1,6 @@
 import OIDCCore
 
-/// A row of the table of endpoints: where requests arrive, and what answers them.
+/// A row of the table of endpoints: the path and methods of its requests, and the function that answers them.
 struct Handler: Sendable {
     typealias Answer = @Sendable (inout DemoProvider, Call) throws(Refusal) -> HTTPResponse
 

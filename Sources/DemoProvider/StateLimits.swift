@@ -15,7 +15,7 @@ extension State {
         consents[consentOrder.removeFirst()] = nil
     }
 
-    /// Removes expired entries, then the oldest ones beyond the limits. A grant stays as long as one of its
+    /// Removes expired entries, then the oldest ones beyond the limits. A grant is kept as long as one of its
     /// tokens.
     mutating func sweep(at now: Instant) {
         let limits = State.limits

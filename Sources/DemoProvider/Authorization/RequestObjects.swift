@@ -2,8 +2,8 @@ import OIDCCore
 import OIDCCrypto
 
 extension DemoProvider {
-    /// Returns the parameters of a request: those of its request object, if it has one, without any other (RFC 9101
-    /// §6.3). What stands beside it must be the same (OIDC Core §6.1).
+    /// Returns the parameters of a request. If it has a request object, only the parameters in it count (RFC
+    /// 9101 §6.3), and those beside it must be the same (OIDC Core §6.1).
     func requestParameters(_ parameters: Parameters, _ now: Instant) throws(Refusal) -> Parameters {
         guard let object = try requestObject(parameters) else {
             guard !configuration.requiresSignedRequests else {
@@ -57,7 +57,8 @@ extension DemoProvider {
         return object
     }
 
-    /// Returns what is in an encrypted request. With a key for that, no other one is accepted.
+    /// Returns the content of an encrypted request object. If the provider has a key for that, it accepts no
+    /// other objects.
     private func decrypted(_ object: String) throws -> String {
         guard let key = configuration.requestDecryptionKey else { return object }
         return try TokenDecryption.decrypted(object, TokenDecryption(key), stage: .authorization)

@@ -28,7 +28,8 @@ package struct DemoClient: Sendable {
     package var idTokenAlgorithm: SignatureAlgorithm?
     /// The algorithm of UserInfo answers; nil means that of ID tokens, if the provider signs them.
     package var userInfoAlgorithm: SignatureAlgorithm?
-    /// The algorithm of signed introspection answers; nil means RS256, or that of ID tokens without a key for it.
+    /// The algorithm of signed introspection answers; nil means RS256, or that of ID tokens if there is no
+    /// key for RS256.
     package var introspectionAlgorithm: SignatureAlgorithm?
     /// The algorithm of signed authorization responses; nil means that of ID tokens.
     package var authorizationAlgorithm: SignatureAlgorithm?

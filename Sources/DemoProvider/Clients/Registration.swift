@@ -45,8 +45,8 @@ extension DemoProvider {
         }
     }
 
-    /// Registers the encryption of ID tokens, UserInfo and authorization responses, and how requests and those are
-    /// signed (OpenID Connect Registration §2, JARM §3).
+    /// Registers the encryption of ID tokens, UserInfo and authorization responses, and the signature
+    /// algorithms of requests and of these (OpenID Connect Registration §2, JARM §3).
     private func addEncryption(_ client: inout DemoClient, _ wanted: JSONObject) throws(Refusal) {
         client.idTokenEncryption = try encryption(wanted, "id_token_encrypted_response")
         client.userInfoEncryption = try encryption(wanted, "userinfo_encrypted_response")

@@ -1,6 +1,6 @@
 package import OIDCCore
 
-/// A row of the table of grant types: what answers a client that was authenticated.
+/// A row of the table of grant types: the function that answers a client that was authenticated.
 package struct GrantHandler: Sendable {
     package typealias Answer = @Sendable (inout DemoProvider, TokenCall) throws(Refusal) -> JSONObject
 

@@ -6,7 +6,7 @@ package struct TokenEncryption: Hashable, Sendable {
     package let algorithm: KeyManagement
     package let content: ContentEncryption
 
-    /// The algorithms that this provider has: it encrypts to elliptic keys, and with client secrets.
+    /// The supported algorithms: this provider encrypts to elliptic keys, and with client secrets.
     static let algorithms: [KeyManagement] = [.ecdhES, .ecdhESA128KW, .ecdhESA256KW, .direct]
 
     package init(_ algorithm: KeyManagement, _ content: ContentEncryption = .a128CBC) {
@@ -26,7 +26,7 @@ extension DemoClient {
         return nil
     }
 
-    /// Returns a string as it is, or encrypted to the client (RFC 7516 §5.1). `header` says what it is.
+    /// Returns a string as it is, or encrypted to the client (RFC 7516 §5.1). `header` describes the content.
     func encrypted(
         _ text: String, _ encryption: TokenEncryption?, header: JSONObject = JWE.nested
     ) throws(Refusal) -> String {
