@@ -12,8 +12,8 @@ package enum BrowserChoice: Hashable, Sendable {
     }
 
     /// Returns the `browser` setting, else the commands in `$BROWSER`, else this machine's commands to open a
-    /// URL. The first two are used even without a display. In a workspace on another machine, the last are not: a
-    /// display there is not where the user looks.
+    /// URL. The first two are used even without a display. The last are not used in a remote workspace, as
+    /// its display is not the user's.
     ///
     /// `warn` is called with the reason why an entry of `$BROWSER` is not used.
     package static func resolve(

@@ -42,8 +42,8 @@ package enum BrowserCommand {
         return before.isEmpty || (before.last == "=" && !String(before).includes(placeholder))
     }
 
-    /// The options of a program whose next word is program text: letters, alone or among others after one
-    /// `-`, and long names.
+    /// The options after which the next word is program text: letters, alone or among others after one `-`,
+    /// and long names.
     private struct TextOptions {
         let letters: String
         var names: [String] = []

@@ -1,17 +1,18 @@
 import OIDCCore
 package import Posix
 
-/// A workspace whose user has the browser on another machine: the command to open a URL there is in `$BROWSER`, if
-/// there is one, and the redirect reaches this machine through a forwarded port.
+/// A workspace whose user has the browser on another machine. The command to open a URL there is in
+/// `$BROWSER`, if there is one; the redirect reaches this machine through a forwarded port.
 package struct RemoteWorkspace: Sendable {
     /// The name, after "this is".
     package let name: String
     private let isHere: @Sendable (Variables) -> Bool
-    /// What the user does to forward a port, after "forward the port". `machine` is this one as an argument of `ssh`.
+    /// The way to forward a port, after "forward the port". `machine` is this machine as an argument of
+    /// `ssh`.
     private let way: @Sendable (_ port: UInt16, _ machine: String, Variables) -> String
 
-    /// The workspaces that are detected by their variables, in the order in which these are looked at: a codespace
-    /// is also a dev container.
+    /// The workspaces that are detected by their variables. The order matters: a codespace is also a dev
+    /// container.
     private static let all: [RemoteWorkspace] = [
         RemoteWorkspace(name: "a codespace", isHere: { isTrue("CODESPACES", $0) }) { port, _, variables in
             let name = variables["CODESPACE_NAME", default: ""]
@@ -42,7 +43,8 @@ package struct RemoteWorkspace: Sendable {
         ASCII.lowercased(variables[name, default: ""]) == "true"
     }
 
-    /// Returns how the redirect reaches the listener at a port. `machine` is this one as an argument of `ssh`.
+    /// Returns advice on how to forward the listener's port. `machine` is this machine as an argument of
+    /// `ssh`.
     package func advice(port: UInt16, machine: String, _ environment: Variables) -> String {
         "This is \(name), and your browser is redirected to port \(port) of its own machine. Forward the port"
             + way(port, machine, environment)

@@ -27,7 +27,7 @@ package struct BrowserSignIn {
     package var firstSilence: Int64 = 5_000
     /// The time in milliseconds to wait for a device code, so it can be shown above the URL.
     package var deviceCodePatience: Int64 = 2_000
-    /// A function that connects to a server and sends nothing; nil to leave that out.
+    /// A function that connects to a server and sends nothing; nil to skip that check.
     package var connect: (@Sendable (WebURL) throws(OIDCError) -> Void)?
     /// Whether another process of this program shows the result to a browser that comes late.
     package var lingers = false
@@ -40,9 +40,9 @@ package struct BrowserSignIn {
     /// Called every `pause` milliseconds; true ends the wait with an error of kind `interrupted`.
     package var isCancelled: () -> Bool = { false }
     package var pause: Int64 = 1_000
-    /// Takes the poll for the device code that had no answer when the sign-in was canceled or answered in another way,
-    /// to be settled later. If it is nil, `run` does that before it returns; and if the sign-in was canceled, tokens in
-    /// that answer are not lost.
+    /// Takes over the device code poll that was unanswered when the sign-in was canceled or finished in
+    /// another way. If it is nil, `run` waits for that answer before it returns, and a canceled sign-in
+    /// stores its tokens.
     package var leave: ((UnansweredPoll) -> Void)?
     /// The name of the program that signs in, for the browser's page.
     package var program: String?
@@ -182,7 +182,7 @@ package struct BrowserSignIn {
         }
     }
 
-    /// Opens the browser and shows the URL, which comes last: it is what a user without a browser needs.
+    /// Opens the browser and shows the URL, which comes last, as a user without a browser needs it.
     private func announce(
         _ pending: PendingAuthorization, _ pushed: PushedAuthorization?, _ server: LoopbackServer?
     ) -> Browser? {
@@ -258,7 +258,7 @@ package struct BrowserSignIn {
                 case .enter, nil: break
                 }
                 pressed = nil
-                // At a terminal, the user says when a URL to copy is needed again.
+                // At a terminal, the user presses Enter for a new URL to copy.
                 if browser == nil, !(isTerminal && pastedCount != nil), page.isExpired(flow.context.now()) {
                     renew(&page, pending)
                 }
@@ -300,7 +300,7 @@ package struct BrowserSignIn {
             page = OpenPage(url: pushed.url, pushed: pushed)
             show(pushed.url, pushed, isOpened: false)
         } catch {
-            // The next second would bring the same error.
+            // Another attempt would bring the same error.
             page.pushed = nil
             notice(.warning(Warning(error.message, hint: error.hint)))
         }

@@ -2,8 +2,8 @@ package import LoopbackHTTP
 package import OIDCCore
 import Posix
 
-/// Where the redirect arrives if a published port, a reverse proxy or an ingress passes it on. The redirect URL is
-/// then the one that the browser sees.
+/// The way to the listener if a published port, a reverse proxy or an ingress passes the redirect on. The
+/// redirect URL is then the one that the browser sees.
 package struct CallbackRoute: Hashable, Sendable {
     /// The address to listen on.
     package let host: LoopbackAddress.Host
@@ -25,10 +25,11 @@ package struct CallbackRoute: Hashable, Sendable {
         self.path = try path.map(CallbackRoute.checked)
     }
 
-    /// Checks the other settings that name ports. `isLoopback` if the redirect URL is a loopback one, whose port may
-    /// then be another than that of the listener.
+    /// Checks the settings that name ports against the route. If the redirect URL is on loopback
+    /// (`isLoopback`), its port may differ from the listener's.
     ///
-    /// A list of ports is for a loopback redirect: then the listener takes the first free one, and has no other.
+    /// A list of ports is only for a redirect on loopback: the listener takes the first free one, so its own
+    /// port must not be set, or must be in the list.
     func check(port: UInt16?, ports: [UInt16], isLoopback: Bool) throws(OIDCError) {
         if let own = self.port, let port, own != port, !isLoopback {
             throw .usage(
@@ -62,7 +63,7 @@ package struct CallbackRoute: Hashable, Sendable {
             name = String(name.dropFirst().dropLast())
             guard name.utf8.contains(0x3A) else { throw mistake(text) }
         }
-        // An IPv4 address in the form of IPv6 could be loopback, too, without being recognized as such.
+        // An IPv4-mapped IPv6 address may be a loopback address that is not recognized as one.
         guard let address = NumericAddress(name), !address.isMapped else { throw mistake(text) }
         return (LoopbackAddress.Host(address), port)
     }
@@ -87,7 +88,7 @@ package struct CallbackRoute: Hashable, Sendable {
 }
 
 extension RedirectAddress {
-    /// Who else can connect to the listener; nil if only this machine can.
+    /// Returns a warning if other machines can connect to the listener; nil if only this machine can.
     package func exposure(port: UInt16) -> Warning? {
         guard let host = loopback?.host, !host.isLoopback else { return nil }
         let place = host.isAny ? "port \(port) of every address" : "\(host.text):\(port)"

@@ -104,8 +104,8 @@ struct DeviceCodeWait {
         }
     }
 
-    /// Waits for the answer to a request that was sent, as it may bring tokens, and stores the session; nil if there
-    /// are none. Called when the sign-in ends for another reason than an answer.
+    /// Waits for the answer to the last request, as it may bring tokens, and stores the session; returns nil
+    /// if there are none. Called when the sign-in ends for another reason than an answer.
     mutating func lastAnswer(
         keep: (SignInFlow.Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) -> SignInFlow.Outcome? {
@@ -115,8 +115,8 @@ struct DeviceCodeWait {
         return try signedIn(issued, keep: keep)
     }
 
-    /// The request that has no answer yet, for a sign-in that was finished in another way or canceled; nil if there is
-    /// none, or if its tokens would be kept, as a session is stored with which they would end.
+    /// The unanswered request of a sign-in that was canceled or finished in another way. It is nil if there
+    /// is none, or if its tokens must not be revoked, as a stored session would end with them.
     var unanswered: UnansweredPoll? {
         guard let poll, !flow.keepsRefusedTokens() else { return nil }
         return UnansweredPoll(flow: flow, answer: { poll.wait() })

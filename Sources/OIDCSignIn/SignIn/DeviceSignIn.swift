@@ -66,7 +66,7 @@ package struct DeviceSignIn {
 }
 
 extension OIDCError {
-    /// The error of a sign-in that its caller canceled.
+    /// Returns the error of a sign-in that its caller canceled.
     static func canceled(_ stage: Stage) -> OIDCError { OIDCError(.interrupted, "canceled", stage: stage) }
 
     /// Whether the caller canceled the sign-in, and no signal ended it.

@@ -15,7 +15,7 @@ package struct LateResult {
     let names: [String]
     /// The files of the server's certificate, if it has one.
     let files: TLSFiles?
-    /// How another sign-in asks for a fixed port; nil if none can want this one.
+    /// The agreement by which another sign-in asks for a fixed port; nil if none can want this one.
     var handover: PortHandover?
 
     /// The name of the task for `DetachedProcess`.
@@ -23,7 +23,7 @@ package struct LateResult {
     /// The time in milliseconds for which the page is served.
     static let lifetime: Int64 = 10_000
 
-    /// Starts the process. The page is all that it knows of the sign-in.
+    /// Starts the process, which gets nothing of the sign-in except the page.
     func serve(at listeners: [FileDescriptor]) throws(Errno) {
         guard let first = listeners.first, listeners.count <= 2 else { throw .badDescriptor }
         try DetachedProcess(
@@ -32,7 +32,7 @@ package struct LateResult {
         ).start()
     }
 
-    /// Serves the page: the whole of the detached process. Returns its exit code.
+    /// Serves the page and returns the exit code; the detached process does nothing else.
     package static func run() -> Int32 {
         let descriptors = [FileDescriptor.standardOutput, .standardError].filter {
             oidc_is_listener($0.rawValue) != 0
@@ -44,7 +44,8 @@ package struct LateResult {
             LoopbackListener(descriptors, late.host, port: late.port), identify: PeerOwner.identified)
         server.names = late.names
         if let files = late.files {
-            // The browser has just accepted it.
+            // Loaded without the checks of `identity(for:at:)`, as the browser has just accepted the
+            // certificate.
             guard let identity = try? files.identity() else { return 2 }
             server.secure(with: identity)
         }

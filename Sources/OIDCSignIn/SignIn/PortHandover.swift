@@ -2,18 +2,20 @@ package import LoopbackHTTP
 package import OIDCCore
 import Posix
 
-/// The agreement by which a process that shows the result of a sign-in to a late browser leaves a fixed port to the next
-/// sign-in. The next one holds a lock while it wants the port, and the process looks whether the lock is free.
+/// The agreement by which a process that shows the result of a sign-in to a late browser leaves a fixed port
+/// to the next sign-in: that one holds a lock while it wants the port, and the process checks whether the
+/// lock is free.
 package struct PortHandover: Hashable, Sendable {
     /// The directory of the locks.
     let directory: String
 
     /// The time in milliseconds for which a sign-in asks for its port.
     private static let patience: Int64 = 600
-    /// The time in milliseconds between two looks at whether the port is asked for.
+    /// The time in milliseconds between two checks whether the port is wanted.
     static let pause: Int64 = 50
 
-    /// Creates the agreement of all processes that use a directory; nil if there is none.
+    /// Creates the agreement of all processes that use a cache directory; returns nil if there is no such
+    /// directory.
     package init?(cache: String?) {
         guard let cache, FilePath.isPossible(cache) else { return nil }
         self.init(directory: "\(FilePath.trimmed(UserFile.absolute(cache)))/ports")
@@ -43,7 +45,7 @@ package struct PortHandover: Hashable, Sendable {
         throw failure
     }
 
-    /// Whether another process wants the port.
+    /// Returns whether another process wants the port.
     func isWanted(_ port: UInt16) -> Bool {
         // The sign-in that wants the port has created the file.
         guard let directory = (try? PrivateDirectory.open(directory)) ?? nil,

@@ -1,8 +1,8 @@
 package import LoopbackHTTP
 package import OIDCCore
 
-/// The redirect URI: on loopback, or elsewhere, and then something there passes the redirect on to a listener, or
-/// the user has to paste the redirected URL (RFC 8252 §7).
+/// The redirect URI. If it is not on loopback, something at its host passes the redirect on to a listener, or
+/// the user pastes the redirected URL (RFC 8252 §7).
 package struct RedirectAddress: Hashable, Sendable {
     package static let standard = "http://127.0.0.1/callback"
 
@@ -11,7 +11,8 @@ package struct RedirectAddress: Hashable, Sendable {
     /// The address to listen on, which is loopback unless `callback_listen` says otherwise; nil for a custom
     /// scheme or another host, for which the URL is pasted.
     package let loopback: LoopbackAddress?
-    /// Where a reverse proxy or a published port passes the redirect on to; nil if `oidc` listens at the redirect URI.
+    /// The route by which a reverse proxy or a published port passes the redirect on; nil if `oidc` listens
+    /// at the redirect URI.
     package let route: CallbackRoute?
     /// The certificate of the listener; nil for plain http.
     package let files: TLSFiles?
@@ -53,10 +54,10 @@ package struct RedirectAddress: Hashable, Sendable {
             throw .usage(
                 "\(setting) has port \(written), and port is \(port)", hint: "leave one of them out")
         }
-        // A port in the URL takes the place of a list.
+        // A port in the URL replaces a list of ports.
         let isWritten = host != nil && written != nil
         try route?.check(port: port, ports: isWritten ? [] : ports, isLoopback: host != nil)
-        // The port of an https URL is that of whatever is in front.
+        // The port of an https URL is that of the server in front.
         let own = host == nil ? port : written ?? port
         writtenPort = route?.port == nil ? nil : port
         let choice: LoopbackAddress.Ports =
@@ -65,7 +66,8 @@ package struct RedirectAddress: Hashable, Sendable {
             } else {
                 .firstFree(of: ports)
             }
-        // A browser would find a port of the system's choice only at the host that the URL names.
+        // Nothing can pass a redirect on to a port that the system chooses. A browser can reach it, but only
+        // at the URL's own host.
         if let route, choice == .any, route.path != nil || route.host != host {
             throw .usage(
                 route.isListening
@@ -96,7 +98,8 @@ package struct RedirectAddress: Hashable, Sendable {
         return path.isEmpty ? "/" : path
     }
 
-    /// Where the page with the result is. A redirect that is passed on has a way that others may use.
+    /// The location of the result page. It is random if the redirect is passed on, as others may use the same
+    /// way.
     var resultPlace: ResultPlace {
         route == nil ? ResultPlace(below: path) : ResultPlace(below: path, seenAs: outerPath)
     }

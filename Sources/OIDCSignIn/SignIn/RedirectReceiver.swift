@@ -7,7 +7,7 @@ import Posix
 struct RedirectReceiver {
     private(set) var pending: PendingAuthorization
     let path: String
-    /// Where the page with the result is.
+    /// The location of the result page.
     var result: ResultPlace
     /// The certificate of the server, for the process that shows the result.
     var files: TLSFiles?
@@ -22,7 +22,7 @@ struct RedirectReceiver {
     var onKey: (Key) -> Void = { _ in }
     /// Whether another process shows the result to a browser that comes late.
     var lingers = false
-    /// How the next sign-in asks that process for its port.
+    /// The agreement by which the next sign-in asks that process for its port.
     var handover: PortHandover?
     private let strayRequests: StrayRequestLog
     private var unusable: OIDCError?
@@ -50,7 +50,7 @@ struct RedirectReceiver {
         }
     }
 
-    /// A key with a meaning of its own.
+    /// A key that does something when it is pressed alone.
     enum Key: Hashable {
         case enter
         /// The letter u.
@@ -127,8 +127,8 @@ struct RedirectReceiver {
         finish(showing: page)
     }
 
-    /// Adds a summary of the rejected callbacks, and a hint about what has not been ruled out. If callbacks
-    /// came, the provider knows the redirect URL. Who pressed Ctrl-C knows why.
+    /// Adds a summary of the rejected callbacks, and a hint. If callbacks arrived, the provider knows the
+    /// redirect URL, so the hint does not suggest checking it. Ctrl-C needs no hint.
     private func unfinished(_ error: OIDCError) -> OIDCError {
         var error = error
         if let summary = strayRequests.summary { error.message += "; \(summary)" }
@@ -226,8 +226,8 @@ struct RedirectReceiver {
         request.method == .post ? String(validating: request.body, as: UTF8.self) : request.query ?? ""
     }
 
-    /// Returns whether a request is the answer to this sign-in, which a reverse proxy passed on with another path than
-    /// `callback_path` says: nobody else knows the state.
+    /// Returns whether a request is the answer to this sign-in but has another path than `callback_path`, as
+    /// a reverse proxy passed it on. Only the answer has the right state.
     private func isPassedOnWrongly(_ request: HTTPServerRequest, to server: LoopbackServer) -> Bool {
         guard !server.names.isEmpty, server.isOurHost(request), let text = form(of: request) else {
             return false

@@ -3,22 +3,22 @@ package import OIDCCore
 import OIDCCrypto
 import Posix
 
-/// Where the page with the result is, below the path of the callback.
+/// The location of the result page, below the path of the callback.
 package struct ResultPlace: Hashable, Sendable {
     /// The path of the callback, as it arrives.
     let callback: String
     /// The last segments of the page's path.
     let name: String
-    /// What the browser of the callback is redirected to.
+    /// The URL reference that the browser is redirected to after the callback.
     let location: String
 
-    /// The place below a callback of this machine's loopback.
+    /// Creates the location below a callback on this machine's loopback.
     package init(below callback: String) {
         self.init(callback: callback, name: "done", location: nil)
     }
 
-    /// The place below a callback that is passed on from a path that the browser knows. Its name is random, as whoever
-    /// can use the way there could ask for the page.
+    /// Creates the location for a callback that is passed on; `outer` is the path that the browser requested.
+    /// The page's name is random, as anyone who can use the same way could request the page.
     ///
     /// The redirect is relative (RFC 9110 §10.2.2) and does not start with a slash: code-server adds its own prefix to
     /// one that does, and other proxies do not (code-server 4.104, 2026-11).

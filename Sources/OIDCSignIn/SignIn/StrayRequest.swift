@@ -161,7 +161,7 @@ package struct StrayRequest: Hashable, Sendable {
     }
 }
 
-/// The requests that were turned away during a sign-in. Each is reported, and callbacks are counted by kind.
+/// The stray requests of a sign-in. Each is reported, and callbacks are counted by kind.
 final class StrayRequestLog {
     private let report: (StrayRequest) -> Void
     private var callbacks = 0
