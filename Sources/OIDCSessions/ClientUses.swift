@@ -1,16 +1,17 @@
 package import OIDCCore
 import Posix
 
-/// A server at which the user has signed in with a client that serves others, too, or to which only a URL has led.
+/// The use of a client at a server, recorded if the client is used at others, too, or if only a URL led to
+/// the server.
 package struct ClientUse: StoredRecord {
     /// The issuer; nil for plain OAuth 2.0.
     package var issuer: String?
     package var tokenEndpoint: String
-    /// The origin of the resource that the sign-in was for; nil if it was the user's own.
+    /// The origin of the resource that the sign-in was for; nil if it was not for a resource.
     package var origin: String?
-    /// Whether the client was registered for this server, with a redirect URL of its own there.
+    /// Whether the client is registered for this server, with a redirect URL of its own there.
     package var isRegistered = false
-    /// Whether only a URL led to the server, and not the user's word.
+    /// Whether only a URL led to the server, and the user has never named it.
     package var isFound = false
 
     /// Creates a use. Long names of servers are cut, as they would only fill the file.
@@ -48,8 +49,8 @@ package struct ClientUse: StoredRecord {
     }
 }
 
-/// Where each client was used, in one file for each client. It outlasts sessions, links and profiles: a server that knows
-/// the user and the client may give a token without a page.
+/// The servers where each client was used, in one file per client. The files outlast sessions, links and
+/// profiles, as a server that knows the user and the client may issue tokens without showing a page.
 package struct ClientUses: Sendable {
     private let list: RecordList<ClientUse>
 
@@ -61,7 +62,7 @@ package struct ClientUses: Sendable {
             ownerMember: "client_id", recordsMember: "uses", limit: 1_024)
     }
 
-    /// Notes a use. If there are too many, the user's own are kept rather than those for resources.
+    /// Records a use. If there are too many, those for resources are dropped first.
     package func note(_ use: ClientUse, of clientID: String) throws(OIDCError) {
         try list.change(ClientUses.file(of: clientID), of: clientID) { uses in
             guard !uses.contains(use) else { return false }
@@ -71,7 +72,7 @@ package struct ClientUses: Sendable {
         }
     }
 
-    /// Notes the user's word for a server.
+    /// Records that the user has named a server.
     package func noteNamed(issuer: String) throws(OIDCError) {
         let name = ClientUse.name(issuer)
         func isFound(_ use: ClientUse) -> Bool { use.isFound && use.issuer == name }
@@ -85,7 +86,7 @@ package struct ClientUses: Sendable {
 
     private static func file(of clientID: String) -> String { FileName.of("client", hashing: clientID) }
 
-    /// Returns all uses. Throws if a file cannot be read, as it may tell of any.
+    /// Returns all uses. Throws if a file cannot be read, as it may contain any of them.
     package func all() throws(OIDCError) -> [(clientID: String, use: ClientUse)] {
         let (names, files) = (try list.directory.names(), try list.all())
         guard files.count == names.count else {
@@ -95,8 +96,9 @@ package struct ClientUses: Sendable {
         return files.flatMap { clientID, uses in uses.map { (clientID, $0) } }
     }
 
-    /// Returns whether only a URL led to a server: its own, whatever the client was, or a resource's with this client. The
-    /// user's word, once, counts for all. What cannot be read does not say so.
+    /// Returns whether only a URL led to a server, and the user has never named it. Uses without a resource
+    /// count for every client, those for a resource only for this one. False if no use of the server can be
+    /// read.
     package func isFound(issuer: String, clientID: String) -> Bool {
         let name = ClientUse.name(issuer)
         let uses = ((try? list.all()) ?? []).flatMap { owner, uses in

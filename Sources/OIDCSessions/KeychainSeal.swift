@@ -88,7 +88,7 @@ package final class KeychainSeal: SessionSeal {
         stored.helper == SystemKeychain.keeperName ? "the keychain" : "docker-credential-\(stored.helper)"
     }
 
-    /// The key of a session stays while its file is replaced, so a refresh stores nothing in the keychain.
+    /// Keeps the key of the session that it replaces, so a refresh stores nothing in the keychain.
     package func seal(_ session: Session, over current: Record?) throws(OIDCError) -> [UInt8] {
         var stored = EncryptedSession(
             key: session.key, helper: keeper.name, entry: newEntry(session.key.fileStem))
@@ -108,7 +108,7 @@ package final class KeychainSeal: SessionSeal {
     }
 
     package func seal(document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] {
-        // An entry of its own, so another document of the key, or of one whose file has the same name, keeps its secret.
+        // Each document has an entry of its own, as several documents may have the same key or file name.
         let name = "sign-in-\(key.fileStem)-\(Base64URL.encode(Random.bytes(9)))"
         var stored = EncryptedSession(key: key, helper: keeper.name, entry: newEntry(name))
         let secret = try newSecret(for: stored.entry)

@@ -1,14 +1,14 @@
 import OIDCCore
 
-/// What a list can hold.
+/// A record that a list can hold.
 protocol StoredRecord: Hashable, Sendable {
     /// Returns nil for JSON that is not such a record.
     init?(_ json: JSONValue)
     var json: JSONValue { get }
 }
 
-/// Lists of records, one file each. A file names its owner, and has no records for any other: a token or a secret in
-/// them is sent only to the owner.
+/// Lists of records, one file each. A file names its owner and counts as empty for any other: a token or a
+/// secret in it is sent only to the owner.
 struct RecordList<Record: StoredRecord>: Sendable {
     private let formatVersion: Int64 = 1
 

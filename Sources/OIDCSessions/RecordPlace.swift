@@ -1,9 +1,9 @@
 package import OIDCCore
 package import Posix
 
-/// Records, and what this program's own stores know beyond `RecordStore`.
+/// A record store with the operations that only this program's own stores have.
 package protocol RecordPlace: RecordStore {
-    /// Who can see the records.
+    /// The processes that can see the records.
     var reach: StoreReach { get }
 
     /// The reason why nothing can be stored; nil if something can.
@@ -15,7 +15,7 @@ package protocol RecordPlace: RecordStore {
     /// Returns the error about a session's record.
     func error(_ fault: StoreFault, in stem: String) -> OIDCError
 
-    /// Returns the error about the place as a whole.
+    /// Returns an error about the store as a whole.
     func storeError(_ message: String) -> OIDCError
 
     /// Whether records are removed when their lifetime is over.
@@ -24,7 +24,7 @@ package protocol RecordPlace: RecordStore {
     /// Checks the server of the records for `oidc doctor`.
     func health() throws(OIDCError) -> [HealthReport]
 
-    /// Returns the record to use: what is stored, or what waits on this machine to be stored.
+    /// Returns the record to use: the stored one, or one that waits on this machine to be stored.
     func load(_ name: RecordName) throws(OIDCError) -> Record?
 
     /// Returns the record that this process read or wrote last under its lock; nil if it must be read. A write is
@@ -58,7 +58,7 @@ package protocol RecordPlace: RecordStore {
     /// with what became of the session, as a warning; throws it if the session could not be kept.
     func keep(_ bytes: [UInt8], of name: RecordName, after error: OIDCError) throws(OIDCError) -> OIDCWarning
 
-    /// Removes what waits on this machine to be stored: a sign-in has replaced it.
+    /// Removes a record that waits on this machine to be stored, as a sign-in has replaced it.
     func forgetLeftover(_ name: RecordName)
 
     /// Completes the write of a killed process, if `isSuccessor` returns true for what it left. `isOlder` is whether its
@@ -66,8 +66,8 @@ package protocol RecordPlace: RecordStore {
     func adoptLeftover(
         _ name: RecordName, if isSuccessor: (_ stored: Record, _ leftover: Record, _ isOlder: Bool) -> Bool)
 
-    /// Returns a session that this machine has seen, and not its sign-out; nil if there is none. If there is no record of
-    /// it, the place has lost it or hides it.
+    /// Returns a session that this machine has seen and not signed out; nil if there is none. If it has no
+    /// record, the store has lost it or hides it.
     func seen(_ name: RecordName) -> SeenSession?
 
     /// Removes what killed writers left before a record existed, and records that were kept aside. Returns the former.
@@ -131,7 +131,7 @@ package struct SeenSession {
     package init(key: SessionKey?) { self.key = key }
 }
 
-/// Who can see the sessions of a store.
+/// The processes that can see the sessions of a store.
 package enum StoreReach: Hashable, Sendable {
     /// This process only.
     case process

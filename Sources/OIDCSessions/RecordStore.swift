@@ -45,7 +45,7 @@ extension RecordStore {
 
 /// The name of a record.
 public struct RecordName: Hashable, Sendable, CustomStringConvertible {
-    /// What a record holds.
+    /// The kind of a record's content.
     #if hasAttribute(nonexhaustive)
         @nonexhaustive
     #endif
@@ -56,7 +56,7 @@ public struct RecordName: Hashable, Sendable, CustomStringConvertible {
         case failure
     }
 
-    /// What the record holds.
+    /// The kind of the record's content.
     public let kind: Kind
     /// The name of the session, which is also valid as the name of a file.
     public let stem: String
@@ -79,7 +79,7 @@ public struct Record: Hashable, Sendable {
     public var revision: Int64
     /// Whether the content is useless. A store may keep such a record aside when it is replaced or removed.
     public package(set) var isDamaged = false
-    /// How a record of a shared server was read; nil for others.
+    /// The reading of a record from a shared server; nil for other records.
     package var reading: Reading?
     /// Whether the record is only on this machine, and waits for its server.
     package var isWaiting = false

@@ -87,15 +87,17 @@ package struct Registrations: Sendable {
             ownerMember: "issuer", recordsMember: "clients", limit: 1_024)
     }
 
-    /// Returns the name of the file for an issuer and the redirect URLs to register there. A resource on another origin
-    /// has clients of its own: what the user allowed one resource's client says nothing about another resource.
+    /// Returns the name of the file for an issuer and the redirect URLs to register there. A resource on
+    /// another origin has clients of its own, as the user's consent to one resource's client does not cover
+    /// another resource.
     package static func name(issuer: String, resource: String? = nil, redirects: [String]) -> String {
         let server = WebURL.ofIssuer(issuer)
         let origin = resource.flatMap { WebURL($0)?.origin }.flatMap { $0 == server?.origin ? nil : $0 }
         let words = [issuer] + (origin.map { [$0] } ?? []) + redirects
         var text = JSONValue.array(words.map { .string($0) }).compact
-        // A resource chooses its origin, and could choose one with the name of another's file if the hash were not
-        // cryptographic. Without the library for it, no sign-in comes this far.
+        // A resource chooses its origin. If the hash were not cryptographic, it could choose one whose file
+        // has the same name as another resource's. Without a cryptographic library, a sign-in does not get
+        // this far.
         if origin != nil, let hash = try? Digest.hash(Array(text.utf8), .sha256) {
             text = Base64URL.encode(hash)
         }
@@ -116,8 +118,8 @@ package struct Registrations: Sendable {
         return nil
     }
 
-    /// Adds a client, or replaces the one with the same ID. Older clients stay only if `isUsed` returns true: without its
-    /// client's secret, a session can be neither refreshed nor revoked.
+    /// Adds a client, or replaces the one with the same ID. Older clients are kept only if `isUsed` returns
+    /// true: without its client's secret, a session can be neither refreshed nor revoked.
     package func keep(
         _ client: RegisteredRecord, as name: String, issuer: String, isUsed: (_ clientID: String) -> Bool
     ) throws(OIDCError) {

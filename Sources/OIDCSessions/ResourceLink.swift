@@ -25,20 +25,20 @@ package struct ResourceLink: StoredRecord {
     package var bindsTokens = false
     /// Whether the user's settings named the issuer, so a client secret may be sent to it.
     package var isIssuerNamed = false
-    /// The scopes that the user's own client may request for this resource, as the user has agreed or named the client
-    /// for it; nil for a registered client.
+    /// The scopes that the user's own client may request for this resource, because the user agreed or named
+    /// the client for it; nil for a registered client.
     package var agreedScope: Scope?
-    /// Whether the user agreed that the server, which only the resource names, gets the client's secret, too.
+    /// Whether the user agreed to send the client's secret to a server that only the resource names.
     package var isSecretAgreed = false
-    /// The scope that was requested without a question, by a client that is known by its document and was used nowhere else
-    /// by then; empty for the server's default scopes.
+    /// The scope that was requested without asking the user, by a client that is identified by its document
+    /// and was not used anywhere else before; empty for the server's default scopes.
     package var unaskedScope: Scope?
-    /// Whether the user has signed out, so is asked about the client again, also if a profile names the resource. The link
-    /// is then kept for that question only.
+    /// Whether the user has signed out, so the next sign-in asks about the client again, even if a profile
+    /// names the resource. The link is then kept only to remember this.
     package var isConsentWithdrawn = false
-    /// The servers and clients of links that this one replaced, about which the user was asked.
+    /// The servers and clients of earlier links for this resource that the user was asked about.
     package private(set) var askedBefore: [String] = []
-    /// The identifiers that the resource had at earlier sign-ins, each with the server and the client.
+    /// The resource's identifiers at earlier sign-ins, each with the server and the client.
     package var identifiedBefore: [String] = []
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
@@ -57,11 +57,11 @@ package struct ResourceLink: StoredRecord {
         self.account = account
     }
 
-    /// Returns the name of a server and client in `askedBefore`.
+    /// Returns the form of a server and client in `askedBefore`.
     package static func party(issuer: String, clientID: String) -> String { "\(issuer) \(clientID)" }
 
-    /// Returns the link with what those that it replaces say about earlier questions: a resource that names another
-    /// server for a while must not make the first one's forgotten.
+    /// Returns the link with the questions and identifiers of the links that it replaces. They outlast a
+    /// resource that names another server for a while.
     fileprivate func replacing(_ others: [ResourceLink]) -> ResourceLink {
         var link = self
         for other in others {
@@ -81,7 +81,7 @@ package struct ResourceLink: StoredRecord {
         return link
     }
 
-    /// Returns whether a session is of the resource under an identifier that it had before.
+    /// Returns whether a session was issued for an identifier that the resource had before.
     package func wasIdentified(by key: SessionKey) -> Bool {
         let party = ResourceLink.party(issuer: key.provider, clientID: key.clientID)
         return key.resources.count == 1 && identifiedBefore.contains("\(key.resources[0]) \(party)")
@@ -212,8 +212,8 @@ package struct ResourceLinks: Sendable {
 
     /// Saves a link, and makes it the preferred one for `url`, at which the user signed in.
     ///
-    /// A link for exactly that URL is removed. If a link for a URL above it would be preferred, that link
-    /// stays, and the new one is limited to `url`.
+    /// A link for exactly that URL is removed. If a link for a URL above it would be preferred, that link is
+    /// kept, and the new one is limited to `url`.
     package func keep(_ link: ResourceLink, leadingFrom url: WebURL) throws(OIDCError) {
         try change(url) { links in
             var link = link

@@ -75,9 +75,9 @@ package struct SessionDirectory: Sendable {
     /// What becomes of a file that is to be removed.
     package enum Removal {
         case removed
-        /// Renamed, so what is left in it is not lost until the next removal. It is never read or listed.
+        /// The file is renamed, so its content is kept until the next removal. It is never read or listed.
         case setAside
-        /// Left as it is.
+        /// The file is not changed.
         case refused
     }
 

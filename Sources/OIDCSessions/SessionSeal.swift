@@ -22,13 +22,13 @@ package protocol SessionSeal: Sendable {
     /// Forgets the secret of a record that was removed. `record` is nil if it could not be read.
     func forget(_ record: Record?, of stem: String) throws(OIDCError)
 
-    /// Forgets the secret of what a killed sign-in left.
+    /// Forgets the secret of a record that a killed sign-in left.
     func forget(leftover: Record)
 
-    /// Returns the form in which a secret beside the session is kept, such as the verifier of a sign-in that waits.
+    /// Seals a secret that is kept beside the session, such as the verifier of a waiting sign-in.
     func seal(document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8]
 
-    /// Returns a secret that `seal(document:of:)` made.
+    /// Opens a secret that `seal(document:of:)` sealed.
     func open(document: [UInt8], of key: SessionKey) throws(StoreFault) -> [UInt8]
 
     /// Forgets the key of a sealed secret that was removed.

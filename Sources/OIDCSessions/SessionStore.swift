@@ -40,7 +40,7 @@ public struct SessionStore: Sendable {
     /// The store's name in messages: a path, or the name of a program.
     public var description: String { seal.description(of: records.description) }
 
-    /// Who can see the sessions.
+    /// The processes that can see the sessions.
     package var reach: StoreReach { records.reach }
 
     /// The reason why nothing can be stored; nil if something can.
@@ -64,7 +64,7 @@ public struct SessionStore: Sendable {
             try records.load(key.recordName)
         }
         let session = try found(in: record, key, orDamaged: isMachine)
-        // What waits for its server is loaded each time, so it is stored as soon as possible.
+        // A record that waits for its server is loaded each time, so it is stored as soon as possible.
         if record?.isWaiting != true { copies?.keep(session, key) }
         return session
     }
@@ -244,8 +244,8 @@ public struct SessionStore: Sendable {
         try remove(stored.name, unlessLater: { _ in false }) { _ in stored.isDamaged }
     }
 
-    /// Removes a record and then its secret, so the session is gone even if a keychain fails. A record that cannot be
-    /// read is removed unchecked.
+    /// Removes a record and then its secret, so the session is gone even if a keychain fails. An unreadable
+    /// record is removed unchecked.
     private func remove(
         _ stem: String, unlessLater isLater: (Record) -> Bool,
         unlessDamaged isDamaged: (Record) throws(OIDCError) -> Bool
@@ -303,7 +303,7 @@ public struct SessionStore: Sendable {
                 }
                 content = .success(session)
             } catch {
-                // One answer may be nonsense because of its record; after two, the server is away.
+                // One failure may be due to its record; after two in a row, the server counts as unreachable.
                 let isUnreachable = error.kind == .unreachable && error.code != .oldRecord
                 guard !(isUnreachable && wasUnreachable), error.kind != .interrupted else { throw error }
                 wasUnreachable = isUnreachable
@@ -428,12 +428,12 @@ public struct SessionStore: Sendable {
         }
     }
 
-    /// Returns the form in which a secret of a sign-in is kept beside the session.
+    /// Seals a secret of a sign-in that is kept beside the session.
     package func sealed(_ document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] {
         try seal.seal(document: document, of: key)
     }
 
-    /// Returns a secret that `sealed` made.
+    /// Opens a secret that `sealed` returned.
     package func opened(_ document: [UInt8], of key: SessionKey) throws(OIDCError) -> [UInt8] {
         do throws(StoreFault) { return try seal.open(document: document, of: key) } catch {
             throw error.error(about: "the waiting sign-in", hint: .signIn)
@@ -496,14 +496,15 @@ extension Session {
         return .seconds(min(max(1, last.seconds(since: now)), 31_536_000))
     }
 
-    /// Returns whether this session is of the same sign-in as the other one, whatever became of its tokens.
+    /// Returns whether this session is of the same sign-in as the other one, even if its tokens were
+    /// refreshed.
     package func isSameSignIn(as other: Session) -> Bool {
         key == other.key && createdAt == other.createdAt && nonce == other.nonce && signInID == other.signInID
     }
 
     /// Returns whether this session may be the result of a refresh of the other one: both are of the same
-    /// sign-in and have a refresh token, and this one's was issued for the other's, or this one is not older; `isOlder`
-    /// is what the files' times say. The other's refresh token may then be spent.
+    /// sign-in and have a refresh token, and this one replaced the other's token or is not older. `isOlder`
+    /// compares the files' times. The other's refresh token may then be spent.
     func isRefreshed(from other: Session, isOlder: Bool) -> Bool {
         guard isSameSignIn(as: other), self != other, tokens.refreshToken != nil,
             let token = other.tokens.refreshToken

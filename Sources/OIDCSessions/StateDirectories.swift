@@ -9,7 +9,7 @@ package import Posix
 package struct StateDirectories {
     private let environment: Variables
 
-    /// An empty variable counts as unset.
+    /// Creates the directories from the environment. An empty variable counts as unset.
     package init(environment: Variables) {
         self.environment = environment
     }
@@ -34,8 +34,8 @@ package struct StateDirectories {
             ?? base("XDG_CONFIG_HOME", ".config").map { StateDirectories.join($0, "oidc/config.json") }
     }
 
-    /// Creates the directories of this program that are missing, as far as it may: what is mounted over them hides
-    /// what is stored there later.
+    /// Creates this program's missing directories, if it can. A directory that does not exist cannot be
+    /// hidden by a mount, and neither can what is stored there later.
     package func createAll() {
         let own = configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:))
         for path in [state, cache, own].compactMap({ $0 }) { _ = try? PrivateDirectory.create(path) }

@@ -1,18 +1,18 @@
 package import OIDCCore
 import Posix
 
-/// What is wrong with a session's record.
+/// The reason why a session's record cannot be used.
 package enum StoreFault: Error, Hashable, Sendable {
     case otherKey
     case newerVersion(found: Int64, known: Int64)
     case damaged(String)
-    /// The record is not what was sealed; the text says why.
+    /// The record is not what was sealed; the string says why.
     case untrusted(String)
     /// The record is older than one that was seen before.
     case outdated(found: Int64, newest: Int64)
     /// The record was sealed with a key that this machine does not have.
     case unknownKey(String, known: [String])
-    /// The record could not be opened, and its content may be in order: the keychain is locked, for example.
+    /// The record could not be opened, for example because the keychain is locked. Its content may be valid.
     case notOpened(OIDCError)
 
     package init(_ damage: Session.Damage, version: Int64 = Session.formatVersion) {
@@ -37,8 +37,8 @@ package enum StoreFault: Error, Hashable, Sendable {
         }
     }
 
-    /// Whether a session of this key is requested again. A machine token that was sealed with an unknown key is, but not
-    /// replaced: other machines use it.
+    /// Returns whether a new session of this key may be requested. That includes a machine token that was
+    /// sealed with an unknown key, but its record is not replaced, as other machines use it.
     func isReplaceable(of key: SessionKey) -> Bool {
         if case .unknownKey = self { !key.grant.needsUser } else { isReplaceable }
     }
