@@ -9,9 +9,9 @@ extension OIDCError {
 
     /// The member of an answer, or the claim of a token, that the error is about, as on the wire; nil if there is none.
     public var member: String? { mismatch?.member }
-    /// What was expected of the member, safe to print.
+    /// The expected value of the member, safe to print.
     public var expected: String? { mismatch?.expected }
-    /// What was found instead, safe to print.
+    /// The value that was found instead, safe to print.
     public var found: String? { mismatch?.found }
 
     private var mismatch: (member: String, expected: String, found: String)? {

@@ -1,5 +1,5 @@
 extension OIDCError {
-    /// What an error means, where its kind does not say enough; an open set.
+    /// The meaning of an error, if its kind does not say enough; an open set.
     public struct Code: Hashable, Sendable, RawRepresentable, CustomStringConvertible {
         /// The name, as it is stored.
         public let rawValue: String

@@ -29,7 +29,7 @@ package enum Hint: Hashable, Sendable {
     case text(String)
     /// A command of the program that shows the hint: the words after its name.
     case command([String])
-    /// What to add to the command line that was typed: options with their values.
+    /// Options with their values, to add to the command line that was typed.
     case options([String])
     /// Hints to be read one after the other, as one sentence.
     case joined([Hint])

@@ -32,7 +32,7 @@ public struct OIDCError: Error, Hashable, Sendable, CustomStringConvertible {
     public var stage: OIDCError.Stage?
     /// The provider's error code, if it sent one (RFC 6749 §5.2).
     public var oauthError: String?
-    /// What the error means, where its kind does not say enough.
+    /// The meaning of the error, if its kind does not say enough.
     public var code: Code?
     /// The provider's description of why it ended the session (RFC 6749 §5.2).
     public var oauthDescription: String?

@@ -1,14 +1,14 @@
-/// What the steps of the protocol use of the outside: an HTTP client, a clock and random numbers.
+/// The HTTP client, the clock and the random numbers that the steps of the protocol use.
 public struct OIDCContext: Sendable {
     /// The HTTP client.
     public var transport: any HTTPTransport
-    /// Returns the time.
+    /// A function that returns the time.
     public var now: @Sendable () -> OIDCInstant
-    /// Returns as many random bytes as the argument says, which nobody can predict.
+    /// A function that returns the given number of random bytes, which nobody can predict.
     public var random: @Sendable (Int) -> [UInt8]
     package var cache: any DocumentCache
 
-    /// Creates a context that keeps no metadata and keys between two steps.
+    /// Creates a context that does not keep metadata and keys between two steps.
     public init(
         transport: any HTTPTransport, now: @escaping @Sendable () -> OIDCInstant,
         random: @escaping @Sendable (Int) -> [UInt8]

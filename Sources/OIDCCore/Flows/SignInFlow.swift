@@ -24,11 +24,12 @@ public struct SignInFlow: Sendable {
     /// Whether UserInfo is requested for a name that the ID token lacks. This costs one more request, so it
     /// is set only if the name will be shown to the user.
     public var asksForName = false
-    /// Returns whether the tokens of a refused answer must stay valid, because a session of the same issuer
-    /// and client is stored. At Keycloak it shares the provider's session with them, at oidc-provider the
-    /// grant, and older Auth0 tenants revoke all refresh tokens of the user, so revoking them would end it.
+    /// A function that returns whether the tokens of a refused answer must stay valid, because a session of
+    /// the same issuer and client is stored. At Keycloak it shares the provider's session with them, at
+    /// oidc-provider the grant, and older Auth0 tenants revoke all refresh tokens of the user, so revoking
+    /// them would end it.
     package var keepsRefusedTokens: @Sendable () -> Bool = { false }
-    /// Returns why the user must not enter a code at a page; nil if they may.
+    /// A function that returns why the user must not enter a code at a page; nil if they may.
     package var pageFault: @Sendable (WebURL) -> OIDCError? = { _ in nil }
     /// The `iss` of the authorization response.
     var answeringIssuer: String?
@@ -49,7 +50,7 @@ public struct SignInFlow: Sendable {
         public var session: Session
         /// The claims of the validated ID token; nil for plain OAuth 2.0.
         public var idToken: IDToken?
-        /// What is not as requested, for the user.
+        /// Warnings for the user about what was not granted as requested.
         public var warnings: [OIDCWarning]
     }
 
@@ -151,8 +152,8 @@ public struct SignInFlow: Sendable {
         issued.revoke(at: metadata.revocationURL(for: client), client: client, context)
     }
 
-    /// Stores the session of a sign-in with `keep`. If it cannot be stored, nobody has its tokens: they are revoked,
-    /// unless a stored session would end with them.
+    /// Stores the session of a sign-in with `keep`. If that fails, its tokens are revoked, unless a stored
+    /// session would end with them.
     package func store(
         _ outcome: Outcome, with keep: (Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) {
@@ -207,8 +208,9 @@ public struct SignInFlow: Sendable {
         return Outcome(session: session, idToken: idToken, warnings: warnings)
     }
 
-    /// Returns what was requested and not granted. An access token for another resource than a configured one is
-    /// refused; at a resource's URL, the server may use an abstract identifier (RFC 8707 §2).
+    /// Returns warnings about what was requested but not granted. An access token for another resource than a
+    /// configured one is refused; at a resource's URL, the server may use an abstract identifier (RFC 8707
+    /// §2).
     private func shortfalls(_ tokens: TokenSet, _ idToken: IDToken?) throws(OIDCError) -> [Warning] {
         var warnings: [Warning] = []
         if let granted = tokens.access.scope, !request.scope.isSubset(of: granted) {

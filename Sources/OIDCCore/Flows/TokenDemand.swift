@@ -76,8 +76,8 @@ extension Session {
         derived.removeAll { $0.requestedScope == scope && Set($0.resources) == Set(resources) }
     }
 
-    /// The most derived tokens in a session, and the most characters of all together. This is far below the
-    /// limit for reading a store, so a session that was written can always be read.
+    /// The maximum number of derived tokens in a session, and of all their characters together. This is far
+    /// below the limit for reading a store, so a session that was written can always be read.
     private static let derivedLimit = (count: 64, characters: 1 << 20)
 
     /// Stores a derived token in place of an earlier one for the same scope and resources. Expired ones are

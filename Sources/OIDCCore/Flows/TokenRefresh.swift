@@ -41,7 +41,7 @@ public struct TokenRefresh: Sendable {
         public var session: Session
         /// The requested token, or the reason why there is none.
         public var access: Result<AccessToken, OIDCError>
-        /// What is not as requested, for the user.
+        /// Warnings for the user about what was not granted as requested.
         public var warnings: [OIDCWarning]
         /// The reason why a new ID token is not used; nil if there was none, or it is in the session.
         package var idTokenFailure: OIDCError?
@@ -93,8 +93,8 @@ public struct TokenRefresh: Sendable {
             request, in: context)
     }
 
-    /// The scope that a refresh of the session's own token names, if the provider needs one: what was granted, and
-    /// `offline_access`, which Entra ID grants without listing it.
+    /// Returns the scope that a refresh of the session's own token names, if the provider needs one: what was
+    /// granted, and `offline_access`, which Entra ID grants without listing it.
     private func ownScope(_ session: Session) -> Scope? {
         guard tokenEndpoint.refreshNamesScope, let granted = session.grantedScope,
             !tokenEndpoint.extraParameters.contains(where: { $0.name == "scope" })
@@ -231,8 +231,9 @@ public struct TokenRefresh: Sendable {
 }
 
 extension Session {
-    /// The warning if a refreshed token is no longer for a resource or audience that the session's token was for. It
-    /// is stored all the same, as its successor cannot be had otherwise.
+    /// Returns a warning if a refreshed token is no longer for a resource or audience that the session's
+    /// token was for. The token is stored anyway, as the refresh cannot be repeated with a used refresh
+    /// token.
     fileprivate func audienceWarning(of access: AccessToken) -> Warning? {
         guard let found = access.audience, let before = tokens.access.audience else { return nil }
         let wanted = (sendsResources == true ? requestedResources : []) + [key.audience].compactMap { $0 }

@@ -1,5 +1,5 @@
-/// Decides whether a refused request is sent again: with a proof, another token or a new sign-in, as the answer asks.
-/// Each is done once, except a proof, which another token may need again.
+/// The rule for sending a refused request again, as its answer asks: with a proof, another token or a new
+/// sign-in. Each is done once, except a proof, which another token may need again.
 package struct RetryRule: Hashable, Sendable {
     package enum Demand: Hashable, Sendable {
         /// The same request, with a proof that has this nonce (RFC 9449 §8, §9).
@@ -44,7 +44,7 @@ package struct RetryRule: Hashable, Sendable {
         mayStepUp = stepsUp
     }
 
-    /// Returns whether what an answer asks for can still be done.
+    /// Returns whether a demand can still be met.
     package func allows(_ demand: Demand) -> Bool {
         switch demand {
         case .proof: mayProve
@@ -53,7 +53,7 @@ package struct RetryRule: Hashable, Sendable {
         }
     }
 
-    /// Notes that it is being done. Another token may need a proof of its own.
+    /// Records that a demand is being met. Another token may need a proof of its own.
     package mutating func use(_ demand: Demand) {
         switch demand {
         case .proof(let nonce):
@@ -75,7 +75,7 @@ package struct RetryRule: Hashable, Sendable {
     /// Allows another refresh, as the token of the last one was not obtained by it.
     package mutating func allowRefresh() { mayRefresh = true }
 
-    /// Notes the nonce for another proof, or throws if that was done already.
+    /// Records the nonce for another proof; throws if a proof was already repeated.
     mutating func prove(nonce: String, or refusal: @autoclosure () -> OIDCError) throws(OIDCError) {
         let demand = Demand.proof(nonce: nonce)
         guard allows(demand) else { throw refusal() }

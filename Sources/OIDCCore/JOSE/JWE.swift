@@ -161,7 +161,7 @@ package struct JWE: Sendable {
 }
 
 extension ContentEncryption {
-    /// Returns the key that a client's secret gives: the first bytes of its hash (OIDC Core §10.2).
+    /// Returns the key that is derived from a client's secret: the first bytes of its hash (OIDC Core §10.2).
     func key(from secret: Redacted<String>) throws(CryptoError) -> [UInt8] {
         let hash = try Digest.hash(Array(secret.revealed.utf8), keyByteCount <= 32 ? .sha256 : .sha512)
         return Array(hash.prefix(keyByteCount))

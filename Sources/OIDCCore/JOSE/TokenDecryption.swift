@@ -1,7 +1,7 @@
 package import OIDCCrypto
 
-/// Decrypts what the provider encrypts to this client: ID tokens, and UserInfo, introspection and authorization
-/// responses (RFC 7516, OIDC Core §10.2).
+/// The decryption of what the provider encrypts to this client: ID tokens, and UserInfo, introspection and
+/// authorization responses (RFC 7516, OIDC Core §10.2).
 package struct TokenDecryption: Sendable {
     /// The key whose public half the provider has.
     private let key: PrivateKey?
@@ -68,7 +68,7 @@ package struct TokenDecryption: Sendable {
         return try decrypted(compact, decryption, stage: .idToken)
     }
 
-    /// Returns the text inside an encrypted token.
+    /// Returns the content of an encrypted token.
     package static func decrypted(
         _ compact: String, _ decryption: TokenDecryption?, stage: Stage
     ) throws(OIDCError) -> String {

@@ -26,8 +26,8 @@ package struct JSONMistake {
     /// The expected token; nil if no common mistake leads to this error.
     let expected: Expected?
 
-    /// Returns the mistake with its position, or what is wrong with the whole text. `reason` stands for a mistake that
-    /// is not a common one.
+    /// Returns the mistake with its position, or the problem of the file as a whole. `reason` is used if the
+    /// mistake is not a common one.
     func description(or reason: String) -> String {
         if bytes.allSatisfy(JSONMistake.isBlank) { return "it is empty" }
         // Some file systems leave such a file after a power failure.

@@ -1,4 +1,4 @@
-/// The members of an object, read by type. Whoever reads them says what error a member of another type is.
+/// The members of an object, read by type. The caller chooses the error for a member of another type.
 package struct JSONReader<Failure: Error> {
     package var members: JSONObject
     private let readsNullAsAbsent: Bool
@@ -73,7 +73,7 @@ package struct JSONReader<Failure: Error> {
         try text(name, "base64url") { Base64URL.decode($0) }
     }
 
-    /// Returns what `read` does, such as `string`, or throws if the member is absent.
+    /// Returns the result of `read`, such as `string`; throws if the member is absent.
     package func required<Value>(
         _ name: String, expected: String = "a value", _ read: (String) throws(Failure) -> Value?
     ) throws(Failure) -> Value {
@@ -96,7 +96,7 @@ package struct JSONReader<Failure: Error> {
     }
 }
 
-/// What is wrong with a member.
+/// The reason why a member cannot be used.
 package enum JSONFlaw: Sendable {
     case missing
     case empty
@@ -107,7 +107,7 @@ package enum JSONFlaw: Sendable {
     /// A string in another form.
     case form(String)
 
-    /// What was found, in a few words.
+    /// A short description of what was found.
     package var found: String {
         switch self {
         case .missing: "none"

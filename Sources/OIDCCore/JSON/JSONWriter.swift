@@ -80,8 +80,8 @@ private struct JSONWriter {
         for _ in 0..<depth { output += "  ".utf8 }
     }
 
-    /// Writes a string. Control, invisible and bidirectional characters are escaped (CWE-150); all others
-    /// stay as they are.
+    /// Writes a string. Control, invisible and bidirectional characters are escaped (CWE-150); all others are
+    /// written unchanged.
     private mutating func write(_ text: String) {
         output.append(.quote)
         if text.utf8.allSatisfy({ $0 < 0x80 }) {

@@ -7,7 +7,7 @@ public struct AuthorizationRequest: Sendable {
     public var redirectURI: String
     /// The scope to request.
     public var scope: OAuthScope
-    /// `audience`, which some providers read in place of resources.
+    /// `audience`, which some providers use instead of resources.
     public var audience: String?
     /// The resource indicators (RFC 8707).
     public var resources: [String] = []
@@ -32,8 +32,7 @@ public struct AuthorizationRequest: Sendable {
     public var dpopThumbprint: String?
     /// Whether a `nonce` is sent with the scope `openid`. It belongs to ID tokens (OpenID Connect Core
     /// §3.1.2.1), and oidc-provider 9 refuses a request that has one without `openid` (2026-11). Some
-    /// providers' ID tokens never have one; PKCE alone then ties the answer
-    /// to the request.
+    /// providers' ID tokens never have one; PKCE alone then ties the answer to the request.
     public var sendsNonce = true
     /// Whether an error answer without the `iss` that the metadata promises is rejected unread (RFC 9207
     /// §2.4). A sign-in to a resource requires this (MCP authorization, 2026-07-28).

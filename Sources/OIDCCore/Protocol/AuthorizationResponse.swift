@@ -44,8 +44,8 @@ extension PendingAuthorization {
         let pasted = try PastedURL(text)
         let judgement = judge(pasted.pairs)
         if case .stray(let mismatch) = judgement { throw mismatch.error }
-        // Where only a redirect URL of its own tells the issuer's answers from others', the URL is needed
-        // (RFC 9700 §4.4.2.2). A signed answer names its issuer.
+        // If nothing but the issuer's own redirect URL distinguishes its answers from others', that URL is
+        // needed (RFC 9700 §4.4.2.2). A signed answer names its issuer.
         let namesIssuer = responseMode.isSigned || pasted.pairs.contains { $0.name == "iss" }
         if pasted.beforeQuery.isEmpty, !namesIssuer, let issuer,
             try MixUpDefense.isOwn(redirectURI, of: issuer)

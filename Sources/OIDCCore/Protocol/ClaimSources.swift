@@ -107,7 +107,8 @@ package struct ClaimSources {
         return outcome
     }
 
-    /// Returns the sources in their order, each with its claims. A source makes none of the provider's own.
+    /// Returns the sources in their order, each with its claims. Claims that the provider makes itself are
+    /// left out.
     private func wanted(
         _ claims: JSONObject, _ own: JSONObject, only name: String?, _ outcome: inout Outcome
     ) -> [(name: String, claims: [String])] {
@@ -198,10 +199,10 @@ package struct ClaimSources {
         return (claims.members, issuer)
     }
 
-    /// Checks a URL of a source before anything is sent to it. A provider must not make this machine ask servers that
-    /// only this machine can reach: only a provider on loopback may name loopback, and only one that is in a private
-    /// network by its own address or name another one there. Names are not resolved, so a public name may still lead to
-    /// a private address.
+    /// Checks a URL of a source before anything is sent to it. A provider must not make this machine send
+    /// requests to servers that only this machine can reach: only a provider on loopback may name loopback,
+    /// and only one in a private network, by its own address or name, may name another server there. Names
+    /// are not resolved, so a public name may still lead to a private address.
     private func checked(_ text: String, _ member: String) throws(OIDCError) -> WebURL {
         let isLocal = provider?.leadsToThisMachine ?? false
         let isPrivate = isLocal || provider.map { $0.isPrivateAddress || $0.hasPrivateName } == true

@@ -9,14 +9,14 @@ public enum DPoP {
     static let missingNonceHint: Hint =
         "the provider sent no DPoP-Nonce header with it: contact the provider"
 
-    /// Gives the refusal of a request with a proof its hint if it demands a nonce, as the answer has none that could be
-    /// used.
+    /// Adds a hint to the refusal of a request with a proof, if the answer demands a nonce but contains none
+    /// that can be used.
     static func explain(_ error: inout OIDCError, isBound: Bool) {
         guard isBound, error.oauthError == "use_dpop_nonce" else { return }
         error.hint = missingNonceHint
     }
 
-    /// The refusal of a provider that demands another nonce after the one it demanded was sent.
+    /// Returns the error for a provider that demands another nonce after the demanded one was sent.
     static func anotherNonce(_ stage: Stage) -> OIDCError {
         OIDCError(
             .refused, "\(stage.title): the provider demands another DPoP nonce each time", stage: stage,

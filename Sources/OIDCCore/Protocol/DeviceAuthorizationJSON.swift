@@ -1,6 +1,6 @@
 extension DeviceAuthorization {
-    /// The form in which a process that asked for the code leaves it to another. It contains the device code, which is a
-    /// secret.
+    /// The form in which the process that requested the code passes it to another. It contains the device
+    /// code, which is a secret.
     package var json: JSONValue {
         var object = JSONObject()
         object["device_code"] = .string(deviceCode.revealed)

@@ -1,6 +1,6 @@
 /// The schedule for polling the token endpoint while a user signs in elsewhere (RFC 8628 §3.5).
 public struct DevicePolling: Hashable, Sendable {
-    /// What to do after an error.
+    /// The next step after an error.
     public enum Step: Sendable {
         /// A wait of this time, then another poll.
         case wait(Duration)

@@ -116,7 +116,7 @@ extension ProviderMetadata {
 /// A search for metadata at several URLs.
 ///
 /// After an unusable answer (4xx, an HTML page, another issuer) the next URL is requested: single-page apps
-/// and CDNs answer so for paths they do not know, and the issuer is compared in every document.
+/// and CDNs send such answers for unknown paths, and the issuer is compared in every document.
 ///
 /// A provider that cannot be reached (DNS, TLS, a time-out) ends the search, so no other answer hides that
 /// error. So do 408, 425, 429 and 5xx, unless `passesOverFaults`.
@@ -128,8 +128,8 @@ package struct MetadataSearch {
     private var words: String?
     /// The hint for refusals that have none.
     private let hint: Hint
-    /// Whether the next URL is requested after 408, 425, 429 and 5xx too: gateways answer so for paths they do not
-    /// know.
+    /// Whether the next URL is requested after 408, 425, 429 and 5xx too, which gateways send for unknown
+    /// paths.
     private let passesOverFaults: Bool
 
     package init(hint: Hint = .advice(.checkIssuerOrSetEndpoints), passesOverFaults: Bool = false) {
@@ -163,7 +163,7 @@ package struct MetadataSearch {
         }
     }
 
-    /// Returns the error if no URL has a document: `failure`, or else `notFound` with what the server said.
+    /// Returns the error if no URL has a document: `failure`, or else `notFound` with the server's message.
     package func end(_ notFound: OIDCError) -> OIDCError {
         guard failure == nil, let words else { return failure ?? notFound }
         var error = notFound

@@ -99,14 +99,15 @@ public struct SignedIntrospection {
         }
     }
 
-    /// An encrypted answer is decrypted first; the token in it must be signed, too (RFC 9701 §5). Every other kind of
-    /// token is refused, such as an ID token that the provider signed for this client (RFC 9701 §8.1).
+    /// Verifies a signed answer. An encrypted one is decrypted first; the token in it must be signed, too
+    /// (RFC 9701 §5). Every other kind of token is refused, such as an ID token that the provider signed for
+    /// this client (RFC 9701 §8.1).
     private func verified(
         _ response: HTTPResponse, for client: OAuthClient, now: Instant
     ) throws(OIDCError) -> JSONObject? {
         let stage = Stage.introspection
         var compact = ASCII.trimmed(response.text)
-        // The type of the token itself is checked below, so it does not matter as what it was sent.
+        // The media type does not matter, as the type of the token itself is checked below.
         let isToken = (try? JWS(compact: compact)) != nil || (try? JWE(compact: compact)) != nil
         guard isToken || response.mediaType == SignedIntrospection.mediaType else {
             guard isRequired else { return nil }

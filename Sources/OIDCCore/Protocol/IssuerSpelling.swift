@@ -1,4 +1,4 @@
-/// The spelling of an issuer by somebody else than its own metadata: a resource's document, or a user.
+/// Spellings of an issuer that are not from its own metadata, but from a resource's document or a user.
 package enum IssuerSpelling {
     /// Returns whether two spellings name the same server: they are equal, or differ by the final slash of an
     /// issuer without a path.

@@ -43,7 +43,7 @@ extension JSONAnswer {
         }
         var names: Set<String> = []
         for pair in pairs where !names.insert(pair.name).inserted {
-            // Any other name is the server's own word, and could be a secret.
+            // Any other name was chosen by the server, and could be a secret.
             let name = ExtraMembers.ofTokenAnswer.contains(pair.name) ? pair.name : "a member of the form"
             throw .protocolViolation(stage, name, expected: "at most one", found: "several")
         }

@@ -3,9 +3,9 @@ import OIDCCrypto
 /// The defense against mix-up (RFC 9700 §4.4): a server that sends the user to another provider's authorization
 /// endpoint must not get the code that this provider issues.
 package enum MixUpDefense {
-    /// Returns a redirect URI with a path of its own for each issuer (RFC 9700 §4.4.2.2). The answer to a request
-    /// for one issuer then never arrives at the redirect URI of another. The digest has no collisions that a
-    /// server could choose its issuer for.
+    /// Returns a redirect URI with a path of its own for each issuer (RFC 9700 §4.4.2.2). The answer to a
+    /// request for one issuer then never arrives at the redirect URI of another. The digest is cryptographic,
+    /// so a server cannot choose an issuer with the path of another.
     package static func redirectURI(_ base: String, for issuer: String) throws(OIDCError) -> String {
         let end = base.firstIndex { "?#".contains($0) } ?? base.endIndex
         let path = base[..<end]

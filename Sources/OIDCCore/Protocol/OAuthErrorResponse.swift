@@ -3,7 +3,7 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     package let code: String
     package let description: String?
     package let uri: String?
-    /// The description as it came, up to 8,192 characters: to be compared, never shown.
+    /// The description as it was received, up to 8,192 characters; it is compared and never shown.
     let words: String
     /// Whether the code is the text of `error` or of Fitbit's `errorType`. Only such a code ends a session,
     /// as a gateway may send the same word elsewhere in its answer for another reason.
@@ -17,7 +17,8 @@ package struct OAuthErrorResponse: Hashable, Sendable {
     package init(
         code: String, description: String? = nil, uri: String? = nil, withholding secrets: WithheldSecrets
     ) {
-        // An invisible character must not make it another code, such as one that ends a session.
+        // Escaped first: removing an invisible character could turn it into another code, such as one that
+        // ends a session.
         let escaped = DisplayText.escaped(secrets.removed(fromCode: code))
         self.code = DisplayText.clean(escaped, limit: 100)
         self.description = description.flatMap {
@@ -144,7 +145,8 @@ extension OAuthErrorResponse {
         let isTemporary =
             response.isTemporaryFailure
             || !(300..<400).contains(response.status) && answer?.isTemporary == true
-        // If it were zero, processes that wait for each other would all ask, one after the other.
+        // Zero is ignored: processes that wait for each other would all send the request, one after the
+        // other.
         let retryAfter = isTemporary ? response.retryAfter.flatMap { $0 > 0 ? $0 : nil } : nil
         let what: String
         if let answer {
@@ -217,7 +219,7 @@ extension HTTPResponse {
         words.map { DisplayText.shortened(secrets.removed(from: $0)) }
     }
 
-    /// The message of an error body that has no member `error`, as it came.
+    /// The message of an error body that has no member `error`, as it was received.
     var words: String? {
         guard !isSuccess, let body = (try? JSONValue(parsing: body))?.object else { return nil }
         let names = ["error_description", "message", "detail", "title"]
@@ -241,7 +243,7 @@ extension HTTPResponse {
 }
 
 extension OIDCError {
-    /// The error, as one that a request without the parameter `resource` avoids.
+    /// The error with the code and hint of a refusal that a request without `resource` avoids.
     var aboutResource: OIDCError {
         var error = self
         error.code = .resourceRefused

@@ -17,7 +17,7 @@ public struct ProtectedResourceMetadata: Hashable, Sendable {
     /// The most authorization servers that a document may name.
     private static let maximumServerCount = 16
 
-    /// Creates what the metadata of a URL would say, if it had any, about its own origin's authorization server.
+    /// Creates the metadata of a URL that publishes none: its own origin's authorization server protects it.
     init(url: WebURL, issuer: String) {
         resource = url.withoutQuery
         authorizationServers = [issuer]

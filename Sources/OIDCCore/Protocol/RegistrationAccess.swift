@@ -16,7 +16,8 @@ public struct RegistrationAccess: Hashable, Sendable {
 
     private var secrets: WithheldSecrets { WithheldSecrets([token.revealed]) }
 
-    /// Returns the request that replaces the client's metadata (§2.2). The secret is repeated, and not chosen.
+    /// Returns the request that replaces the client's metadata (§2.2). It repeats the secret, which the
+    /// client cannot choose.
     public func update(
         _ registration: Registration, clientID: String, secret: Redacted<String>?
     ) throws(OIDCError) -> EndpointCall<RegisteredClient> {

@@ -2,11 +2,11 @@ package import OIDCCrypto
 
 /// The signing of authorization requests (JWT-Secured Authorization Request, JAR, RFC 9101).
 package struct RequestObjectSigning: Sendable {
-    /// Nil for `alg` `none`.
+    /// The signer; nil for `alg` `none`.
     private let signer: JWTSigner?
     /// The encryption of the signed request; nil for none.
     package var encryption: RequestObjectEncryption?
-    /// Where the request is published; nil if it is sent by value, or pushed.
+    /// The URL where the request is published; nil if it is sent by value, or pushed.
     package var reference: RequestObjectReference?
 
     /// Seconds until a request object expires: longer than a sign-in waits, and at most an hour (FAPI 2.0 Message
@@ -130,7 +130,7 @@ extension JWKSet {
 /// The URL of a request object that the user publishes (`request_uri`, RFC 9101 §5.2.1, OIDC Core §6.2).
 package struct RequestObjectReference: Sendable {
     private let url: WebURL
-    /// Puts a request object where the URL serves it.
+    /// A function that publishes a request object at the URL.
     private let publish: @Sendable (String) throws(OIDCError) -> Void
 
     /// The greatest length of the URL (RFC 9101 §5.2.1).
@@ -178,9 +178,9 @@ extension ProviderMetadata {
 }
 
 extension PendingAuthorization {
-    /// Returns the sign-in with its parameters in a request object. A pushed one stands alone with `client_id`; in a
-    /// URL, `response_type` and, with `openid`, `scope` stand beside it with the same values (OIDC Core §6.1, §6.2).
-    /// `keys` are the provider's, for an encrypted request.
+    /// Returns the sign-in with its parameters in a request object. If it is pushed, only `client_id` is sent
+    /// with it; in a URL, also `response_type` and, with `openid`, `scope`, with the same values (OIDC Core
+    /// §6.1, §6.2). `keys` are the provider's, for an encrypted request.
     func signed(
         by signing: RequestObjectSigning, at metadata: ProviderMetadata, keys: (any KeySource)?, now: Instant,
         random: (Int) -> [UInt8], isPushed: Bool

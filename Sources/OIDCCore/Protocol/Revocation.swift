@@ -47,7 +47,8 @@ public enum Revocation {
         if let code = OAuthErrorResponse(response)?.code {
             return ["invalid_client", "unauthorized_client"].contains(code)
         }
-        // Spring Authorization Server (7.1) answers 401 and glewlwyd 403 without a word. A page is another server's.
+        // Spring Authorization Server (7.1) answers 401 and glewlwyd 403 with an empty body. A page is from
+        // another server.
         return [401, 403].contains(response.status) && response.body.isEmpty
     }
 }

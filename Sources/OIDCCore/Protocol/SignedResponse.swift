@@ -54,7 +54,7 @@ package struct SignedResponseRules: Sendable {
 }
 
 extension SignedResponseRules: Hashable {
-    /// Compares what the rules say; keys and clock are the context's.
+    /// Compares the rules without keys and clock, which belong to the context.
     package static func == (one: SignedResponseRules, other: SignedResponseRules) -> Bool {
         one.issuer == other.issuer && one.clientID == other.clientID
             && one.allowedAlgorithms == other.allowedAlgorithms && one.leeway == other.leeway

@@ -13,7 +13,7 @@ public struct TokenEndpoint: Sendable {
     /// Whether `resource` is sent (RFC 8707); Entra ID refuses it (AADSTS9010010, 2026-03).
     public var sendsResources = true
     /// Whether a refresh of the session's own token names the granted scope. Without it, Entra ID answers
-    /// AADSTS90009 where the scope is that of an API of one's own (2026-11).
+    /// AADSTS90009 if the scope is that of an API of one's own (2026-11).
     public var refreshNamesScope = false
     /// The type of tokens whose `token_type` is missing or unknown: Weibo sends none, eBay `User Access
     /// Token` (2026-11). It is never assumed for tokens that must be bound to a key.
@@ -22,8 +22,8 @@ public struct TokenEndpoint: Sendable {
     /// The provider's names for a refresh token that has ended, beside `invalid_grant`: for GitHub
     /// `bad_refresh_token`. The session ends as with `invalid_grant`.
     public var refreshEnds: [String] = []
-    /// The seconds by which this machine's clock was ahead of the provider's; nil if unknown. The `Date` of an
-    /// answer says more.
+    /// The seconds by which this machine's clock was ahead of the provider's; nil if unknown. Used if an
+    /// answer has no `Date`.
     package var clockAhead: Int64?
     /// The provider's metadata, which say why a client may have been refused; nil if they are unknown. Called only
     /// for a refusal.
@@ -104,7 +104,7 @@ public struct TokenEndpoint: Sendable {
         }
     }
 
-    /// What a request contains, for the reason why it may have been refused.
+    /// The facts about a request that may explain its refusal.
     var sent: TokenRefusal.Sent {
         var sent = TokenRefusal.Sent(
             method: client.authentication.method, hasSecret: client.authentication.secret != nil,

@@ -138,8 +138,8 @@ public struct TokenRequest: Sendable {
 }
 
 extension TokenRequest {
-    /// Returns the error for a refusal of this grant: what the table makes of it, unless the answer contradicts
-    /// itself: it has new tokens too, which are kept.
+    /// Returns the error for a refusal of this grant, as the table of `TokenVerdict` decides. An answer with
+    /// new tokens contradicts itself and is left to the caller, which keeps them.
     func failure(
         _ response: HTTPResponse, withholding secrets: WithheldSecrets, at endpoint: TokenEndpoint? = nil,
         now: Instant? = nil

@@ -172,9 +172,9 @@ enum TokenResponse {
         if let flaw = TokenResponse.flaw(of: name, token) { throw OIDCError(.refused, .token, flaw) }
     }
 
-    /// Returns what is wrong with a token's length or characters; nil if it can be used. It must be visible ASCII
-    /// (RFC 6749 appendix A.12), as it may be sent in a header or printed. A refresh token may contain spaces
-    /// (A.17), as it is sent in forms only.
+    /// Returns the fault of a token's length or characters; nil if it can be used. The token must be visible
+    /// ASCII (RFC 6749 appendix A.12), as it may be sent in a header or printed. A refresh token may contain
+    /// spaces (A.17), as it is sent in forms only.
     private static func flaw(of name: String, _ token: String) -> OIDCError.Cause? {
         let mayHaveSpaces = name == "refresh_token"
         guard token.utf8.count <= maximumByteCount else {

@@ -1,10 +1,11 @@
-/// What a refusal of the token endpoint means: the kind of its error, the code and the hint. Decided by one
-/// table, `TokenVerdict.rules`.
+/// The meaning of a refusal by the token endpoint: the kind of its error, the code and the hint. One table
+/// decides, `TokenVerdict.rules`.
 struct TokenVerdict: Sendable {
     var code: OIDCError.Code
     var hint: Hint?
 
-    /// A sign-in helps only if the session has ended, or the user is asked for.
+    /// The kind of the error. A sign-in helps only if the session has ended, or the provider wants the user
+    /// to act.
     var kind: OIDCError.Kind {
         [.sessionEnded, .signInAgain].contains(code) ? .loginRequired : .refused
     }
@@ -18,7 +19,7 @@ struct TokenRefusal: Sendable {
     let error: String?
     /// The description in lower case; empty if there is none.
     let words: String
-    /// Whether the code is where OAuth has it.
+    /// Whether the code is in the member that OAuth defines for it.
     let isStandard: Bool
     let sent: Sent
     /// The scope of the request.
@@ -27,10 +28,10 @@ struct TokenRefusal: Sendable {
     var refreshEnds: [String] = []
     /// The seconds by which this machine's clock is ahead of the provider's; nil if unknown.
     var clockAhead: Int64?
-    /// The provider's metadata, read only where a rule needs it; nil if it is unknown.
+    /// The provider's metadata, read only if a rule needs it; nil if it is unknown.
     var offer: @Sendable () -> ProviderMetadata? = { nil }
 
-    /// What the request contained.
+    /// The content of the request.
     struct Sent: Sendable {
         var method = "none"
         var hasSecret = false
@@ -259,7 +260,7 @@ extension TokenRefusal {
     /// providers 403 or 200. With another one, such as 404 or 405, the words may be those of a gateway.
     private var isOfEndpoint: Bool { [400, 401, 403].contains(status) || (200..<300).contains(status) }
 
-    /// The codes of a refresh that only the user can cure.
+    /// The codes of a refused refresh that only a new sign-in can fix.
     fileprivate static let userCodes = [
         "interaction_required", "login_required", "consent_required", "invalid_token", "bad_refresh_token",
         "invalid_refresh_token", "token_expired", "token_inactive", "mfa_required",

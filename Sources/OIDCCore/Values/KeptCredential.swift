@@ -1,6 +1,6 @@
 /// A credential of another service that was issued for a session's token, and is kept with the session.
 package struct KeptCredential: Hashable, Sendable {
-    /// What it is for: the service, and everything that it depends on.
+    /// The service that it is for, and everything that it depends on.
     package let name: String
     package let value: Redacted<String>
     /// The time until which it is used.

@@ -28,9 +28,9 @@ extension WebURL {
     /// Whether the host is neither on this machine nor a private address.
     package var isElsewhere: Bool { !leadsToThisMachine && !isPrivateAddress }
 
-    /// Returns whether this server may lead a client on this machine to another one. To this machine only a server on it
-    /// may, and to a private address only one that has one, or is on this machine. Names are not resolved: behind a VPN
-    /// they lead to private addresses.
+    /// Returns whether this server may lead a client on this machine to another one. Only a server on this
+    /// machine may lead to this machine, and only one on this machine or with a private address to a private
+    /// address. Names are not resolved: behind a VPN, they lead to private addresses.
     package func mayLead(to url: WebURL) -> Bool {
         url.isElsewhere || leadsToThisMachine || isPrivateAddress && !url.leadsToThisMachine
     }

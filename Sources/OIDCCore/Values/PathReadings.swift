@@ -46,8 +46,8 @@ package struct PathReadings {
         return rest.first { $0 != .space }.map(ends.contains) ?? true
     }
 
-    /// What may end a segment's name: a parameter, what an escape hid from the parser of the URL, or the end of a string
-    /// in C.
+    /// The bytes that may end a segment's name: a parameter, what an escape hid from the parser of the URL,
+    /// or the end of a string in C.
     private static let ends: [UInt8] = [.semicolon, .questionMark, .hash, 0]
 
     /// Returns the bytes with overlong UTF-8 (RFC 3629 §3) and other forms of `.`, `/`, `\` and what ends a segment, such

@@ -34,12 +34,13 @@ public struct Session: Hashable, Sendable {
     /// The `nonce` of the sign-in, which a later ID token must repeat if it has one (OpenID Connect Core
     /// §12.2); nil if none was sent, and for sessions of version 0.1.0.
     public var nonce: String?
-    /// A random value that tells the session from those of other sign-ins where no `nonce` does.
+    /// A random value that distinguishes the session from other sign-ins if there is no `nonce`.
     package var signInID: String?
     /// A hash of the refresh token for which this session's own was issued; nil before the first refresh. It is too short to
     /// reveal the token.
     package var replacedToken: String?
-    /// Why the refresh token was refused, or cannot be used; nil while it works, or if there never was one.
+    /// The reason why the refresh token was refused, or cannot be used; nil while it works, or if there never
+    /// was one.
     public var ended: End?
     /// Members of the stored form that this version does not know; they are written back unchanged.
     public var unknownMembers = JSONObject()
@@ -179,8 +180,8 @@ extension Session {
         return claims["cnf"]?["x5t#S256"]?.string != nil
     }
 
-    /// Notes the binding of the tokens of a client with a certificate, and the endpoints for such clients (RFC 8705
-    /// §5). UserInfo authenticates no client, so only a bound token goes to its alias.
+    /// Records the binding of the tokens of a client with a certificate, and the endpoints for such clients
+    /// (RFC 8705 §5). UserInfo authenticates no client, so only a bound token is sent to its alias.
     package mutating func useCertificate(of client: Client, at metadata: ProviderMetadata) {
         guard client.presentsCertificate else { return }
         bindsOpaqueTokens = metadata.tlsClientCertificateBoundAccessTokens
@@ -250,7 +251,8 @@ extension Session {
         return session
     }
 
-    /// Returns the session as it is after its refresh token was refused. One that may be of use again is kept.
+    /// Returns the session as it is after its refresh token was refused. A refresh token that may work again
+    /// is kept.
     package func refused(by error: OIDCError, at now: Instant) -> Session {
         let end = End(error: error.oauthError, description: error.oauthDescription, at: now)
         guard !error.endsSession else { return ended(end) }
@@ -259,7 +261,7 @@ extension Session {
         return session
     }
 
-    /// The session without an access token that a server has refused.
+    /// Returns the session without an access token that a server has refused.
     package func without(_ refused: AccessToken) -> Session {
         var session = self
         session.expire(refused.token)
@@ -267,9 +269,9 @@ extension Session {
         return session
     }
 
-    /// Returns whether the session is what is left of another after its refresh token was refused.
+    /// Returns whether the session is the remainder of another one whose refresh token was refused.
     package func isRest(of other: Session) -> Bool {
-        // What the user revoked does not count as a remainder.
+        // A session whose refresh token the user revoked is not such a remainder.
         guard ended != nil, tokens.refreshToken == nil || tokens.refreshToken == other.tokens.refreshToken
         else {
             return false

@@ -111,7 +111,7 @@ extension Session {
         replacedToken = try stored.string("replaced_token")
         ended = stored["ended"].flatMap(End.init(json:))
         bindsOpaqueTokens = try stored.bool("certificate_bound") ?? false
-        // One that cannot be read is obtained again.
+        // A credential that cannot be read is obtained again.
         kept = stored["kept"]?.array?.compactMap { KeptCredential($0) } ?? []
         unknownMembers = JSONObject(of: .object(stored.members), except: Session.knownMembers)
     }

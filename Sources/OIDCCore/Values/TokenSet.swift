@@ -46,8 +46,8 @@ public struct AccessToken: Hashable, Sendable {
     public var expiresAt: OIDCInstant?
     /// The granted scope, if the provider named it or the request implies it (RFC 6749 §5.1).
     public var scope: OAuthScope?
-    /// Members of the stored form that this version does not know; they are written back while the token
-    /// stays.
+    /// Members of the stored form that this version does not know; they are written back as long as the token
+    /// is kept.
     var unknownMembers = JSONObject()
 
     /// Creates an access token from its parts.
@@ -100,7 +100,7 @@ public struct TokenSet: Hashable, Sendable {
     public var access: AccessToken
     /// The refresh token, if one was issued.
     public var refreshToken: Redacted<String>?
-    /// Why the answer's refresh token cannot be used, and is left out. A session never has it.
+    /// The reason why the answer's refresh token cannot be used and is left out. A session never has it.
     package var refreshTokenFlaw: OIDCError.Cause?
     /// The ID token, if one was issued.
     public var idToken: Redacted<String>?

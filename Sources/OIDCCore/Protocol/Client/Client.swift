@@ -1,4 +1,4 @@
-/// The program as the provider knows it (RFC 6749 §2).
+/// A client as it is registered with the provider (RFC 6749 §2).
 public struct OAuthClient: Sendable {
     /// `client_id`.
     public var id: String

@@ -18,30 +18,30 @@ public struct ClientAuthentication: Sendable {
     /// A public client: `client_id` alone.
     public static let none = ClientAuthentication(kind: .none)
 
-    /// A secret in HTTP Basic.
+    /// Returns the method with a secret in HTTP Basic.
     public static func clientSecretBasic(_ secret: Redacted<String>) -> ClientAuthentication {
         ClientAuthentication(kind: .clientSecretBasic(secret))
     }
 
-    /// A secret among the parameters.
+    /// Returns the method with a secret among the parameters.
     public static func clientSecretPost(_ secret: Redacted<String>) -> ClientAuthentication {
         ClientAuthentication(kind: .clientSecretPost(secret))
     }
 
-    /// An assertion that is signed with a secret, by HMAC.
+    /// Returns the method with an assertion that is signed with a secret, by HMAC.
     public static func clientSecretJWT(
         _ secret: Redacted<String>, _ algorithm: SignatureAlgorithm
     ) -> ClientAuthentication {
         ClientAuthentication(kind: .clientSecretJWT(secret, algorithm))
     }
 
-    /// An assertion that is signed with the client's key.
+    /// Returns the method with an assertion that is signed with the client's key.
     public static func privateKeyJWT(_ signer: JWTSigner) -> ClientAuthentication {
         ClientAuthentication(kind: .privateKeyJWT(signer))
     }
 
-    /// A client assertion from another system, such as a CI system's identity (RFC 7523 §2.2). It is fetched
-    /// again for each request.
+    /// Returns the method with an assertion from another system, such as a CI system's identity (RFC 7523
+    /// §2.2). The assertion is fetched again for each request.
     public static func assertion(
         _ source: @escaping @Sendable () throws(OIDCError) -> Redacted<String>
     ) -> ClientAuthentication {
