@@ -11,9 +11,9 @@ struct CommandContext: Sendable {
     var ownsTerminal = true
     /// Whether a sign-in that no profile describes is saved as one.
     var keepsProfile = true
-    /// Whether a configuration file that is named need not exist yet, as the sign-in makes it.
+    /// Whether a named configuration file need not exist yet, as the sign-in creates it.
     var makesConfiguration = false
-    /// Whether the profile that is named does not exist yet, as the sign-in makes it.
+    /// Whether the named profile does not exist yet, as the sign-in creates it.
     var makesProfile = false
     /// The start of the command. A failure that another process reports later also applies to this one.
     var startedAt = MonotonicTime.now()

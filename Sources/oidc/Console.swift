@@ -10,7 +10,7 @@ struct Console: Sendable {
     let isQuiet: Bool
     /// The command line that runs, which hints repeat.
     let line: InvokedLine
-    /// What takes the place of both outputs, if another command will print them.
+    /// The transcript that replaces both outputs, if another command will print them.
     var transcript: Transcript?
 
     init(_ common: CommonOptions, line: InvokedLine? = nil) {

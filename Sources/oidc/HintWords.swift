@@ -37,7 +37,7 @@ extension Hint {
         }
     }
 
-    /// The hint on one line, as it is printed where nothing is known about the command line.
+    /// The hint on one line, as it is printed if nothing is known about the command line.
     var commandLine: String {
         parts.map { part in
             if case .command = part { "oidc \(part)" } else { part.description }
@@ -85,8 +85,8 @@ extension Hint {
         if case .useIssuer(let issuer) = self { line(issuer) } else { self }
     }
 
-    /// Returns the hint about a stored session that the command line is not about: `profile` are the words that name
-    /// its profile, if it has one, and `file` is its file, if it is in one.
+    /// Returns the hint for a stored session other than the command line's. `profile` is the words that name
+    /// its profile, if it has one; `file` is its file, if it is in one.
     func aboutOther(profile: [String]?, file: String?) -> Hint? {
         let move = file.map { file -> Hint in
             .text("move it away: mv \(ShellWord.line([file, file + ".old"]))")
@@ -139,7 +139,7 @@ extension OIDCError {
         return error
     }
 
-    /// The port to register where it may matter, as on the page of recipes.
+    /// The port to register if it may matter, as on the page of recipes.
     private static let registeredPort: UInt16 = 8484
 }
 

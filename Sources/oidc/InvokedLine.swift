@@ -80,8 +80,8 @@ struct InvokedLine: Sendable {
         return Set((options + variables).map(\.name))
     }
 
-    /// Whether a missing setting is not the profile's, as options or variables name the provider or the client, or as
-    /// the file has profiles but none is in use.
+    /// Whether a missing setting cannot be added to a profile: options or variables name the provider or the
+    /// client, or the file has profiles but none is in use.
     private var isForNone: Bool {
         let given = given
         if [Setting.issuer, .clientID, .tokenEndpoint].contains(where: { given.contains($0.name) }) {
@@ -192,7 +192,7 @@ extension InvokedLine {
         for assignment in options.assignments {
             let name = String(assignment.prefix { $0 != "=" })
             if case .secret? = Setting.named(name)?.kind { continue }
-            // What a helper does with a token is not for another command.
+            // Settings for other programs' use of a token are not repeated for another command.
             guard hint.call == call || !Setting.tools.contains(where: { $0.name == name }) else { continue }
             add("--set", name, [assignment])
         }

@@ -100,7 +100,7 @@ struct Main {
         }
     }
 
-    /// The commands that look for sign-ins which nobody finished.
+    /// The commands that clean up sign-ins which nobody finished.
     private static let sweepers: [String?] = ["login", "logout", "status", "doctor"]
 
     /// The exit code of the first signal. It is used even if everything succeeded meanwhile, or if a command

@@ -55,7 +55,7 @@ struct SuggestedCommand {
         }
     }
 
-    /// Whether the command names a setting, by its option or by `--set`.
+    /// Returns whether the command names a setting, by its option or by `--set`.
     func names(_ setting: String) -> Bool {
         let option = "--" + String(setting.map { $0 == "_" ? "-" : $0 })
         return options.contains(option) || options.contains("--set \(setting)")

@@ -2,8 +2,8 @@ import CommandLineKit
 import OIDCCore
 import Posix
 
-/// Text for a terminal: lines that are too long are broken between words. URLs, and commands to paste, stay in one
-/// piece.
+/// Text for a terminal: lines that are too long are broken between words. URLs, and commands to paste, are
+/// not broken.
 struct WrappedText {
     /// The columns of the terminal; nil leaves every line as it is.
     let width: Int?
@@ -34,7 +34,7 @@ struct WrappedText {
             let used = Table.columns(lines[lines.count - 1])
             let length = Table.columns(unit.text)
             let gap = isLineEmpty ? 0 : unit.gap
-            // A label stays with what is too long for every line.
+            // A label is followed directly by a word that is too long for every line.
             let isAfterLabel = lines.count == 1 && lines[0].hasSuffix("try:") && hang + length > width
             if isLineEmpty || used + gap + length <= width || isAfterLabel {
                 lines[lines.count - 1] += TextLayout.spaces(gap) + unit.text
@@ -53,8 +53,8 @@ struct WrappedText {
         return indent >= 2 && starts.contains { content.hasPrefix($0) }
     }
 
-    /// Returns where the other lines of a long line start: below the text of a hint, of a numbered step or of the
-    /// last column, as far as that is in the left half.
+    /// Returns the column at which the other lines of a long line start: below the text of a hint, of a
+    /// numbered step or of the last column, as far as that is in the left half.
     private static func hangingIndent(_ plain: String, indent: Int, width: Int) -> Int {
         let content = plain.dropFirst(indent)
         if content.hasPrefix("try: ") { return indent + 5 }
@@ -104,7 +104,8 @@ struct WrappedText {
     }
 }
 
-/// The words of a command line of this program in a sentence, as far as they can be told from the sentence's own.
+/// The words of a command line of this program within a sentence, as far as they can be distinguished from
+/// it.
 private struct CommandWords {
     private var path: [String] = []
     private var options: [OptionDescription] = []
@@ -142,7 +143,8 @@ private struct CommandWords {
         return true
     }
 
-    /// Whether a word looks like a value: a URL, an assignment, a file, a quoted string or a placeholder.
+    /// Returns whether a word looks like a value: a URL, an assignment, a file, a quoted string or a
+    /// placeholder.
     private func isArgument(_ word: Substring) -> Bool {
         let isPlaceholder = word.utf8.count > 1 && word.allSatisfy { ("A"..."Z").contains($0) || $0 == "-" }
         return isPlaceholder || word.hasPrefix("'") || word.dropLast().contains { "=/@".contains($0) }

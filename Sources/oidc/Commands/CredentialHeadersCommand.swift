@@ -48,9 +48,9 @@ struct CredentialHeadersCommand: RunnableCommand {
 
 /// The agents that take a header, or a token, from another program.
 enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
-    /// `headersHelper` of an MCP server (anthropics/claude-code issue 48514, read 2026-11).
+    /// The `headersHelper` of an MCP server (anthropics/claude-code issue 48514, read 2026-11).
     case claudeCode = "claude-code"
-    /// `apiKeyHelper` of the settings.
+    /// The `apiKeyHelper` in the settings.
     case claudeCodeGateway = "claude-code-gateway"
     /// `-c` sets a member of config.toml (Codex 0.154, read 2026-11). A token in `bearer_token_env_var` would be
     /// read once, so the server is reached through the proxy.

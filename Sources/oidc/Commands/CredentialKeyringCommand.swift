@@ -85,7 +85,7 @@ struct CredentialKeyringCommand: RunnableCommand {
         let command = try CredentialCommandLine("keyring", context, options)
         _ = try command.settings.tools.keyringHosts.required(example: "pypi.example.com")
         let script = ShellWord.quoted("exec \(command.line) \"$@\"")
-        // Another program of that name stays.
+        // `set -C` does not overwrite another program of that name.
         try context.console.output(
             "(set -C; printf '%s\\n' '#!/bin/sh' \(script) >~/.local/bin/keyring) && chmod +x ~/.local/bin/keyring"
         )

@@ -37,8 +37,8 @@ struct IntrospectCommand: TokenOperandCommand {
         return 0
     }
 
-    /// Says that an inactive token may be one for another audience. Keycloak tells only the clients in `aud`
-    /// (26.7, 2026-11), and RFC 7662 §2.2 has no other answer for that.
+    /// Reports that an inactive token may be for another audience. Keycloak describes a token only to the
+    /// clients in `aud` (26.7, 2026-11), and RFC 7662 §2.2 has no other answer for that.
     private func explain(_ token: Redacted<String>, _ client: Client, _ context: CommandContext) {
         let access = AccessToken(
             token: token, type: .bearer, obtainedAt: context.now, expiresAt: nil, scope: nil)

@@ -134,7 +134,8 @@ struct LendCommand: RunnableCommand {
         return status
     }
 
-    /// Logs a line. Beside a command on another host, the terminal leaves line ends as they are.
+    /// Logs a line. While a command on another host uses the terminal, a line end must include a carriage
+    /// return.
     private func log(_ line: String, _ console: Console) {
         guard host != nil, Terminal.isTerminal(.standardError) else {
             return console.note(line)
@@ -153,7 +154,7 @@ struct LendCommand: RunnableCommand {
         return FilePath.join(directory, LendSocketPath.name(isOnlyOne: host == nil))
     }
 
-    /// Returns what is lent, once it is certain that there is something to lend.
+    /// Returns the loans. Checks that each can provide a token.
     private func loans(_ context: CommandContext, until end: Instant) throws(OIDCError) -> [Loan] {
         let user =
             context.environment["USER"] ?? context.environment["LOGNAME"] ?? "user \(FileStatus.currentUser)"
@@ -205,7 +206,7 @@ struct LendCommand: RunnableCommand {
     }
 }
 
-/// A length of time as people write it: `90s`, `30m`, `8h`, `2d`.
+/// A duration as users write it: `90s`, `30m`, `8h`, `2d`.
 struct LendTime: OptionValue, Hashable {
     let seconds: Int64
 
@@ -232,11 +233,12 @@ struct LendTime: OptionValue, Hashable {
     static let expectation = "a time as in 30m, 8h or 2d, at most 30d"
 }
 
-/// Where a lender listens unless it is told.
+/// The default path of a lender's socket.
 enum LendSocketPath {
     private static let (prefix, suffix) = ("lend-", ".sock")
 
-    /// Returns the name of a socket. There may be any number for commands on other hosts.
+    /// Returns the name of a socket. It is random for commands on other hosts, of which there may be any
+    /// number.
     static func name(isOnlyOne: Bool) -> String {
         isOnlyOne ? "lend.sock" : prefix + Base64URL.encode(Random.bytes(6)) + suffix
     }

@@ -116,7 +116,7 @@ struct LoginCommand: RunnableCommand {
         }
     }
 
-    /// Two commands that work where nothing is configured.
+    /// Two commands that work if nothing is configured.
     static let firstSteps = Hint.words(
         .run("login gitlab --client-id ID"), ", or: ", .run("login https://login.example.com --client-id ID"))
 
@@ -163,15 +163,15 @@ struct LoginCommand: RunnableCommand {
         return try run(context.using(profile: name), at: nil)
     }
 
-    /// Whether the command line says whom to sign in with, without the configuration file.
+    /// Returns whether the command line names the provider, without the configuration file.
     private func namesProvider(_ context: CommandContext) throws(OIDCError) -> Bool {
         if let operand { return (try? Entrance(operand, profiles: [], context)) != nil }
         let given = try options.entries().map(\.setting)
         return [.issuer, .tokenEndpoint, .resource].contains(where: given.contains)
     }
 
-    /// Whether the profile that is named does not exist, and the command line says whom it is for. The sign-in makes
-    /// it then.
+    /// Returns whether the named profile does not exist and the command line names its provider. The sign-in
+    /// then creates the profile.
     private func isProfileNew(_ context: CommandContext, beside profiles: [String]) throws(OIDCError) -> Bool
     {
         guard !isWithoutProfile, let name = context.settingsLoader.profileName, !profiles.contains(name),
@@ -181,7 +181,7 @@ struct LoginCommand: RunnableCommand {
         return true
     }
 
-    /// Whether neither options, variables nor profiles say whom to sign in with.
+    /// Returns whether neither options, variables nor profiles name a provider.
     private func isUnconfigured(_ context: CommandContext) throws(OIDCError) -> Bool {
         guard context.settingsLoader.profileName == nil else { return false }
         let provider = try context.provider(options, and: try entries())
@@ -189,7 +189,7 @@ struct LoginCommand: RunnableCommand {
         return try context.settingsLoader.file()?.profiles.isEmpty ?? true
     }
 
-    /// Sets up a provider that no profile is for, and signs in. Prompts at a terminal for what is missing.
+    /// Sets up a provider that no profile is for, and signs in. Prompts for missing values at a terminal.
     private func setUp(
         _ context: CommandContext, _ preset: Preset? = nil, beside profiles: [String] = []
     ) throws(OIDCError) -> Int32 {

@@ -67,7 +67,8 @@ struct LogoutCommand: RunnableCommand {
             let catalog = try SessionCatalog(try context.provider(options, and: bound))
             results.namesProviders = true
             let sessions = try catalog.items(withHidden: true, orNote: results.add).map(catalog.signOut)
-            // A file that is set aside now stays until the next logout, so this removes earlier ones first.
+            // Called first, as it removes the files that earlier logouts set aside. Those of this logout are
+            // kept until the next.
             let leftovers = try catalog.leftovers(orNote: results.add) { _ in true }
             try end(sessions + leftovers, results)
         } else {
@@ -85,7 +86,7 @@ struct LogoutCommand: RunnableCommand {
         return 0
     }
 
-    /// Throws if there is neither a profile nor a session: then nobody misses an issuer.
+    /// Throws if there is neither a profile nor a session. Otherwise, the error would ask for an issuer.
     private func refuseNobody(_ provider: ProviderContext, _ context: CommandContext) throws(OIDCError) {
         let profiles = try context.settingsLoader.file()?.profiles ?? []
         guard profiles.isEmpty, try SessionCatalog(provider).items().isEmpty else { return }
@@ -135,7 +136,7 @@ struct LogoutCommand: RunnableCommand {
     /// The results of a logout. The worst failure becomes the error of the command; the others are warnings before it.
     private final class Results {
         private let console: Console
-        /// Whether the error of an outcome names its provider, which one of several has to.
+        /// Whether the error of an outcome names its provider, as it must if there are several.
         var namesProviders = false
         private var documents: [JSONValue] = []
         /// The result for a session that did not exist.

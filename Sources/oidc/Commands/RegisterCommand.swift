@@ -106,7 +106,7 @@ struct RegisterCommand: RunnableCommand {
                 + "\(DisplayText.clean(file.path)). Now: "
                 + context.common.completing(provider.settings.line("login", profile: name, of: file)))
         warnOfVariables(provider.settings, context)
-        // A URL may have led to the server before.
+        // So far, the server may have been known only from a URL.
         if let issuer = provider.settings.provider.issuer {
             try? ResourceRecords(context)?.uses.noteNamed(issuer: issuer)
         }
@@ -244,7 +244,8 @@ extension RegisterCommand {
         }
     }
 
-    /// The file of the clients that this command registered at an issuer: those have no redirect URLs of their own.
+    /// Returns the name of the file of the clients that this command registered at an issuer: those have no
+    /// redirect URLs of their own.
     fileprivate static func recordName(_ issuer: String) -> String {
         Registrations.name(issuer: issuer, redirects: [])
     }
@@ -316,7 +317,7 @@ extension RegisterCommand {
             if let new = outcome.client.clientSecret, new != secret {
                 try ProfileSecret(of: profile, beside: file.path).write(new)
             }
-            // A port on the command line takes the place of several.
+            // A port on the command line replaces several.
             let changed = outcome.entries.compactMap { setting, value in
                 value.flatMap { value in
                     port != nil && setting == .redirectPorts

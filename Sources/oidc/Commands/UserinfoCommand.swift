@@ -61,7 +61,7 @@ struct UserinfoCommand: RunnableCommand {
         return 0
     }
 
-    /// Returns the error for a claim that is not there, in spite of the provider's `claims`.
+    /// Returns the error for a claim that is missing from the provider's `claims`.
     private func missing(_ claim: String, _ claims: JSONObject) -> OIDCError {
         let name = DisplayText.clean(claim)
         guard !isDistributed || !ClaimSources.isAboutSources(claim) else {

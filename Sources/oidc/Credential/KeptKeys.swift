@@ -3,11 +3,11 @@ import OIDCSessions
 import Posix
 
 extension Account {
-    /// Returns the kept keys of a name, or those that `obtain` returns, which are kept with the session: they are
-    /// sealed as it is, and gone when it is.
+    /// Returns the kept keys of a name, or those that `obtain` returns, which are kept with the session: they
+    /// are sealed like it, and removed with it.
     ///
-    /// The session's lock is held meanwhile, so any number of processes obtain keys once. Keys that cannot be kept
-    /// are returned all the same.
+    /// The session's lock is held meanwhile, so any number of processes obtain keys once. Keys that cannot be
+    /// kept are still returned.
     func keeping(
         _ name: String, _ obtain: () throws(OIDCError) -> AWSCredential
     ) throws(OIDCError) -> Redacted<String> {

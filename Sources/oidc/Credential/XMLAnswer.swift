@@ -19,7 +19,7 @@ struct XMLAnswer {
 
     let elements: [Element]
 
-    /// Returns the text of an element.
+    /// The text of an element.
     subscript(path: String) -> String? { elements.first { $0.path == path }?.text }
 
     init(parsing bytes: [UInt8]) throws(Malformed) {

@@ -29,7 +29,7 @@ struct DemoTour {
         try end()
     }
 
-    /// Prints what to type next, which works as it stands.
+    /// Prints commands to try next, which work unchanged.
     private func end() throws(OIDCError) {
         let resource = try DemoProvider.resource(at: "http://127.0.0.1:\(DemoCommand.usualPort)").text
         try step(9, "Nothing was stored. To do this yourself, run a provider in one terminal:")
@@ -91,7 +91,7 @@ struct DemoTour {
         return metadata
     }
 
-    /// Signs in with the browser, to a resource if the account is one of it.
+    /// Signs in with the browser, to a resource if the account is for one.
     func signIn(
         _ engine: AccountEngine, _ metadata: ProviderMetadata, _ environment: OIDCContext,
         _ stage: DemoStage, scope: Scope

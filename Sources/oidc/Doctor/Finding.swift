@@ -13,7 +13,7 @@ struct Finding {
     private(set) var detail: String
     private(set) var hint: Hint?
 
-    /// What a check found.
+    /// The outcome of a check.
     struct Outcome {
         let result: Result
         let detail: String

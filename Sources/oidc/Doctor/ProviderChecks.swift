@@ -78,7 +78,8 @@ struct ProviderChecks {
         findings += obstacles.map { Finding("metadata", $0.error.orReported) }
         let remarks = metadata.isDiscovered ? metadata.namedRemarks : []
         let others = remarks.filter { remark in !obstacles.contains { $0.member == remark.member } }
-        // Sound providers have some of these too, and a warning at each of them would not be read.
+        // These are not warnings, as sound providers have some of them too, and nobody would read so many
+        // warnings.
         if !others.isEmpty {
             let list = others.map(\.text).joined(separator: "; ")
             findings.append(Finding("metadata", .ok, "worth knowing: \(list)"))
@@ -94,7 +95,8 @@ struct ProviderChecks {
         return findings
     }
 
-    /// Returns what client and provider lack for the security profile; nothing without one.
+    /// Returns findings about what client and provider lack for the security profile; none if no profile is
+    /// set.
     private func securityProfile(_ metadata: ProviderMetadata?) -> [Finding] {
         let profile = settings.securityProfile
         guard profile != .none else { return [] }

@@ -20,7 +20,7 @@ struct WindowsForwarding {
         mode = word.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// Returns what is known of a redirect URL whose port is available in WSL.
+    /// Returns the outcome for a redirect URL whose port is available in WSL.
     func finding(of url: String, isIPv6Only: Bool) -> Finding.Outcome {
         let modeText = mode.map { "WSL's networking mode is \($0)" }
         let hint: Hint =

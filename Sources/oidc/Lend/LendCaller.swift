@@ -2,11 +2,11 @@ import LoopbackHTTP
 import OIDCCore
 import Posix
 
-/// The program that asks a lender, as the kernel names it: what a caller says of itself can be anything. Over SSH, it is
-/// the lender's own `ssh`, whoever asks on the other side.
+/// The program that calls a lender, as the kernel identifies it: a caller's own claims cannot be trusted.
+/// Over SSH, it is the lender's own `ssh`, whichever program on the other side calls.
 struct LendCaller: Hashable, Sendable {
     let user: UInt32
-    /// Nil if the system does not say, or the program has ended.
+    /// The process; nil if the system does not report it, or if it has ended.
     let process: ProcessFamily.Member?
 
     init(_ peer: SocketPeer) {
@@ -22,7 +22,7 @@ struct LendCaller: Hashable, Sendable {
     /// Whether the program has certainly ended.
     var hasEnded: Bool { process?.isRunning == false }
 
-    /// The name of the program, for people.
+    /// The name of the program, for messages.
     var name: String? {
         guard let process, let file = try? FileDescriptor.open(reading: "/proc/\(process.processID)/comm")
         else { return nil }
@@ -35,19 +35,21 @@ struct LendCaller: Hashable, Sendable {
 
 /// The requests to the provider that callers caused within the last minute.
 struct LendBudget {
-    /// What a request is for.
+    /// The purpose of a request.
     enum Purpose {
         /// The profile's own token, which is no longer fresh. All callers share it.
         case own
-        /// A token that a caller chose: it may name another scope each time, or claim each token to be refused.
+        /// A token that a caller chose: it may request another scope each time, or claim that each token was
+        /// refused.
         case chosen
     }
 
     private var spent: [(caller: LendCaller, purpose: Purpose, moment: MonotonicTime)] = []
     /// The number of users that may call.
     private let users: Int
-    /// The limits a minute: for all requests, and for chosen tokens of all callers, of one user if there are several, and of
-    /// one caller. The rest is for the profile's own token, which then may last as little as eight seconds.
+    /// The limits per minute: for all requests, and for chosen tokens of all callers, of one user if there
+    /// are several, and of one caller. The rest is for the profile's own token, which may then have a
+    /// lifetime of only eight seconds.
     private static let limits = (all: 18, chosen: 10, chosenByUser: 8, chosenByCaller: 6)
 
     init(users: Int = 1) { self.users = users }
@@ -63,7 +65,7 @@ struct LendBudget {
         guard spent.count < Self.limits.all else { return false }
         let alike = spent.filter { $0.purpose == purpose }
         let own = alike.count { $0.caller == caller }
-        // A caller that no token satisfies leaves some to the others.
+        // A caller that accepts no token leaves some requests to the others.
         guard purpose == .chosen else { return own < Self.limits.all - Self.limits.chosen }
         return own < Self.limits.chosenByCaller && alike.count < Self.limits.chosen
             && (users == 1 || alike.count { $0.caller.user == caller.user } < Self.limits.chosenByUser)
@@ -74,10 +76,12 @@ struct LendBudget {
     }
 }
 
-/// The places in which requests wait. While places are free, a program may take any number: over SSH, all programs of the
-/// other side are one. Once all are taken, the one with the most gives one up, so no process keeps the others out.
+/// The shares of callers in the requests that may wait. While there is room, a program may have any number:
+/// over SSH, all programs of the other side are one. Once there is none, the program with the most gives up
+/// one, so no process keeps the others out.
 enum LendPlaces {
-    /// Returns the last one that waits of the program with the most places, among those whose caller is meant.
+    /// Returns the index of the latest request of the program with the most requests, among the callers that
+    /// `isMeant` accepts.
     static func last(
         of waiting: [(caller: LendCaller, arrivedAt: MonotonicTime)], where isMeant: (LendCaller) -> Bool
     ) -> Int? {
@@ -89,8 +93,9 @@ enum LendPlaces {
         }
     }
 
-    /// Returns which of those that wait gives its place to a new request of a caller: the last one of the program with
-    /// the most places, of the user with the most, or else of the caller's own. Nil if the caller has its share already.
+    /// Returns the index of the request that makes room for a new one: the latest of the program with the
+    /// most requests, of the user with the most, or else of the caller's own user. Returns nil if the caller
+    /// has its share already.
     static func taken(
         by caller: LendCaller, from waiting: [(caller: LendCaller, arrivedAt: MonotonicTime)]
     ) -> Int? {
@@ -100,7 +105,7 @@ enum LendPlaces {
             users[other.user, default: 0] += 1
             programs[other, default: 0] += 1
         }
-        // A difference of one would only move the place back and forth.
+        // With a difference of one, callers would only displace each other.
         func isFair(_ most: Int?, _ own: Int?) -> Bool { (most ?? 0) > (own ?? 0) + 1 }
         let largest = users.max { ($0.value, $0.key) < ($1.value, $1.key) }
         let user = largest.flatMap { isFair($0.value, users[caller.user]) ? $0.key : nil } ?? caller.user

@@ -39,8 +39,8 @@ struct LendQuestion: Sendable {
         }
     }
 
-    /// Asks, and returns whether the answer is yes; anything else is a no. Nil if there is no answer in time, or until
-    /// the question `isWithdrawn`.
+    /// Asks, and returns whether the answer is yes. Returns nil if there is no answer in time, or once
+    /// `isWithdrawn` returns true.
     func ask(_ text: String, isWithdrawn: @escaping @Sendable () -> Bool) -> Bool? {
         switch way {
         case .terminal:
@@ -66,7 +66,7 @@ struct LendQuestion: Sendable {
         }
     }
 
-    /// Writes a line while the question waits at the terminal, which shows it again afterwards.
+    /// Writes a line while a question waits at the terminal, and then shows the question again.
     func interrupted(_ text: String, by write: () -> Void) {
         guard case .terminal = way else { return write() }
         StandardError.write("\n")

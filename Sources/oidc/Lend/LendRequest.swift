@@ -1,12 +1,13 @@
 import OIDCCore
 
-/// What a program asks of the one that lends it a session: a JSON object, posted to a socket. The answer is one too.
+/// A request to the program that lends a session: a JSON object, posted to a socket. The answer is a JSON
+/// object too.
 ///
-/// It is known to this program only, on both sides, so it needs no library. Neither side trusts the other with more
-/// than a token: requests and answers are bounded, and each member is read by its type.
+/// Both sides are this program, so no library needs to know the format. Neither side trusts the other with
+/// more than a token: requests and answers are bounded, and each member is read by its type.
 struct LendRequest: Sendable {
     enum Matter: Sendable {
-        /// What is lent, and until when. No token is in the answer.
+        /// The terms: what is lent, and until when. The answer contains no token.
         case terms
         case accessToken(
             scope: Scope?, minimumValidity: Int64, isRenewed: Bool, refused: Redacted<String>?)
@@ -15,13 +16,13 @@ struct LendRequest: Sendable {
         case proof(method: HTTPMethod, url: WebURL, nonce: String?, token: Redacted<String>)
     }
 
-    /// What a caller says of itself. Nobody can check it.
+    /// A caller's claims about itself, which cannot be verified.
     struct Claim: Hashable, Sendable {
         var user: String
         var host: String
         var command: String
 
-        /// The words for people, in quotation marks of which none is the caller's.
+        /// The claims for messages, in quotes and without quotes of their own.
         var text: String { Claim.quoted("\(user)@\(host), oidc \(command)", limit: 200) }
 
         static func quoted(_ text: String, limit: Int) -> String {
@@ -29,7 +30,7 @@ struct LendRequest: Sendable {
         }
     }
 
-    /// The profile, by the lender's name; nil for the first one that is lent.
+    /// The lender's name for the profile; nil for the first one that is lent.
     let profile: String?
     let claim: Claim
     let matter: Matter
@@ -179,8 +180,8 @@ struct LentTerms: Sendable {
     /// The number of profiles that a lender may name.
     private static let profileLimit = 64
 
-    /// Reads what a lender says. `named` are the provider's URLs as this side names them: only they show that services
-    /// of this machine, or at private addresses, are meant. What the lender says of itself does not.
+    /// Parses a lender's answer. `named` are the provider's URLs in this side's settings: only they, and not
+    /// the lender, can allow services of this machine or at private addresses.
     init(_ reader: JSONReader<OIDCError>, named: [WebURL]) throws(OIDCError) {
         func missing(_ name: String) -> OIDCError { LentTerms.fault("\(name) is missing") }
         guard let profile = try reader.string("profile"), DisplayText.isClean(profile), !profile.isEmpty
@@ -225,19 +226,20 @@ struct LentTerms: Sendable {
         }
     }
 
-    /// Ten years: a time of a lender is no longer, in either direction.
+    /// The limit of a lender's times in seconds, ten years, in either direction.
     static let longest: Int64 = 315_360_000
 
     static func bounded(_ seconds: Int64) -> Int64 { min(max(-longest, seconds), longest) }
 
-    /// Returns a setting without what is on this machine: the provider itself may not be, and other services that the
-    /// owner's token is for are left out. Those at private addresses are asked only if the user names them.
+    /// Returns a setting for this machine. Services on this machine are left out of lists, and a provider on
+    /// this machine or at a private address is an error, unless this side's settings allow them. Other
+    /// services at private addresses are called only if the user names them.
     private static func reachable(
         _ value: JSONValue, _ setting: Setting, _ named: [WebURL]
     ) throws(OIDCError) -> JSONValue {
         if let text = value.string {
             guard let url = WebURL(text) else { return value }
-            // An audience is asked nothing, but must not name this machine either.
+            // No request is sent to an audience, but it must not name this machine either.
             let isAsked = if case .url = setting.kind { true } else { setting == .issuer }
             guard isMeant(url, named) || !url.leadsToThisMachine && !(isAsked && url.isPrivateAddress) else {
                 throw notHere(url)

@@ -3,31 +3,33 @@ import OIDCCore
 import Posix
 import Synchronization
 
-/// The program that lends: it listens on a Unix socket, and answers those who may ask.
+/// The lender's server: it listens on a Unix socket, and answers callers that are allowed.
 ///
-/// One thread serves all connections. Each profile's requests that need the provider are answered one after the other on
-/// another, so any number of callers share one refresh; what is stored is answered beside them.
+/// One thread serves all connections. Each profile has another one for requests that need the provider, one
+/// after the other, so any number of callers share one refresh. Requests that the store can answer do not
+/// wait for them.
 final class LendServer {
     struct Configuration {
-        /// The users that may ask, besides this one.
+        /// The users that may call, besides this one.
         var peers: Set<UInt32> = []
-        /// The end by both clocks: one goes on while the machine sleeps, the other cannot be set.
+        /// The end by two clocks: the wall clock also runs while the machine sleeps, and the monotonic clock
+        /// cannot be set.
         var end: (time: Instant, moment: MonotonicTime)
         /// The question to this user about a new caller; nil if nobody is asked.
         var question: LendQuestion?
-        /// Nil if nothing is logged.
+        /// The function that logs a line; nil if nothing is logged.
         var log: ((String) -> Void)?
     }
 
     enum Event: Hashable {
         case interrupted(signal: Int32)
-        /// The time is over.
+        /// The time limit has passed.
         case ended
         /// One of the other descriptors is readable.
         case readable
     }
 
-    /// The program at the other end, and what it wants tokens of.
+    /// The calling program, and the profile whose tokens it requests.
     private struct Caller: Hashable {
         let program: LendCaller
         let profile: String
@@ -37,7 +39,7 @@ final class LendServer {
     private struct Pending {
         let matter: LendRequest.Matter
         let caller: Caller
-        /// The words of a log line and of a question.
+        /// The description of the caller for the log and for a question.
         let words: String
         let loan: Int
         let arrivedAt: MonotonicTime
@@ -48,14 +50,14 @@ final class LendServer {
     }
 
     private struct Outcome: Sendable {
-        /// Nil if the provider must be asked.
+        /// The answer; nil if it needs a request to the provider.
         let result: Result<JSONObject, OIDCError>?
     }
 
     /// Requests of a profile that are answered one after the other, on a thread of their own.
     private final class Lane {
         enum Kind: CaseIterable {
-            /// What takes no request to the provider: it does not wait for those that do.
+            /// Requests that the store can answer; they do not wait for those to the provider.
             case stored
             case proofs
             /// Callers that wait here share a refresh.
@@ -99,23 +101,25 @@ final class LendServer {
     private let asking: BackgroundJob<Bool?>
     private var unconfirmed: [Pending] = []
     private var question: Question?
-    /// What this user said about callers, the latest last.
+    /// This user's answers about callers, the latest last.
     private var answers: [(caller: Caller, isAllowed: Bool, until: MonotonicTime)] = []
     /// The users whose programs were refused within the last minute, or got no answer.
     private var refusals: [(user: UInt32, until: MonotonicTime)] = []
-    /// The users about whose programs nobody is asked for a time, and how often that came in a row.
+    /// The users whose new programs are refused for a time without a question, and how often this happened in
+    /// a row.
     private var silenced: [UInt32: (times: Int, until: MonotonicTime)] = [:]
-    /// The time of the last look at connections that wait.
+    /// The time of the last check of the connections that wait.
     private var lookedAt = MonotonicTime.now()
 
-    /// The number of requests that wait, for a token and for this user's answer, and the latter of one program and of all
-    /// programs of a user.
+    /// The maximum numbers of requests that wait for a token, and for this user's answer, in total, for each
+    /// program and for each user; of remembered answers; and of refusals before a user's programs are no
+    /// longer asked about.
     private static let limits = (
         waiting: 256, unconfirmed: 16, each: 2, user: 8, answers: 256, refusals: 3
     )
-    /// Milliseconds after a refusal in which the same caller is not asked about again. If a user's programs were refused
-    /// several times, none that is new is asked about, as one that is refused could start another: for as long, and for
-    /// twice as long each time that this comes again, up to an hour.
+    /// Milliseconds after a refusal for which there is no question about the same caller. After several
+    /// refusals of a user's programs, there is none about the user's new programs either, as a refused
+    /// program could start another. That time doubles with each repetition, up to an hour.
     private static let silence: Int64 = 60_000
 
     init(_ path: String, _ loans: [Loan], _ configuration: Configuration) throws(OIDCError) {
@@ -152,7 +156,7 @@ final class LendServer {
         listener.remove()
     }
 
-    /// Serves until a signal arrives, the time is over, or another descriptor is readable.
+    /// Serves until a signal arrives, the time limit passes, or another descriptor is readable.
     func run(also others: [Int32] = []) -> Event {
         let event = turns(also: others)
         server.close()
@@ -182,8 +186,8 @@ final class LendServer {
         Clock.now() >= configuration.end.time || MonotonicTime.now() >= configuration.end.moment
     }
 
-    /// The wall clock may be ahead of the other one after the machine has slept, so it is looked at each minute; those
-    /// that wait are looked at each second.
+    /// The time of the next check: at most a minute from now, as the wall clock may be ahead of the monotonic
+    /// one after the machine has slept, or a second if requests wait.
     private var nextMoment: MonotonicTime {
         let isAwaited = !unconfirmed.isEmpty || lanes.contains { !$0.waiting.isEmpty }
         return min(configuration.end.moment, .now().adding(seconds: isAwaited || question != nil ? 1 : 60))
@@ -243,7 +247,7 @@ final class LendServer {
                 loan: index, arrivedAt: .now(), connection: connection))
     }
 
-    /// Returns the words for a caller: what it says of itself in quotation marks, as it may say anything.
+    /// Returns the description of a caller, with its own claims in quotes, as they may be false.
     private static func words(_ caller: LendCaller, _ claim: LendRequest.Claim) -> String {
         let program = caller.name.map { " through \($0)" } ?? ""
         let other = caller.user == FileStatus.currentUser ? "" : " of user \(caller.user)"
@@ -272,9 +276,9 @@ final class LendServer {
         return .hold(endsRound: false)
     }
 
-    /// Makes a place free for a request, if necessary that of another one. Returns false if there is none. A request that
-    /// waits has a connection, and some must be left for callers that were not read yet. Each profile has a share of the
-    /// places, which the callers of the one with the most give back.
+    /// Makes room for a request, if necessary by refusing another one. Returns false if there is none. A
+    /// request that waits has a connection, and some must be left for new callers. Each profile has a share
+    /// of the room, which the profile with the most requests gives up.
     private func makeRoom(for pending: Pending) -> Bool {
         var waiting = lanes.enumerated().flatMap { lane in
             lane.element.waiting.indices.map { (lane: lane.offset, index: $0) }
@@ -354,7 +358,7 @@ final class LendServer {
         }
     }
 
-    /// Hands out the results of jobs, and starts the next ones.
+    /// Sends the results of finished jobs, and starts the next ones.
     private func settle() {
         for lane in lanes {
             if let outcome = lane.job.take(), let pending = lane.running {
@@ -421,8 +425,8 @@ final class LendServer {
         }
     }
 
-    /// Serves or refuses a caller's requests. An answer counts for the program until it ends, and one about a program
-    /// that nobody can tell from others only for what waits now.
+    /// Serves or refuses a caller's requests. An answer applies to the program until it ends. A permission
+    /// for a program that cannot be identified applies only to the requests that wait now.
     private func settle(_ caller: Caller, _ answer: Bool?) {
         let now = MonotonicTime.now()
         let isAllowed = answer == true
@@ -445,7 +449,8 @@ final class LendServer {
         }
     }
 
-    /// Notes an answer about a program of a user. Returns whether nobody is asked about that user's programs now.
+    /// Records an answer about a user's program. Returns whether the user's other programs are refused for
+    /// now.
     private func note(_ isAllowed: Bool, of user: UInt32, _ now: MonotonicTime) -> Bool {
         guard !isAllowed else {
             silenced[user] = nil
@@ -462,10 +467,10 @@ final class LendServer {
 }
 
 extension LendRequest.Matter {
-    /// Whether no token is in the answer.
+    /// Whether the answer contains no token.
     fileprivate var isHarmless: Bool { if case .terms = self { true } else { false } }
 
-    /// The words of a log line; nil for what is not worth one.
+    /// The words of a log line; nil for a request that is not logged.
     fileprivate var name: String? {
         switch self {
         case .terms: nil

@@ -21,10 +21,10 @@ enum LentSocket {
 /// A session that another program lends, on the side that uses it: it gives access tokens, and signs proofs.
 struct LentSession: Sendable {
     let path: String
-    /// The profile, by the lender's name; nil for the first one that is lent.
+    /// The lender's name for the profile; nil for the first one that is lent.
     let profile: String?
     let claim: LendRequest.Claim
-    /// The provider's URLs as this side names them.
+    /// The provider's URLs in this side's settings.
     let named: [WebURL]
 
     init(
@@ -42,12 +42,13 @@ struct LentSession: Sendable {
             host: Platform.hostName ?? "?", command: command ?? "?")
     }
 
-    /// Returns what is lent. Several requests may have one deadline.
+    /// Requests the terms. Several requests may have one deadline.
     func terms(until deadline: MonotonicTime? = nil) throws(OIDCError) -> LentTerms {
         try LentTerms(try answer(.terms, seconds: 30, until: deadline), named: named)
     }
 
-    /// Returns an access token, other than a refused one, or a new one if `isRenewed`, and what is lent.
+    /// Requests an access token other than a refused one, or a new one if `isRenewed`, and returns it with
+    /// the terms.
     func accessToken(
         scope: Scope?, minimumValidity: Int64, isRenewed: Bool = false, refused: Redacted<String>? = nil
     ) throws(OIDCError) -> (access: AccessToken, terms: LentTerms) {
@@ -71,7 +72,7 @@ struct LentSession: Sendable {
         return token
     }
 
-    /// Returns a proof for a request with a token that was handed out.
+    /// Requests a proof for a request with a token that was handed out.
     func proof(
         _ method: HTTPMethod, _ url: WebURL, nonce: String?, for token: Redacted<String>
     ) throws(OIDCError) -> String {
@@ -160,7 +161,7 @@ struct LentSession: Sendable {
 
     private static let headLimit = 8_192
 
-    /// Returns where the empty line after the head starts.
+    /// Returns the index of the empty line after the head.
     private static func head(_ bytes: [UInt8]) -> Int? {
         bytes.indices.prefix(headLimit).first { bytes[$0...].starts(with: [13, 10, 13, 10]) }
     }
@@ -196,10 +197,10 @@ struct LentSession: Sendable {
 }
 
 extension LentTerms {
-    /// Where the session is, for `status`.
+    /// The session's location, for `status`.
     var location: String { "lent by \(lender)" }
 
-    /// The error for a command that only the session's owner can run.
+    /// Returns the error for a command that only the session's owner can run.
     func refusal(of command: String) -> OIDCError {
         .usage(
             "this session is lent by \(lender) (profile \(DisplayText.clean(profile))): \(command) is for its owner",
@@ -246,7 +247,8 @@ struct LentRecords: RecordStore {
     ) throws(OIDCError) -> Value { throw refusal }
 }
 
-/// The settings of a session that is lent: the lender's, and none of a profile here that are about a provider.
+/// The settings of a session that is lent: the lender's, and those of a local profile only if they are about
+/// this machine.
 extension SettingsLoader {
     /// Returns the socket that options or variables name.
     func lentSocket(_ options: [SettingLayers.Entry]) -> String? {
@@ -257,8 +259,9 @@ extension SettingsLoader {
         return environment[Setting.store.variable].flatMap(LentSocket.path(inSetting:))
     }
 
-    /// Returns the settings that the lender hands over, below those that are given here. `own` are those of a profile
-    /// of this side that names the socket: it says whose session it expects there, and what is about this machine.
+    /// Returns the lender's settings, which those that are given here override. `own` are those of a local
+    /// profile that names the socket: those about a session must be the lender's, and those about this
+    /// machine are used.
     func lentSettings(
         at path: String, _ given: [SettingLayers.Entry], profile name: String?,
         own: [SettingLayers.Entry] = []
@@ -305,7 +308,7 @@ extension LentTerms {
     }
 }
 
-/// What a command does with a session that is lent.
+/// The commands that use a session that is lent.
 extension Account {
     func lentToken(
         _ lent: LentSession, _ demand: TokenDemand, isRenewed: Bool = false,
@@ -338,7 +341,7 @@ extension ProviderContext {
         if let lent { throw try lent.terms().refusal(of: command) }
     }
 
-    /// Refuses a URL that the token which is lent is not for. If `isResource`, it must be that of a resource that the
+    /// Refuses a URL that the lent token is not for. If `isResource`, it must be that of a resource that the
     /// session was signed in to.
     func checkLent(_ url: WebURL, isResource: Bool = false) throws(OIDCError) {
         let resources = settings.token.resources

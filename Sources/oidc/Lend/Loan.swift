@@ -4,9 +4,10 @@ import OIDCAccount
 import Posix
 import Synchronization
 
-/// One profile whose tokens are lent: access tokens, ID tokens if that was said, and proofs. Nothing else leaves.
+/// A profile whose tokens are lent: access tokens, proofs and, if the user allows them, ID tokens. Nothing
+/// else is.
 final class Loan: Sendable {
-    /// Who may have what, for how long.
+    /// The limits of what is lent.
     struct Conditions: Sendable {
         var end: Instant
         /// The scope that every token is narrowed to; nil for the session's own.
@@ -23,9 +24,9 @@ final class Loan: Sendable {
     private let conditions: Conditions
     private let memory: Mutex<Memory>
 
-    /// Who asks, when the request came, and what a request to the provider would be for.
+    /// The caller of a request, its time of arrival, and the purpose of a request to the provider for it.
     struct Call: Sendable {
-        /// Nil for the lender itself.
+        /// The calling program; nil for the lender itself.
         var caller: LendCaller?
         var arrivedAt = MonotonicTime.now()
         fileprivate var purpose = LendBudget.Purpose.own
@@ -36,7 +37,7 @@ final class Loan: Sendable {
         }
     }
 
-    /// The access token that is asked for.
+    /// The requested access token.
     private struct Wish {
         var scope: Scope?
         var minimumValidity: Int64 = 0
@@ -44,26 +45,26 @@ final class Loan: Sendable {
         var refused: Redacted<String>?
     }
 
-    /// What is kept between requests.
+    /// The state between requests.
     private struct Memory {
-        /// The tokens that are bound to a key and were handed out, the latest last. A proof for any other is refused.
+        /// The bound tokens that were handed out, the latest last. Proofs for other tokens are refused.
         var bound: [(token: Redacted<String>, key: DPoPKey)] = []
-        /// The tokens that no session keeps, such as those whose scope is not quite what was asked for. Otherwise, each
-        /// request would be one to the provider.
+        /// The tokens that the session does not store, such as those whose scope differs from the requested
+        /// one. Without them, each call would need a request to the provider.
         var unstored: [(scope: Scope?, delivery: SessionTokens.Delivery)] = []
-        /// The scopes that callers narrowed tokens to, the one that was asked for last at the end.
+        /// The scopes that callers narrowed tokens to, the most recently requested one last.
         var scopes: [Scope] = []
         var budget: LendBudget
-        /// The last token from the provider, and when it was there.
+        /// The last token from the provider, and the time when it was obtained.
         var obtained: (token: Redacted<String>, moment: MonotonicTime)?
-        /// The last failure to reach the provider, and when it was known.
+        /// The last failure to reach the provider, and its time.
         var failure: (error: OIDCError, moment: MonotonicTime)?
         /// An ID token that a refresh did not replace.
         var lastIDToken: String?
     }
 
     private static let boundLimit = 64
-    /// The number of scopes to which tokens are narrowed that the session keeps for callers. It keeps 64 in all.
+    /// The number of scopes for which the session stores narrowed tokens of callers. It stores 64 in total.
     private static let scopeLimit = 16
 
     init(_ target: Target, named name: String, _ conditions: Conditions) {
@@ -73,11 +74,11 @@ final class Loan: Sendable {
         memory = Mutex(Memory(budget: LendBudget(users: conditions.users)))
     }
 
-    /// The variables that programs must not get, as settings name them.
+    /// The variables with secrets that settings name, which other programs must not get.
     var secretVariables: [String] { target.reach.settings.secretVariables }
 
-    /// Looks up the account again, as a newly started command would. The provider's failures since the request came
-    /// apply to it, and its requests to the provider are counted.
+    /// Looks up the account again, as a newly started command would. Failures of the provider since the
+    /// request arrived apply to it, and its requests to the provider are counted.
     private func account(_ call: Call) throws(OIDCError) -> Account {
         var context = target.context
         context.startedAt = call.arrivedAt
@@ -85,8 +86,8 @@ final class Loan: Sendable {
         return try target.renewed(context).account()
     }
 
-    /// Checks, before anything is lent, that a token is there and may be lent. If the provider is unreachable,
-    /// requests will try again.
+    /// Checks, before anything is lent, that a token is available and may be lent. If the provider is
+    /// unreachable, requests will try again.
     func check(reporting console: Console) throws(OIDCError) {
         let call = Call()
         do throws(OIDCError) {
@@ -97,8 +98,8 @@ final class Loan: Sendable {
         }
     }
 
-    /// Returns the answer to a request if that takes no request to the provider; nil if it does. `profiles` are the
-    /// names of all that are lent.
+    /// Returns the answer to a request that the store can answer; nil if it needs the provider. `profiles`
+    /// are the names of all lent profiles.
     func storedAnswer(
         _ matter: LendRequest.Matter, _ call: Call, profiles: [String]
     ) -> Result<JSONObject, OIDCError>? {
@@ -127,7 +128,7 @@ final class Loan: Sendable {
         }
     }
 
-    /// Returns the answer to a request, for which the provider may be asked.
+    /// Returns the answer to a request, which may need a request to the provider.
     func answer(
         _ matter: LendRequest.Matter, _ call: Call, profiles: [String]
     ) -> Result<JSONObject, OIDCError> {
@@ -181,7 +182,7 @@ final class Loan: Sendable {
         memory.withLock { $0.budget.spend(caller, call.purpose, at: .now()) }
     }
 
-    /// Returns what a request to the provider is for that is made because no stored token will do.
+    /// Returns the purpose of the request to the provider if no stored token can answer this request.
     private func purpose(of matter: LendRequest.Matter) -> LendBudget.Purpose {
         switch matter {
         case .terms, .proof: return .own
@@ -192,8 +193,9 @@ final class Loan: Sendable {
         }
     }
 
-    /// Runs what asks the provider, if the caller may cause that. A failure to reach it is that of all requests which
-    /// came before it: they do not wait for it again, and present no refresh token again.
+    /// Runs `body`, which sends a request to the provider, if the caller's budget allows that. If the
+    /// provider is unreachable, all requests that arrived before the failure fail with it: they do not wait
+    /// for the provider again, and do not present the refresh token again.
     private func asking<Value>(
         _ call: Call, _ body: () throws(OIDCError) -> Value
     ) throws(OIDCError) -> Value {
@@ -226,7 +228,7 @@ final class Loan: Sendable {
         return (demand, narrowed)
     }
 
-    /// Returns a token that takes no request to the provider; nil if there is none.
+    /// Returns a token without a request to the provider; nil if there is none.
     private func storedToken(
         of account: Account, _ wish: Wish, _ call: Call
     ) throws(OIDCError) -> SessionTokens.Delivery? {
@@ -234,7 +236,7 @@ final class Loan: Sendable {
         var found = try account.freshToken(demand)
         if found == nil { found = try unstored(account, narrowed, demand) }
         guard let delivery = found, delivery.access.token != wish.refused else { return nil }
-        // One that came while this request waited is new enough.
+        // A token that was obtained while this request waited is new enough.
         let isNew = memory.withLock { memory in
             memory.obtained.map { $0.token == delivery.access.token && call.arrivedAt < $0.moment } ?? false
         }
@@ -268,7 +270,7 @@ final class Loan: Sendable {
         return try checked(delivery, narrowed)
     }
 
-    /// Returns a token that no session keeps, if it is fresh and its session is still there.
+    /// Returns a token that the session does not store, if it is fresh and the session still exists.
     private func unstored(
         _ account: Account, _ narrowed: Scope?, _ demand: TokenDemand
     ) throws(OIDCError) -> SessionTokens.Delivery? {
@@ -292,8 +294,8 @@ final class Loan: Sendable {
         }
     }
 
-    /// Notes that a token of a scope was obtained, and gives up that of the scope that nobody asked for the longest: the
-    /// session keeps such tokens, and its owner's beside them.
+    /// Records that a token of a scope was obtained. If there are too many, removes that of the scope that
+    /// was requested least recently, as the session also stores its owner's tokens.
     private func note(_ narrowed: Scope?, _ account: Account) {
         guard let narrowed else { return }
         let excess: Scope? = memory.withLock { memory in
@@ -316,7 +318,7 @@ final class Loan: Sendable {
         }
     }
 
-    /// Notes that a token of a scope was asked for again.
+    /// Records that a scope was requested again.
     private func touch(_ narrowed: Scope?) {
         memory.withLock { memory in
             guard let index = memory.scopes.firstIndex(where: { $0 == narrowed }) else { return }
@@ -332,7 +334,7 @@ final class Loan: Sendable {
         guard let token = try account.storedIDToken().token else { return nil }
         let minimum = max(minimumValidity, conditions.minimumValidity)
         if account.isFresh(token, minimum) { return token }
-        // A refresh brought no other one.
+        // A refresh has not replaced this one.
         let isLast = memory.withLock { $0.lastIDToken == token.compact }
         return isLast && token.expiresAt > Clock.now() ? token : nil
     }
@@ -400,7 +402,7 @@ final class Loan: Sendable {
     private func proof(
         _ account: Account, _ method: HTTPMethod, _ url: WebURL, _ nonce: String?, _ token: Redacted<String>
     ) throws(OIDCError) -> String {
-        // A sign-out here ends the proofs, too.
+        // A sign-out here also ends the proofs.
         guard let session = try account.load() else { throw account.noSession }
         guard let key = memory.withLock({ memory in memory.bound.last { $0.token == token }?.key }) else {
             throw OIDCError(.refused, "a proof is signed only for a token that was lent here", stage: .token)
@@ -443,7 +445,8 @@ final class Loan: Sendable {
         return terms
     }
 
-    /// The settings that the far side needs: the provider's name, the origins that may get the token, and the programs'.
+    /// Returns the settings that the far side needs: provider and client, the origins that may get the token,
+    /// and those for other programs.
     private func settings(_ account: Account) -> JSONObject {
         let (key, provider) = (account.key, account.provider)
         var object = JSONObject()
@@ -456,7 +459,7 @@ final class Loan: Sendable {
         object[Setting.account.name] = key.account.map { .string($0) }
         object[Setting.audience.name] = key.audience.map { .string($0) }
         guard let target = provider.target else { return object }
-        // The token of a resource is for that resource, and what is below it.
+        // The token of a resource is only for the resource and what is below it.
         object[Setting.resource.name] = [.string(target.link.resource)]
         object[Setting.resources.name] = [
             ["title": .string(target.link.resource), "url": .string(target.link.resource)]
@@ -502,7 +505,7 @@ struct LentProof {
         }
         guard !url.hasDotSegments else { throw isForbidden }
         guard providerOrigins.contains(url.origin) else { return }
-        // Beside the provider's own endpoints, only what the profile names counts.
+        // Apart from the provider's own endpoints, only URLs that the profile names are allowed.
         let isNamed =
             account.provider.target != nil
             || account.provider.settings.tools.resources.contains { resource in

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A command on another machine that uses what is lent, started by ssh.
 ///
-/// ssh makes a folder there first, of mode 0700 (mktemp(1)), and then forwards a socket in it to ours. The folder is new,
-/// so nothing has to be unlinked there, and the command that uses it removes it.
+/// First, ssh creates a folder there, with mode 0700 (mktemp(1)). Then it forwards a socket in that folder to
+/// ours. As the folder is new, there is nothing to unlink, and the command that uses the folder removes it.
 struct RemoteLend {
     let host: String
     /// The words that run the script there, and those of the command; the folder comes between them.
@@ -14,7 +14,7 @@ struct RemoteLend {
     /// More variables that ssh does not get: its configuration may send them, or name programs.
     var withheld: [String] = []
     private static let program = "ssh"
-    /// The options without which a command of ssh's configuration would take the place of ours.
+    /// The options without which a command in ssh's configuration would replace ours.
     private static let ownCommand = ["-o", "RemoteCommand=none"]
     /// The name of the socket in the folder.
     private static let socket = "s"
@@ -32,8 +32,8 @@ struct RemoteLend {
         }
     }
 
-    /// Makes the folder, and returns its path. A signal does not end this: nobody could remove a folder that is there, and
-    /// not known yet.
+    /// Creates the folder, and returns its path. A signal does not end this, as nobody could remove a folder
+    /// whose path is not known yet.
     func makeFolder() throws(OIDCError) -> String {
         try Interruption.postponed { () throws(OIDCError) in try requestedFolder() }
     }
@@ -98,7 +98,8 @@ struct RemoteLend {
         }
     }
 
-    /// Returns the command line of ssh. A connection that other commands share would keep the socket after the end.
+    /// Returns the command line of ssh. Connection sharing is off, as a shared connection would keep the
+    /// socket open.
     private func arguments(_ folder: String, _ path: String) -> [String] {
         let hasTerminal = FileDescriptor.standardInput.isTerminal
         let options = [
@@ -109,15 +110,15 @@ struct RemoteLend {
             + Self.ownCommand + [hasTerminal ? "-t" : "-T", "--", host, far]
     }
 
-    /// Runs the words after the folder, or a login shell, and removes the folder when it has ended: only if it is empty,
-    /// as the path is what that machine printed.
+    /// The script that runs the words after the folder, or a login shell, and then removes the folder, but
+    /// only if it is empty, as that machine could print any path.
     private static let script =
         "trap : INT; trap 'exit 129' HUP; trap 'exit 143' TERM; "
         + "trap 'rm -f \"$0/\(socket)\"; rmdir \"$0\"' EXIT; "
         + "OIDC_LENT=\"$0/\(socket)\"; export OIDC_LENT; "
         + "if [ $# -gt 0 ]; then \"$@\"; else \"${SHELL:-/bin/sh}\" -l; fi"
 
-    /// Removes the folder after a connection that broke or a signal, if that takes no question.
+    /// Removes the folder after a broken connection or a signal, unless ssh would have to prompt.
     func removeFolder(_ folder: String) {
         var process = ChildProcess(
             [

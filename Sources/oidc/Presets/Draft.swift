@@ -3,7 +3,7 @@ import OIDCCore
 import OIDCSessions
 import Posix
 
-/// What a new profile is to be made of, as the arguments of a command or the answers to questions say.
+/// The values for a new profile, from the arguments of a command or the answers to prompts.
 struct Draft {
     /// The command that is typed: `oidc login` takes the same words as `oidc config init`.
     var call = "config init"
@@ -42,8 +42,8 @@ extension Draft {
         }
     }
 
-    /// Returns whether the provider gives its clients a secret, and none is given. A file that the new profile would
-    /// have its secret in may hold another client's.
+    /// Returns whether the provider issues client secrets and none is given. A file for the new profile's
+    /// secret does not count, as it may contain another client's secret.
     func lacksSecret(_ context: CommandContext) throws(OIDCError) -> Bool {
         guard let provider, Preset.named(provider)?.secret == .required else { return false }
         let given = try options.entries() + more
@@ -52,7 +52,7 @@ extension Draft {
         } && (context.environment[Setting.clientSecret.variable] ?? "").isEmpty
     }
 
-    /// The error for a secret that is not given, with the lines that write it to a file and use it.
+    /// Returns the error for a missing secret, with the commands that write it to a file and use it.
     func secretMissing(_ preset: Preset, beside path: String) -> OIDCError {
         let file = ProfileSecret.unused(of: name, beside: path).file
         return .usage(
@@ -64,7 +64,7 @@ extension Draft {
                     .adding("--set", "\(Setting.clientSecretFile.name)=\(file)")))
     }
 
-    /// What the dialog leads to.
+    /// The result of the dialog.
     enum Answer {
         /// A profile that was written.
         case profile(NewProfile)

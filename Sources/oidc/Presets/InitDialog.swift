@@ -10,12 +10,12 @@ struct InitDialog {
     let ask: (String, Bool) throws(OIDCError) -> String?
     /// The function that returns the lines about what to register, for the words and options so far.
     let registration: (Draft) throws(OIDCError) -> [String]
-    /// The function that finds out what the typed URL is.
+    /// The function that determines the kind of the typed URL.
     let finding: (Draft) throws(OIDCError) -> Finding
     /// The home directory, for `~/` in a file's name.
     let home: String?
 
-    /// What a typed URL is.
+    /// The kind of a typed URL.
     struct Finding {
         /// Whether it is a resource, which names its server itself.
         var isResource = false

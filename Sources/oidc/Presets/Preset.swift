@@ -14,7 +14,7 @@ struct Preset: Sendable {
     let settings: Templates
     /// The type of application to register, as the provider calls it.
     let application: String
-    /// What to register for a grant without a user, as the provider calls it.
+    /// The type of application to register for a grant without a user, as the provider calls it.
     var machineApplication: String?
     /// The URL or the path in the provider's console to register it at; a template, like the settings.
     let registrationPage: String
@@ -25,7 +25,8 @@ struct Preset: Sendable {
     var refreshNeeds: Templates = [:]
     /// The option of the registration that enables refresh tokens.
     var refreshSwitch: String?
-    /// How many days a session lasts without use if it has `offline_access`, where refresh tokens come without it.
+    /// The days that a session with `offline_access` lasts without use, if refresh tokens are issued without
+    /// that scope, too.
     var offlineDays: Int?
     /// Whether a refresh must name the granted scope.
     var refreshNamesScope = false

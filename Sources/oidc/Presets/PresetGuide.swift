@@ -47,7 +47,7 @@ struct PresetGuide {
         }
     }
 
-    /// What to register: for a grant without a user, a client that can prove who it is.
+    /// The type of application to register: for a grant without a user, a client that can prove who it is.
     private var application: String {
         let grant = settings.token.grant
         guard !grant.needsUser else { return preset.application }

@@ -9,7 +9,8 @@ extension PresetMatch {
         }
     }
 
-    /// Returns how to keep a session that ends soon unless it is used; nil if it lasts already.
+    /// Returns the option that makes a session last longer without use; nil if there is none, or if it was
+    /// used.
     func longerSession(than session: Session) -> String? {
         guard let days = preset.offlineDays, let scope = session.requestedScope,
             !scope.contains("offline_access")

@@ -119,7 +119,8 @@ extension Preset {
             source: "Spring Authorization Server 7.1: core components"),
     ]
 
-    /// Gitea and its fork. Refresh tokens come without a scope for them; nothing is revoked.
+    /// Returns the preset of Gitea or its fork. Refresh tokens are issued without a scope for them; nothing
+    /// is revoked.
     private static func gitea(_ name: String, _ title: String, _ example: String) -> Preset {
         Preset(
             name: name, title: title,
@@ -132,7 +133,7 @@ extension Preset {
             source: "Gitea: OAuth2 provider; Gitea 1.26")
     }
 
-    /// Vault and its fork, as identity providers.
+    /// Returns the preset of Vault or its fork, as identity providers.
     private static func vault(_ name: String, _ title: String, _ example: String) -> Preset {
         Preset(
             name: name, title: title,

@@ -11,7 +11,7 @@ struct ClientRegistration {
     /// No other service is known to use these (IANA's list, 2026-11).
     static let ports: [UInt16] = [23_761, 23_762, 23_763, 23_764]
 
-    /// The redirect ports of the document that `oidc register --client-metadata` prints.
+    /// Returns the redirect ports of the document that `oidc register --client-metadata` prints.
     static func documentPorts(origin: SettingLayers.Origin) -> SettingLayers.Entry {
         SettingLayers.Entry(
             setting: .redirectPorts, value: .array(ports.map { JSONValue(Int64($0)) }), origin: origin)
@@ -166,7 +166,7 @@ struct ClientRegistration {
         let replaced = try replacement(of: redirects, in: client)
         if let replaced {
             console.warn("redirect_uri: the provider registered \(DisplayText.clean(replaced.text))")
-            // The listener of the requested one is not for it.
+            // The settings of the requested redirect URL do not apply to the registered one.
             entries.removeAll { entry in Setting.redirects.contains { $0 == entry.0 } }
             entries.append((.redirectURI, .string(replaced.text)))
         }

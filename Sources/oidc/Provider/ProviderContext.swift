@@ -327,8 +327,8 @@ extension ProviderContext {
         // encrypted.
         configuration.allowInsecureHTTP = true
         configuration.proxy = .none
-        // No deadline: the tokens of a sign-in are stored even if it ends in the last second. But a server that does not
-        // answer does not keep a short one from ending.
+        // No deadline, so the tokens of a sign-in are stored even if it ends in the last second. Shorter
+        // timeouts keep a server that does not answer from delaying the end much longer.
         configuration.deadline = nil
         let left = deadline.map { max(5_000, $0.milliseconds(from: .now())) }
         if let left { configuration.httpTimeout = min(configuration.httpTimeout, .milliseconds(left)) }
@@ -703,8 +703,8 @@ extension ProviderContext: AccountProvider {
 }
 
 extension ProviderMetadata {
-    /// Returns the metadata of a server that only a URL leads to, without endpoints that would get the tokens of another
-    /// one: if the server has its token endpoint elsewhere, tokens are sent only there.
+    /// Returns the metadata of a server that only a URL led to. If its token endpoint is on another origin,
+    /// only that origin may get the tokens: endpoints elsewhere are left out.
     fileprivate func sendingTokensBack(unless isNamed: Bool) -> ProviderMetadata {
         guard !isNamed, let token = tokenEndpoint,
             token.origin != issuer.flatMap({ WebURL.ofIssuer($0) })?.origin

@@ -9,7 +9,7 @@ struct RegisteredEncryption {
     /// The public key; nil for `dir`, which uses the client's secret.
     private let key: JSONValue?
 
-    /// Creates what the settings name; nil if they name no encryption.
+    /// Creates the encryption that the settings name; nil if they name none.
     init?(_ provider: ProviderContext) throws(OIDCError) {
         guard let algorithm = provider.settings.client.encryptionAlgorithm else { return nil }
         self.algorithm = algorithm

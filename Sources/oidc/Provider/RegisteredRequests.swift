@@ -16,7 +16,8 @@ struct RegisteredRequests {
     /// The algorithms in the settings, and those that the security profile limits.
     private var algorithms: [(setting: Setting, name: JSONValue)] = []
 
-    /// Creates what the settings ask for, without what the provider might demand of any client.
+    /// Creates the values that the settings request, without those that the provider may require of every
+    /// client.
     init(_ provider: ProviderContext, _ metadata: ProviderMetadata) throws(OIDCError) {
         let signIn = provider.settings.signIn
         signing = signIn.asksForRequestObject ? try provider.requestSigning(metadata) : nil
@@ -63,7 +64,7 @@ struct RegisteredRequests {
         let id: String
         if let keyID { id = keyID } else { id = try JSONWebKey.thumbprint(of: key) }
         let others = registration.keys?["keys"]?.array ?? []
-        // The key of client assertions is the same one.
+        // The key may be listed already, for client assertions.
         guard !others.contains(where: { $0["kid"]?.string == id }) else { return }
         registration.keys = ["keys": .array(others + [JSONWebKey(publicKey: key, keyID: id).json])]
     }

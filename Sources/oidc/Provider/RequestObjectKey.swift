@@ -50,7 +50,8 @@ extension ProviderContext {
         return RequestObjectSigning(signer)
     }
 
-    /// Returns where requests by reference are published; nil if they are sent by value, or pushed.
+    /// Returns the URL of requests by reference, and the way to publish them; nil if they are sent by value,
+    /// or pushed.
     private func requestReference() throws(OIDCError) -> RequestObjectReference? {
         guard let url = settings.signIn.requestURI, let file = settings.signIn.requestObjectFile else {
             return nil
@@ -62,7 +63,7 @@ extension ProviderContext {
                 hint: "create it, or name a file in another directory")
         }
         return try settings.layers.checking(.requestURI) { () throws(OIDCError) in
-            // Whoever serves the URL may be another user, and the provider reads the request anyway.
+            // Readable by all, as another user may serve the URL, and the provider reads the request anyway.
             try RequestObjectReference(url) { object throws(OIDCError) in
                 try UserFile.rewrite(file.path, named: file.name, permissions: 0o644) { Array(object.utf8) }
             }
@@ -71,7 +72,7 @@ extension ProviderContext {
 }
 
 extension SignInSettings {
-    /// The setting that asks for signed requests, wherever the provider does not; nil if none does.
+    /// The setting that requests signed requests even if the provider does not; nil if none does.
     var requestObjectAsking: Setting? {
         guard requestObject != .off else { return nil }
         if requestObject == .signed { return .requestObject }

@@ -79,8 +79,8 @@ struct SessionCatalog {
         return items
     }
 
-    /// Returns the end of each session that a killed sign-in left; those that cannot be read are removed at once. A
-    /// store that cannot be listed is reported and left out.
+    /// Returns the sign-out of each session that a killed sign-in left; unreadable ones are removed at once.
+    /// A store that cannot be listed is reported and left out.
     func leftovers(
         orNote note: (OIDCError) -> Void, where isMeant: (SessionKey?) -> Bool
     ) throws(OIDCError) -> [SignOut] {
@@ -110,7 +110,7 @@ struct SessionCatalog {
         return found
     }
 
-    /// Returns the end of a session. One that cannot be read is only removed.
+    /// Returns the sign-out of a session. One that cannot be read is only removed.
     func signOut(_ item: Item) -> SignOut {
         let (stored, store) = (item.stored, item.store.store)
         guard let key = item.key else {

@@ -1,7 +1,7 @@
 import OIDCCore
 import OIDCSessions
 
-/// What a command is about: the provider of the settings, or the resource of a URL.
+/// The subject of a command: the provider of the settings, or the resource of a URL.
 enum Target {
     case settings(ProviderContext)
     case url(ResourceOperand)
@@ -133,8 +133,9 @@ extension CommandContext {
         return .settings(provider)
     }
 
-    /// Returns the resource of a profile that a sign-in to it wrote; nil for any other. One with the user's own
-    /// client names the provider too, as that of a provider with `resource` does, but a link leads to it.
+    /// Returns the resource of a profile that was written by a sign-in to it; nil for any other profile. With
+    /// the user's own client, such a profile names the provider too; only the resource's link distinguishes
+    /// it from a provider's profile with `resource`.
     func ownResource(_ settings: Settings) -> WebURL? {
         if let url = settings.ownResource { return url }
         let layers = settings.layers
@@ -206,8 +207,8 @@ extension CommandContext {
 }
 
 extension Settings {
-    /// Whether these settings name the resource of a link with its server and client. The profile that the link names
-    /// may be another one: the one in use at the last sign-in.
+    /// Returns whether these settings name the resource of a link with its server and client. The profile
+    /// that the link names may be another one: the one in use at the last sign-in.
     fileprivate func describesOwnClient(of link: ResourceLink) -> Bool {
         token.grant == link.grant && token.resources == [link.resource] && client.id == link.clientID
             && provider.issuer.map { ExactText.isSame($0, link.issuer) } == true
@@ -222,7 +223,7 @@ extension Settings {
     }
 }
 
-/// What `oidc login URL` signs in to.
+/// The target of `oidc login URL`.
 extension ResourceOperand {
     /// Finds out what the URL is. In this order: a provider that the settings or a profile name, an earlier
     /// sign-in, a protected resource (RFC 9728), a profile's resource, a provider by its own metadata, and a resource
@@ -349,7 +350,7 @@ extension ResourceOperand {
                 hint: "leave out the one that is not meant")
         }
         context.console.trace("provider: \(DisplayText.clean(issuer)), by its own metadata")
-        // What is set for another provider, or for one that is not named, stays here as for a resource's server.
+        // As at a resource's server, settings for another provider, or for an unknown issuer, are not used.
         let given = SettingLayers.Entry(setting: .issuer, value: .string(issuer), origin: .option("--issuer"))
         let own = context.settings(
             profile: settings.profile, [given] + ownership.entries(for: issuer))
@@ -379,8 +380,9 @@ extension ResourceOperand {
             operand.adding(entries).settings, context, until: deadline, finder: self)
     }
 
-    /// Throws if the provider would get a secret that the settings hold for no provider: the user may have taken the URL for
-    /// a resource's. Who names the client for the URL means that secret, unless the client is another provider's, too.
+    /// Throws if the provider would get a secret that the settings do not assign to a provider, as the user
+    /// may take the URL for a resource's. An option that names the client for the URL confirms the secret,
+    /// unless that client is known at another provider, too.
     private func checkSecrets(for server: ProviderMetadata) throws(OIDCError) {
         let layers = settings.layers
         let secrets = Setting.presented(by: settings.token.grant)

@@ -8,8 +8,8 @@ import Posix
     import Glibc
 #endif
 
-/// What hides this user's sessions from the command of `exec --proxy`: without it, a program of the same user can read
-/// the store and run `oidc token` itself.
+/// The sandbox that hides this user's sessions from the command of `exec --proxy`. Without it, a program of
+/// the same user can read the store and run `oidc token` itself.
 ///
 /// bubblewrap starts the command in a namespace of processes of its own, so it cannot look into this one, and mounts
 /// empty directories over the sessions, the settings and the sockets of the user's own services.
@@ -31,12 +31,12 @@ struct Isolation {
         let own = StateDirectories(environment: environment)
         own.createAll()
         let configuration = context.settingsLoader.path
-        // A configuration elsewhere is hidden without its directory.
+        // Of a configuration elsewhere, only the file is hidden, not its directory.
         let folder = configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:))
         let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-        // These are found without a variable, too.
+        // The command would find these without a variable, too.
         let known = ["/run/user/\(FileStatus.currentUser)", SubjectToken.kubernetesDirectory]
-        // Without these variables, the command would use the usual places.
+        // The command may remove these variables, and then use the default directories.
         let variables = context.environment
         let usual = [["OIDC_"], ["OIDC_", "XDG_"]].flatMap { prefixes -> [String?] in
             let place = StateDirectories(
@@ -67,7 +67,7 @@ struct Isolation {
         try check()
     }
 
-    /// The settings in use, and those of every profile.
+    /// Returns the settings in use, and those of every profile.
     private static func allSettings(_ provider: ProviderContext) throws(OIDCError) -> [Settings] {
         let context = provider.context
         let home = context.environment["HOME"]
@@ -78,8 +78,8 @@ struct Isolation {
         return all
     }
 
-    /// The sockets of every lender that a profile, an option or a variable names. Those of this user's own lenders are
-    /// in the hidden directories, unless they were put elsewhere.
+    /// Returns the sockets of every lender that a profile, an option or a variable names. Those of this
+    /// user's own lenders are in the hidden directories, unless they were put elsewhere.
     private static func lentSockets(_ provider: ProviderContext) throws(OIDCError) -> [String] {
         let environment = provider.context.environment
         let named = try allSettings(provider).flatMap { $0.layers.given }
@@ -89,7 +89,7 @@ struct Isolation {
         return (named + [variable].compactMap { $0 }).map { SettingFile.path($0, home: environment["HOME"]) }
     }
 
-    /// The secret files of every profile, and of the options and variables.
+    /// Returns the secret files of every profile, and of the options and variables.
     private static func secretFiles(_ provider: ProviderContext) throws(OIDCError) -> [String] {
         let all = try allSettings(provider)
         let settings: [Setting] = [
@@ -105,8 +105,8 @@ struct Isolation {
         return String(start.prefix { $0 != "," && $0 != ";" })
     }
 
-    /// Refuses a link on the way to a directory that the command could replace with a directory of its own: what is
-    /// stored there later would be in its sight.
+    /// Refuses a link on the way to a directory that the command could replace with a directory of its own:
+    /// it could then read what is stored there later.
     private static func refuseLinks(_ paths: [String]) throws(OIDCError) {
         for path in paths {
             var place = path
@@ -123,13 +123,13 @@ struct Isolation {
         }
     }
 
-    /// The variables with secrets that the settings of any profile name.
+    /// Returns the variables with secrets that the settings of any profile name.
     static func secretVariables(_ provider: ProviderContext) throws(OIDCError) -> [String] {
         try allSettings(provider).flatMap(\.secretVariables)
     }
 
-    /// The directories above what is hidden, outermost first. Each is mounted onto itself: a directory that holds a mount
-    /// could be moved away with it, one that is a mount cannot.
+    /// The directories above what is hidden, outermost first. Each is mounted onto itself: a directory that
+    /// only contains a mount could be moved away with it, but not one that is a mount.
     private var pinned: [String] {
         var pinned: Set<String> = []
         for path in directories + files {
@@ -166,7 +166,7 @@ struct Isolation {
                 ["--cap-drop", "ALL", "--bind", "/", "/"],
                 ["--remount-ro", "/proc", "--dev", "/dev", "--ro-bind-try", "/sys", "/sys"]
             ) : (["--dev-bind", "/", "/"], [])
-        // In a namespace of its own, the command could move even what is mounted.
+        // If the command could create a namespace of its own, it could move even the mounts.
         return start + hidden + ["--proc", "/proc"] + end
             + ["--unshare-pid", "--die-with-parent", "--unshare-user", "--disable-userns"]
             + (Isolation.isTypingPossible ? ["--new-session"] : []) + ["--"]

@@ -12,7 +12,7 @@ struct MountTable {
 
     private let mounts: [Mount]
 
-    /// The mounts by `/proc/self/mountinfo`; none where that cannot be read.
+    /// The mounts in `/proc/self/mountinfo`; none if that cannot be read.
     static var current: MountTable {
         let limit = 4 << 20
         let contents = try? UserFile.read("/proc/self/mountinfo", limit: limit, named: "mountinfo")
@@ -45,9 +45,9 @@ struct MountTable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Returns the other paths of a real path that exist and are the same file.
+    /// Returns the other existing paths of the same file as a path without links.
     func otherPaths(of path: String) -> [String] {
-        // The last mount on a path is the one that is seen.
+        // If a path has several mounts, the last one is visible.
         let own = mounts.last { mount in
             MountTable.rest(of: path, under: mount.point) != nil
                 && !mounts.contains { other in

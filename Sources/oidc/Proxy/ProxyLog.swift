@@ -3,7 +3,7 @@ import OIDCProxy
 import Posix
 
 /// The log of a proxy, with one line for each request. Lines are written together after each round of
-/// requests. Nothing waits for a reader that does not read: its lines are kept up to a limit, and dropped beyond it.
+/// requests. A slow reader does not block: its lines are kept up to a limit, and dropped beyond it.
 final class ProxyLog {
     private let descriptor: FileDescriptor
     private let console: Console
@@ -11,9 +11,9 @@ final class ProxyLog {
     private var isBroken = false
     private var hasDropped = false
 
-    /// The number of bytes that wait for the reader at most.
+    /// The maximum number of bytes that wait for the reader.
     private static let limit = 1 << 20
-    /// What a pipe that is ready takes without a wait (`PIPE_BUF`).
+    /// The number of bytes that a ready pipe accepts without blocking (`PIPE_BUF`).
     private static let portion = 4_096
 
     /// Creates a log that appends to a file; `-` is stdout.
@@ -47,7 +47,7 @@ final class ProxyLog {
         pending += line.utf8
     }
 
-    /// Writes what the reader takes at the end, for a moment.
+    /// Writes the remaining lines at the end, but waits only a moment for the reader.
     func finish() {
         let end = MonotonicTime.now().adding(seconds: 2)
         flush()

@@ -74,8 +74,8 @@ struct ProxySession {
         return memory.store.withLock({ $0 }).map { account.kept(in: $0) } ?? account
     }
 
-    /// Returns a token. If `replacesBySignIn` is false, no sign-in replaces a refused token whose session goes on: other
-    /// requests would wait for it.
+    /// Returns a token. If `replacesBySignIn` is false, no sign-in replaces a refused token of a session that
+    /// still works, as other requests would wait for it.
     private func token(
         insteadOf refused: SessionTokens.Delivery?, _ context: CommandContext, replacesBySignIn: Bool = false
     ) throws(OIDCError) -> SessionTokens.Delivery {
@@ -89,7 +89,7 @@ struct ProxySession {
             isAsking = true
             memory.isAsking.withLock { $0 = true }
         }
-        // A step-up beside this must not end what another request waits for.
+        // Reset only by the call that set it, as a step-up may run at the same time.
         defer { if isAsking { memory.isAsking.withLock { $0 = false } } }
         var attempts = 0
         do throws(OIDCError) {
@@ -120,7 +120,8 @@ struct ProxySession {
         let demand = demand(of: account)
         guard let refused else { return try account.token(demand) }
         var delivery = try account.token(demand, insteadOf: refused)
-        // The token is used for many requests, and each of them may be the first since the resource has moved.
+        // The token is used for many requests, and the resource may move to another server before any of
+        // them.
         delivery.isServerChecked = false
         return delivery
     }

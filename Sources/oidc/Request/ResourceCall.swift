@@ -78,7 +78,7 @@ struct ResourceCall {
     private final class Reading {
         var answer: Answer
         var skipped = 0
-        /// When a body that is not shown is no longer read.
+        /// The time after which a skipped body is no longer read.
         var skipEnd = MonotonicTime.now()
 
         init(_ answer: Answer) { self.answer = answer }

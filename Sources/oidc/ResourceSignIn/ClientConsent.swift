@@ -21,14 +21,14 @@ struct ClientConsent {
 
     private var context: CommandContext { operand.context }
 
-    /// Returns the scopes that the user has agreed to, to be stored with the link; nil if the resource belongs to
-    /// the settings, which name the server if the client has a secret, or if the client was registered for it. Asks
-    /// only a user at a terminal.
+    /// Returns the scopes that the user has agreed to, to be stored with the link; asks only a user at a
+    /// terminal. Returns nil if the client was registered for the resource, or if the resource belongs to the
+    /// settings and no secret is sent to a server that they do not name.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
         let stored = stored
         let earlier = (links.compactMap { $0 } + stored).filter(isOfClient)
         guard isOfUser(earlier) else { return nil }
-        // Who agreed while the client had no secret has not given it away.
+        // Consent from a time when the client had no secret does not cover the secret.
         let known = links.compactMap { $0 }.filter { isOfClient($0) && coversResource($0) }.first {
             $0.agreedScope != nil && ($0.isSecretAgreed || !hasUnnamedIssuer)
         }?.agreedScope
@@ -38,12 +38,12 @@ struct ClientConsent {
             earlier.contains { $0.agreedScope != nil || $0.isConsentWithdrawn }
             || stored.contains { $0.askedBefore.contains(party) }
         guard !isOwnOrigin(countsProfile: !wasAsked) || hasUnnamedIssuer else { return nil }
-        // No scope at all means the server's default ones, which may be more than was agreed to.
+        // An empty scope means the server's default scopes, which may be more than was agreed to.
         if let known, scope.isSubset(of: known), !scope.isEmpty || known.isEmpty { return known }
         let agreed = scope.union(known ?? Scope(""))
         if isNamedByOptions, scopeOption.map({ scope.isSubset(of: $0) }) ?? true { return agreed }
         guard grant.needsUser else { throw unattended }
-        // What the user agrees to is a token of this server, and not another one's.
+        // The user agrees to a token of this server, so the server must not get the code of another one.
         if operand.settings.signIn.flow != .device, !isIssuerNamed,
             let fault = operand.fault(
                 ofClient: client.clientID, isRegistered: false, at: server,
@@ -58,8 +58,8 @@ struct ClientConsent {
         return agreed
     }
 
-    /// The links of earlier sign-ins on the resource's origin, for any account and profile: the resource may spell its
-    /// identifier otherwise now, or name another one.
+    /// The links of earlier sign-ins on the resource's origin, for any account and profile: the resource may
+    /// spell its identifier differently now, or name another one.
     private var stored: [ResourceLink] {
         guard let url = WebURL(resource.resource) else { return [] }
         return (try? ResourceRecords(context)?.links.links(of: url)) ?? []
@@ -75,9 +75,9 @@ struct ClientConsent {
             || link.resource == resource.resource && link.covers(operand.url)
     }
 
-    /// Whether the client is the user's own: not registered for the resource. That of a metadata document is the same
-    /// for every resource, so it is the user's own once it serves another one, or the user themselves; the first resource
-    /// keeps what it had.
+    /// Returns whether the client is the user's own, and not registered for the resource. The client of a
+    /// metadata document is the same for every resource, so it counts as the user's own once it is used for
+    /// another resource, or by the user directly; the first resource keeps its scopes.
     private func isOfUser(_ earlier: [ResourceLink]) -> Bool {
         guard client.registered == nil, client.registration == nil else { return false }
         // For id_jag, the server gets the user's identity.
@@ -87,7 +87,7 @@ struct ClientConsent {
                 return false
             }
             let had = link.unaskedScope ?? link.scope ?? Scope("")
-            // No scope at all may mean more than any.
+            // An empty scope means the server's default scopes, which may be more than any named ones.
             return scope.isSubset(of: had) && (!scope.isEmpty || link.unaskedScope?.isEmpty == true)
         }
         let origin = WebURL(resource.resource)?.origin
@@ -119,8 +119,8 @@ struct ClientConsent {
         }
     }
 
-    /// Returns whether the resource is on the origin of its server, or on one that the client's settings name.
-    /// `countsProfile` is whether `resource` of a profile does.
+    /// Returns whether the resource is on the origin of its server, or on one that the client's settings
+    /// name. `countsProfile` is whether a profile's `resource` counts.
     private func isOwnOrigin(countsProfile: Bool) -> Bool {
         guard let origin = WebURL(resource.resource)?.origin else { return false }
         // For id_jag, the server gets the user's identity, so a resource's own does not count.
@@ -129,7 +129,7 @@ struct ClientConsent {
             switch entry.setting {
             case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }
             case .resource:
-                // A profile that does not name the client may be what a sign-in to the URL wrote.
+                // A profile that does not name the client may have been written by a sign-in to the URL.
                 let isOfClient = countsProfile && entry.origin == client.profile.map { .profile($0) }
                 guard entry.origin.layer != .profile || isOfClient else { continue }
                 urls += (entry.value.array ?? []).compactMap(\.string)
@@ -161,10 +161,10 @@ struct ClientConsent {
 
     private var resourceText: String { DisplayText.clean(resource.resource) }
 
-    /// The scopes that a question names itself: with more, its start could leave the screen.
+    /// The limits of scopes within the question: with more, its start could scroll off the screen.
     private static let questionLimits = (scopes: 20, characters: 600)
 
-    /// The scopes as a question names them, and whether these are all.
+    /// The scopes within the question, and whether these are all.
     private var excerpt: (text: String, isWhole: Bool) {
         let limits = ClientConsent.questionLimits
         var shown: [String] = []
@@ -182,12 +182,13 @@ struct ClientConsent {
         return (" the \(scope.tokens.count) scopes above\(list)", false)
     }
 
-    /// Says that the answer gives away more than a token.
+    /// The part of the question about the client's secret, if it is sent too.
     private var secretText: String {
         hasUnnamedIssuer ? "; that server, which only this URL names, gets the client's secret" : ""
     }
 
-    /// Asks. The last lines say who asks, for which server and as which client, however many scopes there are.
+    /// Asks the user, and returns whether they agree. The last lines name the resource, the server and the
+    /// client, however many scopes there are.
     private func isAllowed() throws(OIDCError) -> Bool {
         let (scopes, isWhole) = excerpt
         let list = isWhole ? "" : "The scopes that \(resourceText) asks for:\n\n\(scopeText)\n\n"
@@ -195,8 +196,8 @@ struct ClientConsent {
         return try TerminalQuestion.isAllowed(WrappedText(.standardError).text(question)) ?? false
     }
 
-    /// The error where nobody can be asked: `oidc login` says how to answer by options, other commands lead
-    /// to it.
+    /// The error if the user cannot be asked. The hint of `oidc login` has the options that answer the
+    /// question; that of other commands is `oidc login`.
     private var unasked: OIDCError {
         let line = operand.loginLine.adding(profileOption)
         guard context.console.command == "login" else {
@@ -206,7 +207,7 @@ struct ClientConsent {
                 hint: line.adding(isScopeGiven ? [] : ["--scope", scope.text]),
                 stage: .authorization)
         }
-        // With the profile, its scope would take the place of the one that is named here.
+        // The profile's scope would replace the one that is named here.
         let isScopeNamed = operand.settings.isScopeAnOption || profileOption.isEmpty
         return .usage(
             "\(subject)\(secretText): there is no terminal to ask at",

@@ -30,7 +30,7 @@ struct KnownClients {
     /// Whether everything could be read.
     private var isWhole = true
 
-    /// Reads them, without sign-ins for resources on `origin`.
+    /// Collects the clients, without those of sign-ins for resources on `origin`.
     init(_ operand: ResourceOperand, besides origin: String? = nil) {
         let context = operand.context
         let own = operand.settings
@@ -60,7 +60,7 @@ struct KnownClients {
         } catch {
             isWhole = false
         }
-        // Of earlier versions, or of other machines.
+        // Sessions of earlier versions, or of other machines, are recorded nowhere else.
         var sessions: [StoredSession] = []
         do throws(OIDCError) {
             sessions = try ProviderContext(operand.settings, context, until: operand.deadline).store().all()
@@ -86,7 +86,8 @@ struct KnownClients {
         [server.issuer, server.tokenEndpoint?.text].compactMap { $0 }.map(ClientUse.name)
     }
 
-    /// Returns whether a client is one of these. What could not be read may name any client.
+    /// Returns whether a client is one of these; true if something could not be read, as it may name any
+    /// client.
     func includes(_ id: String, at server: ProviderMetadata) -> Bool {
         let names = KnownClients.names(of: server)
         return !isWhole
@@ -96,8 +97,8 @@ struct KnownClients {
             }
     }
 
-    /// Returns the server that is on a URL's origin, and is not this one; nil if there is none. A dot at the end of a host is
-    /// no difference.
+    /// Returns a known server on a URL's origin, other than `issuer`; nil if there is none. A dot at the end
+    /// of a host makes no difference.
     func server(onOriginOf url: WebURL, besides issuer: String?) -> String? {
         func origin(_ url: WebURL) -> String {
             guard url.host.hasSuffix(".") else { return url.origin }
@@ -114,8 +115,9 @@ struct KnownClients {
         }?.servers.first
     }
 
-    /// Returns another server that may give its codes to this client, as it knows the client or its redirect URL; nil if
-    /// there is none. What could not be read may name one. A client that was registered for this server, as `isRegistered` says, has a redirect URL of its own.
+    /// Returns another server that may issue its codes to this client, as it knows the client or its redirect
+    /// URL; nil if there is none. A source that could not be read may contain one. If the client was
+    /// registered for this server (`isRegistered`), it has a redirect URL of its own.
     func other(than server: ProviderMetadata, sharing id: String, isRegistered: Bool = false) -> String? {
         let names = KnownClients.names(of: server)
         // Tenants of a provider that we know by name share its origin, where nobody else gets a code.

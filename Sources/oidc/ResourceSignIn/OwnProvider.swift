@@ -48,7 +48,7 @@ struct OwnProvider {
         return try Account(ProviderContext(context.settings(profile: name, own), context))
     }
 
-    /// Checks that the user's session is at hand, for whatever resource, and returns its issuer. Sends nothing.
+    /// Checks that the user's session is available, for any resource, and returns its issuer. Sends nothing.
     static func checkSession(of provider: ProviderContext) throws(OIDCError) -> String {
         let context = provider.context
         let own: OwnProvider

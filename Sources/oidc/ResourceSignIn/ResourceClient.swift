@@ -42,8 +42,8 @@ struct ResourceClient {
         do throws(OIDCError) { return try registered() } catch { throw closed(error) ?? error }
     }
 
-    /// Returns the client for a sign-in to the server itself: one that is registered automatically where that is
-    /// open, else the document of `client_metadata_url`.
+    /// Returns the client for a sign-in to the server itself: one that is registered automatically if the
+    /// server allows that, else the document of `client_metadata_url`.
     func choiceOfProvider() throws(OIDCError) -> Choice {
         if server.registrationEndpoint != nil {
             try checkRegistrar(.run("register", "--issuer", issuer))
@@ -81,8 +81,8 @@ struct ResourceClient {
             clientID: try ClientMetadataDocument.checkedURL(url).text, reason: "client_metadata_url")
     }
 
-    /// Returns the error for a server that refuses to register clients by themselves, as Spring Authorization
-    /// Server 7.1 does with an empty 401; nil for another failure.
+    /// Returns the error for a server that refuses automatic registration, as Spring Authorization Server 7.1
+    /// does with an empty 401; nil for another failure.
     private func closed(_ error: OIDCError) -> OIDCError? {
         guard error.code == .registrationNeedsToken else { return nil }
         return unregistered(.authorizationCode, because: error.message)
@@ -145,10 +145,10 @@ struct ResourceClient {
         return context.settings(profile: nil, entries)
     }
 
-    /// Returns the settings of a registration like `settings(scope:)`, with a redirect URL of its own for this
-    /// issuer (RFC 9700 §4.4.2.2). A redirect URL elsewhere is used as it is.
+    /// Returns the settings of a registration like `settings(scope:)`, with a redirect URL of its own for
+    /// this issuer (RFC 9700 §4.4.2.2). A redirect URL elsewhere is used unchanged.
     ///
-    /// If every port that we would choose is in use, by other sign-ins, these are other ones.
+    /// If other sign-ins use all of our usual ports, other free ports are chosen.
     private func registrationSettings(scope: Scope) throws(OIDCError) -> Settings {
         let settings = settings(scope: scope)
         let redirect = try settings.signIn.redirect()
@@ -258,7 +258,8 @@ struct ResourceClient {
         registration.acceptsOtherRedirects = false
         let outcome = try registration.run(
             over: environment.transport, initialAccessToken: nil, console: context.console)
-        // The user's own client may be known at a provider that takes any loopback redirect URL (RFC 9700 §4.4).
+        // The ID must not be that of the user's own client, which may be known at a provider that accepts any
+        // loopback redirect URL (RFC 9700 §4.4).
         let id = outcome.client.clientID
         guard ![operand.settings.client.id, operand.settings.client.metadataURL].contains(id) else {
             throw .untrusted(
@@ -280,8 +281,8 @@ struct ResourceClient {
             scope: settings.token.scope, settings: kept)
     }
 
-    /// The settings of a registered client: what it is registered for. How the redirect reaches the listener is up to
-    /// each sign-in.
+    /// The registered settings of a client. How the redirect reaches the listener is not part of them, as it
+    /// may differ between sign-ins.
     private static let keptSettings: Set<Setting> = [
         .redirectURI, .port, .redirectPorts, .postLogoutRedirectURI,
     ]

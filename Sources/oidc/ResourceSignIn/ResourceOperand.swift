@@ -249,8 +249,8 @@ extension ResourceOperand {
     }
 
     /// Returns the entries of the settings. If another profile is named, its entries replace those of the
-    /// profile in use. What variables set for a server or client stays with the one that they, the profile in use or
-    /// an option name; the rest is for any profile.
+    /// profile in use. Variables for a server or client are used only for the one that they, the profile in
+    /// use or an option name; other variables apply to any profile.
     func entries(of profile: String?) throws(OIDCError) -> [SettingLayers.Entry] {
         guard let profile, profile != settings.profile else { return settings.layers.given }
         var loader = context.settingsLoader
@@ -288,7 +288,7 @@ extension ResourceOperand {
             ResourceOwnership(entries: entries).entries(for: link.issuer, isRegistered: isRegistered))
         layers.addLinkScope(unless: scope)
         layers.addSettingsOfLink()
-        // The URL says all that the profile of a resource does.
+        // The URL is enough to name the session, so the profile of the resource is not named.
         let isOfResource = entries.contains { entry in
             entry.setting == .resource && entry.value == [.string(link.resource)]
                 && link.profile.map { entry.origin == .profile($0) } == true
@@ -302,8 +302,8 @@ extension ResourceOperand {
     }
 }
 
-/// The settings of a link's provider: those that the link and the client's registration contain, and those that
-/// were given and belong to this server and client. Each step looks at what the earlier ones have added.
+/// The settings of a link's provider: those that the link and the client's registration contain, and those
+/// that were given and belong to this server and client. Each step uses what the earlier ones have added.
 private struct LinkLayers {
     let link: ResourceLink
     let origin: SettingLayers.Origin
@@ -533,7 +533,7 @@ extension ResourceOperand {
     /// Returns whether a session is of the linked resource, or of exactly this URL, and fits the settings.
     func isOwn(_ key: SessionKey, _ link: ResourceLink?) -> Bool {
         guard let resource = key.resources.first, key.resources.count == 1 else { return false }
-        // What is only a part of a resource does not speak for the sessions of the whole.
+        // A link to a part of a resource covers only its own session, not all sessions of the resource.
         let isLinked =
             link.map { link in
                 resource == link.resource

@@ -69,9 +69,9 @@ struct ResourceRecords {
         }
     }
 
-    /// Removes the links that lead to a session, and what the user agreed to. All stay if `keepsLinks`; else only
-    /// those of a profile, and those that tell of an earlier question. The latter are marked in either case. A link that
-    /// stays does no harm, as its session no longer exists.
+    /// Removes the links that lead to a session, and the user's consent. If `keepsLinks`, all links are kept;
+    /// otherwise, those of a profile and those that record an earlier question are. The latter record that
+    /// the consent is withdrawn. A link that is kept does no harm, as its session no longer exists.
     func forget(_ key: SessionKey, _ context: CommandContext, keepsLinks: Bool = false) {
         for resource in key.resources {
             guard let url = WebURL(resource), let known = try? links.links(of: url) else { continue }

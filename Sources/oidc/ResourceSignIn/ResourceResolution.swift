@@ -148,8 +148,9 @@ struct ResourceResolution {
         }
     }
 
-    /// Returns what the origin's own authorization server is for, if the resource has no metadata and demands a
-    /// token (MCP authorization, 2025-03-26); nil if there is none. Metadata with a wrong member are metadata.
+    /// Returns the resource as protected by the authorization server of its origin, if it has no metadata and
+    /// requires a token (MCP authorization, 2025-03-26); nil if there is no such server. Metadata with a
+    /// wrong member count as metadata.
     func ownServer(after error: OIDCError) throws(OIDCError) -> Found? {
         guard error.kind == .refused, error.stage == .discovery, error.member == nil else { return nil }
         var response = evidence.response
@@ -306,7 +307,8 @@ extension ResourceResolution {
     ) throws(OIDCError) -> ResourceLink {
         let issuer = server.issuer ?? ""
         let given = ResourceOwnership(entries: entries)
-        // As `fits` compares it: an account names a session of the user, not one of a server.
+        // The same layers that `fits` compares: an account names a session of the user, and is not for one
+        // server.
         let own: Set<SettingLayers.Layer> =
             given.isOwned(.profile, by: [issuer])
             ? [.options, .variables, .profile] : [.options, .variables]
@@ -333,7 +335,7 @@ extension ResourceResolution {
                 for redirect in Setting.redirects { link.settings[redirect.name] = nil }
             }
         }
-        // A server of 2025-03-26 knows no resources.
+        // A server of MCP authorization 2025-03-26 does not know `resource`.
         if found.metadataURL == nil { link.settings[Setting.resourceParameter.name] = "off" }
         link.bindsTokens = try bindsTokens(found)
         return link

@@ -19,7 +19,7 @@ struct Belonging: Sendable {
     private(set) var clientID: String?
     /// Whether the layer that names the server names only endpoints, so its issuer is not known.
     private(set) var isWithoutIssuer = false
-    /// Whether it is only for exactly this issuer and client, as no layer in use names them.
+    /// Whether the settings are only for exactly this issuer and client, as no layer in use names them.
     var isExact = false
 
     /// Creates the belonging of a layer's settings.
@@ -79,7 +79,7 @@ struct Belonging: Sendable {
     func isServer(_ destination: Destination) -> Bool {
         if isExact, !Belonging.isSame(issuer, destination.issuer) { return false }
         guard let other = destination.issuer else { return true }
-        // Endpoints do not say that the issuer that a resource names is theirs.
+        // Endpoints alone do not show that they belong to the issuer that a resource names.
         return !(destination.isFound && isWithoutIssuer) && isServer(other)
     }
 
@@ -186,8 +186,8 @@ extension SettingLayers.Entry {
 }
 
 extension [SettingLayers.Entry] {
-    /// The entries with where they belong. What was known before stays, as the layers may have been changed since,
-    /// but that of options is always for the command at hand.
+    /// The entries with their belonging. One that was known before is kept, as the layers may have changed
+    /// since; options always belong to the current command.
     var stamped: [SettingLayers.Entry] {
         let options = Belonging(of: .options, in: self)
         var others: [SettingLayers.Layer: Belonging] = [:]

@@ -103,7 +103,7 @@ struct ConfigurationFile: Sendable {
     }
 }
 
-/// Checks a file's structure: its members, profiles and default profile.
+/// The checks of a file's structure: its members, profiles and default profile.
 private struct FileStructure {
     let path: String
 

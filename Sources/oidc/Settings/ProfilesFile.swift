@@ -44,8 +44,8 @@ struct ProfilesFile {
         }
     }
 
-    /// Adds a profile for which `make` chooses the name and the settings, under the file's lock. Returns the name;
-    /// nil if `make` returns nil, and then the file stays as it is.
+    /// Adds a profile for which `make` chooses the name and the settings, under the file's lock. Returns the
+    /// name; nil if `make` returns nil, and then the file is not changed.
     ///
     /// The profile becomes the default one only if there is no other.
     func add(
@@ -141,7 +141,8 @@ struct ProfilesFile {
         }
     }
 
-    /// Returns the text of a file without a default profile that does not exist; nil if that is not its fault.
+    /// Returns the text of a file without a default profile that does not exist; nil if the file has another
+    /// fault.
     private static func withoutDefault(_ name: String, in bytes: [UInt8]) -> [UInt8]? {
         guard let object = (try? JSONValue(parsing: bytes))?.object,
             object["default_profile"]?.string == name, let profiles = object["profiles"]?.object,

@@ -21,20 +21,20 @@ enum SecurityProfile: String, CaseIterable, Comparable, Sendable {
 
 /// One demand of security profiles: what it turns on, and what it forbids.
 struct SecurityRule: Sendable {
-    /// What is demanded, as the object of "demands".
+    /// The demand, as the object of "demands".
     let demand: String
     /// The first profile that demands it.
     let since: SecurityProfile
     let clause: String
     /// Whether it is about sign-ins alone, and not about grants that need no user.
     var isForUsers = false
-    /// Returns values for settings that are not set.
+    /// A function that returns values for settings that are not set.
     var implied: @Sendable (SettingLayers) -> [(Setting, JSONValue)] = { _ in [] }
-    /// Returns what the settings do that is forbidden.
+    /// A function that returns what is forbidden in the settings; nil if nothing is.
     var settings: @Sendable (Settings) -> String? = { _ in nil }
-    /// Returns what the provider lacks.
+    /// A function that returns what the provider lacks; nil if nothing.
     var provider: @Sendable (ProviderMetadata, Settings) -> String? = { _, _ in nil }
-    /// Returns what a stored session lacks.
+    /// A function that returns what a stored session lacks; nil if nothing.
     var session: @Sendable (Session) -> String? = { _ in nil }
 
     private static let oauth21 = "OAuth 2.1 (draft 15)"

@@ -10,7 +10,7 @@ struct Setting: Hashable, Sendable {
     let reach: Reach
     let summary: String
 
-    /// Where the value of a setting may be used.
+    /// The servers for which the value of a setting may be used.
     enum Reach: Sendable {
         /// The value is for every server, also one that the settings do not name.
         case machine
@@ -289,7 +289,7 @@ extension Setting {
     /// The settings for the client secret.
     static let clientSecrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
 
-    /// The settings whose secret, or token of the machine's identity, a grant presents to the server.
+    /// Returns the settings whose secret, or token of the machine's identity, a grant presents to the server.
     static func presented(by grant: GrantType) -> [Setting] {
         clientSecrets + [.clientAssertionSource] + (grant.needsUser ? [] : subjectSources)
     }

@@ -11,8 +11,8 @@ final class SettingLayers: Sendable {
 
         /// The option that adds parameters to those of weaker layers, instead of replacing them.
         static let parameter = Origin.option("--param")
-        /// What a stored session names, if the settings name no provider. It is used like an option, but it is not the
-        /// user's word.
+        /// A value of a stored session, if the settings name no provider. It is used like an option, but the
+        /// user did not give it.
         static let session = Origin.option("the session")
         /// What the file of a pending sign-in names. It is used like an option, too.
         static let pending = Origin.option("--pending")
@@ -49,7 +49,8 @@ final class SettingLayers: Sendable {
         let setting: Setting
         private(set) var value: JSONValue
         let origin: Origin
-        /// Where the value belongs; nil for one that was found for the command, and until the layers are known.
+        /// The server and client of the value; nil for one that was found for the command, and until the
+        /// layers are known.
         var belonging: Belonging?
 
         /// Adds the members of a weaker entry that this one does not set.
@@ -92,7 +93,7 @@ final class SettingLayers: Sendable {
             profile: profile, isProfileNamed: isProfileNamed, home: home, entries: given, implied: [])
     }
 
-    /// Creates the layers with values for what is not set, which may be used with every server.
+    /// Creates the layers with values for settings that are not set; these may be used with every server.
     init(
         profile: String?, isProfileNamed: Bool, home: String?, entries given: [Entry], implied: [Entry]
     ) {

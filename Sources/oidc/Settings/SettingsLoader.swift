@@ -14,7 +14,7 @@ struct SettingsLoader: Sendable {
     var mayBeMissing = false
     /// Whether the profile of that name does not exist yet, so no profile is in use.
     var isProfileNew = false
-    /// The command that runs, which a lender is told.
+    /// The command that runs, which is sent to a lender.
     var command: String?
     /// Whether `--config` names the file.
     private let isNamedByOption: Bool
@@ -62,7 +62,7 @@ struct SettingsLoader: Sendable {
         guard let socket = LentSocket.path(inSetting: settings.store) else { return settings }
         let given = settings.layers.given.filter { $0.origin.layer != .profile }
         let own = settings.layers.given.filter { $0.origin.layer == .profile && $0.setting != .store }
-        // The profile's name is one of this side, so the lender is not asked for it.
+        // The profile's name is a local one, so it is not sent to the lender.
         return try lentSettings(at: socket, given, profile: nil, own: own)
     }
 

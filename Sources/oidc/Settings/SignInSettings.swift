@@ -11,7 +11,7 @@ struct SignInSettings: Sendable {
         case paste
     }
 
-    /// When a request is signed (RFC 9101).
+    /// The choice of signing requests (RFC 9101).
     enum RequestObject: String, Sendable {
         case auto
         case signed
@@ -71,7 +71,7 @@ struct SignInSettings: Sendable {
 
     /// Refuses a list of ports that is not for the listener of a route.
     private func checkPorts(_ route: CallbackRoute?) throws(OIDCError) {
-        // A port in a loopback URL takes the place of the list.
+        // A port in a loopback URL replaces the list.
         let isWritten = !isElsewhere && redirectURI.flatMap(WebURL.init)?.port != nil
         guard let route, port == nil, !isWritten, let first = redirectPorts.first else { return }
         let list = redirectPorts.map(String.init).joined(separator: ", ")
@@ -90,7 +90,7 @@ struct SignInSettings: Sendable {
             hint: .text("set \(fit)"))
     }
 
-    /// How the redirect reaches the listener; nil if the listener is at the redirect URL itself.
+    /// Returns the route of the redirect to the listener; nil if the listener is at the redirect URL itself.
     func callbackRoute() throws(OIDCError) -> CallbackRoute? {
         try layers.checking(layers[.callbackListen] == nil ? .callbackPath : .callbackListen) {
             () throws(OIDCError) in
@@ -98,7 +98,7 @@ struct SignInSettings: Sendable {
         }
     }
 
-    /// The certificate of the listener, if it speaks TLS.
+    /// Returns the certificate files of the listener; nil if it does not use TLS.
     func callbackFiles() throws(OIDCError) -> TLSFiles? {
         let (certificate, key) = (layers.file(.callbackCertificate), layers.file(.callbackKey))
         guard certificate != nil || key != nil else { return nil }

@@ -10,7 +10,7 @@ struct StrayVariables {
         "OIDC_PROFILE", "OIDC_CONFIG", "OIDC_STATE_DIR", "OIDC_CACHE_DIR", "OIDC_ACCESS_TOKEN",
         "OIDC_ID_TOKEN", LentSocket.variable,
     ]
-    /// Written for the commands that `oidc exec --proxy` starts, which may call this program.
+    /// The variable of the commands that `oidc exec --proxy` starts, which may call this program.
     private static let proxy = "OIDC_PROXY_URL"
 
     private static var known: [String] { Setting.all.map(\.variable) + others }
@@ -28,8 +28,7 @@ struct StrayVariables {
         }
     }
 
-    /// Warns of likely typing mistakes. Only on a terminal: a job's log is not the place, and its variables may
-    /// be for other programs.
+    /// Warns of likely typing mistakes, but only on a terminal: a job's variables may be for other programs.
     static func warn(_ context: CommandContext) {
         guard Terminal.isTerminal(.standardError) else { return }
         for (name, nearest) in StrayVariables(context.environment).meant {

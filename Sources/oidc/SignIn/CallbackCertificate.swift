@@ -9,7 +9,8 @@ struct CallbackCertificate {
     private let context: CommandContext
     private let files: TLSFiles
 
-    /// Certificates that are valid for longer are not replaced, as browsers already trust them.
+    /// The seconds of remaining validity below which a certificate is replaced; others are kept, as browsers
+    /// already trust them.
     private static let renewal: Int64 = 30 * 86_400
 
     init(_ context: CommandContext) throws(OIDCError) {
@@ -20,7 +21,7 @@ struct CallbackCertificate {
             key: FilePath.join(directory, "callback-key.pem"))
     }
 
-    /// Makes the certificate, unless there is one that can still be used, and prints where it is.
+    /// Makes the certificate, unless there is one that can still be used, and prints its path.
     func run() throws(OIDCError) {
         if let end, end.seconds(since: context.now) > CallbackCertificate.renewal {
             context.console.note("There is a certificate already; it was kept.")

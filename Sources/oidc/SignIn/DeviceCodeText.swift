@@ -13,11 +13,11 @@ struct DeviceCodeText {
 
     /// The rows of the text that will follow below.
     var rowsBelow = 0
-    /// Who asks for the sign-in, and from where; nil leaves that out.
+    /// The user and machine that requested the sign-in; nil to leave them out.
     var origin: Origin?
 
-    /// What a user compares with what they have started themselves. Attackers send codes of their own sign-ins
-    /// to others (RFC 10027).
+    /// The origin of a sign-in, which the user compares with what they started themselves. Attackers send
+    /// codes of their own sign-ins to others (RFC 10027).
     struct Origin {
         let clientID: String
         let machine: String?

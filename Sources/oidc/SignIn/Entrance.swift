@@ -1,7 +1,7 @@
 import CommandLineKit
 import OIDCCore
 
-/// What the operand of `oidc login` names, in this order: a profile, a provider known by name, a URL.
+/// The meaning of the operand of `oidc login`, in this order: a profile, a provider known by name, a URL.
 enum Entrance {
     case profile(String)
     case preset(Preset)
@@ -26,7 +26,7 @@ enum Entrance {
         return url
     }
 
-    /// Returns the URL that a word with a dot or a port means; nil for any other word.
+    /// Returns the URL that a word with a dot or a port stands for; nil for any other word.
     static func url(withoutScheme text: String) -> WebURL? {
         let host = text.prefix { !"/?#".contains($0) }
         // `./file` is a path.

@@ -2,21 +2,22 @@ import OIDCCore
 import OIDCSessions
 import OIDCSignIn
 
-/// The checks that a server which only a URL leads to gets no code of another provider (RFC 9700 §4.4).
+/// The checks that protect the codes of other providers from a server that only a URL led to (RFC 9700 §4.4).
 extension SignIn {
-    /// The URL that led to the server: that of a resource, or one whose own metadata name the server, now or at the sign-in
-    /// that wrote the profile. Nil if the user named it.
+    /// The URL that led to the server: a resource's, or one whose own metadata names the server, now or at
+    /// the sign-in that wrote the profile. Nil if the user named the server.
     var finder: ResourceOperand? { provider.target?.operand ?? provider.finder ?? provider.earlierFinder }
 
     /// Whether the user has named the issuer, too.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
 
-    /// Whether an option named the client for the URL of a provider, and so says that the user signs in there.
+    /// Whether an option names the client for the URL of a provider, which shows that the user intends to
+    /// sign in there.
     var isClientChosen: Bool { provider.finder?.settings.layers.entry(.clientID)?.origin.layer == .options }
 
-    /// Checks that the answer to a sign-in cannot come from another provider. A registered client has a redirect URL of its
-    /// own for each issuer; with another client, the server has to tell its answers from others', unless the settings name
-    /// the authorization endpoint.
+    /// Checks that the answer to a sign-in cannot come from another provider. A registered client has a
+    /// redirect URL of its own for each issuer; with another client, the server's answers must be
+    /// distinguishable from others', unless the settings name the authorization endpoint.
     func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
         guard let finder, let issuer = metadata.issuer else { return }
         let isRegistered = try MixUpDefense.isOwn(settings.redirect().text, of: issuer)
@@ -49,8 +50,9 @@ extension SignIn {
         }
     }
 
-    /// Returns why no device code may be used; nil if one may. The code is redeemed where it is polled: a server that only
-    /// a URL leads to could show the page of another provider, and poll for its tokens.
+    /// Returns the reason why no device code may be used; nil if one may. The code is redeemed where it is
+    /// polled: a server that only a URL led to could show the page of another provider, and poll for its
+    /// tokens.
     func deviceMixUp(_ metadata: ProviderMetadata) -> OIDCError? {
         guard let finder else { return nil }
         if !isIssuerNamed, let wayOn = try? wayOn(metadata),
@@ -69,7 +71,7 @@ extension SignIn {
             hint: endpointHint("device_authorization_endpoint", device, metadata))
     }
 
-    /// The hint if the sign-in page is on one server and the code is redeemed at another.
+    /// Returns the hint if the sign-in page is on one server and the code is redeemed at another.
     private func endpointHint(_ setting: String, _ page: WebURL, _ metadata: ProviderMetadata) -> Hint {
         // A server whose token endpoint is the other one's, too, gets what that one grants in other ways.
         let token = metadata.tokenEndpoint.flatMap { $0.origin == page.origin ? nil : $0 }
@@ -84,8 +86,8 @@ extension SignIn {
     /// The command that signs in again, by the URL that led to the server.
     var loginLine: Hint { provider.finder?.loginLine ?? provider.settings.loginLine }
 
-    /// Returns the error with hints that do not name the server for the user, or change the profile of another one, if only
-    /// a URL led to it.
+    /// Returns the error with other hints if only a URL led to the server: they neither name the server for
+    /// the user, nor change a profile, which may be for another server.
     func naming(_ failure: OIDCError) -> OIDCError {
         guard let finder = provider.finder else {
             return failure.signingInAgain(by: provider.settings.sameLoginLine)
@@ -95,7 +97,7 @@ extension SignIn {
         return error
     }
 
-    /// The command by which the user names the issuer.
+    /// Returns the command with which the user names the issuer.
     func wayOn(_ metadata: ProviderMetadata) throws(OIDCError) -> Hint {
         let issuer = DisplayText.clean(metadata.issuer ?? "")
         guard provider.target == nil else { return provider.settings.loginLine.adding("--issuer", issuer) }
@@ -107,9 +109,10 @@ extension SignIn {
 }
 
 extension ResourceOperand {
-    /// Returns the error for a server that does not promise `iss` and shares its redirect URL or its client with another
-    /// one, of the user or of a resource: its own authorization endpoint can forward the browser to that one's, and so get
-    /// the code and the verifier of an answer there (RFC 9700 §4.4.1). Only the user's word for the issuer allows it.
+    /// Returns the error for a server that does not promise `iss` and shares its redirect URL or its client
+    /// with another one, of the user or of a resource: its authorization endpoint can forward the browser to
+    /// the other one's, and so get the code and the verifier of an answer there (RFC 9700 §4.4.1). This is
+    /// allowed only if the user has named the issuer.
     func fault(
         ofClient id: String, isRegistered: Bool, at server: ProviderMetadata, _ wayOn: Hint
     ) -> OIDCError? {
@@ -124,8 +127,8 @@ extension ResourceOperand {
             hint: .trusting(server, asMuchAs: shown, wayOn))
     }
 
-    /// Returns the error for a page of another server at which the user signs in: the server that only this URL leads to
-    /// would redeem the code that the user gets or approves there (RFC 8628 §5.4).
+    /// Returns the error for a page of another server at which the user signs in: the server that only this
+    /// URL led to would redeem the code that the user gets or approves there (RFC 8628 §5.4).
     func fault(
         of page: WebURL, named member: String, by metadata: ProviderMetadata, _ wayOn: Hint
     ) -> OIDCError? {
@@ -142,8 +145,8 @@ extension ResourceOperand {
             hint: .trusting(metadata, asMuchAs: shown, wayOn))
     }
 
-    /// Returns the error for a token endpoint of a server that the user knows otherwise: its tokens would count as those of
-    /// the server that only this URL leads to, whose other endpoints would get them.
+    /// Returns the error for a token endpoint of another server at which the user signs in: its tokens would
+    /// count as those of the server that only this URL led to, and be sent to that server's other endpoints.
     func fault(ofTokenEndpointOf server: ProviderMetadata, _ wayOn: Hint) -> OIDCError? {
         guard let issuer = server.issuer.flatMap({ WebURL.ofIssuer($0) }), let token = server.tokenEndpoint,
             token.origin != issuer.origin,
@@ -156,8 +159,8 @@ extension ResourceOperand {
             hint: .trusting(server, asMuchAs: shown, wayOn))
     }
 
-    /// Returns whether the user names an issuer in these settings. A profile that a sign-in to a URL wrote only repeats what
-    /// the URL led to; the link knows whether the user named it then.
+    /// Returns whether the user names an issuer in these settings. A profile that a sign-in to a URL wrote
+    /// only repeats what the URL led to; the link records whether the user named it then.
     func names(issuer: String, _ entries: [SettingLayers.Entry]) -> Bool {
         let file = try? context.settingsLoader.file()
         let named = entries.filter { entry in
@@ -170,7 +173,8 @@ extension ResourceOperand {
 }
 
 extension Hint {
-    /// Returns the command by which the user says that a server may have what another one grants.
+    /// Returns the hint with the command for a user who trusts a server as much as the other one, whose codes
+    /// it could get.
     static func trusting(_ server: ProviderMetadata, asMuchAs other: String, _ wayOn: Hint) -> Hint {
         let name = server.issuer.flatMap { WebURL.ofIssuer($0) }.map { DisplayText.clean($0.hostAndPort) }
         return .words("if you trust \(name ?? "it") as much as \(other): ", wayOn)
@@ -178,7 +182,7 @@ extension Hint {
 }
 
 extension CommandContext {
-    /// Returns whether only a URL led to the server of a profile, whose sign-in wrote it.
+    /// Returns whether only a URL led to the server of a profile, and the user has never named it.
     func isFound(_ settings: Settings) -> Bool {
         guard let issuer = settings.provider.issuer, let id = settings.client.id else { return false }
         return ResourceRecords(self)?.uses.isFound(issuer: issuer, clientID: id) ?? false
@@ -199,7 +203,8 @@ extension ProviderContext {
 }
 
 extension Settings {
-    /// Returns the hint with options of `line` in place of commands that change a profile, which may be for another server.
+    /// Returns the hint with options of `line` in place of commands that change a profile, which may be for
+    /// another server.
     static func hint(_ hint: Hint, byOptionsOf line: Hint) -> Hint {
         let named = hint.parts.map { part in
             guard case .command(let words) = part, words.count == 3, words.starts(with: ["config", "set"]),

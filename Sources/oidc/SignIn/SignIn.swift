@@ -271,9 +271,9 @@ struct SignIn {
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: .run("login"))
     }
 
-    /// Stores where the client is used, before the user signs in: the server may know the user and the client from then on,
-    /// whatever becomes of the sign-in here. It is left out if the settings say as much, or the link does, of a client that
-    /// was registered for a resource.
+    /// Records at which server the client is used, before the user signs in: from then on, the server may
+    /// know the user and the client, even if the sign-in fails. Nothing is recorded if the settings contain
+    /// this already, or if the link does, for a client that was registered for a resource.
     func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
         let isRegistered = (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer ?? "")) ?? false
         let isOfSettings =
@@ -292,7 +292,8 @@ struct SignIn {
         }
     }
 
-    /// Returns whether an option named the client for the URL of this server, and it is no other server's, too.
+    /// Returns whether an option names the client for the URL of this server, and no other server knows that
+    /// client.
     private func isMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
         guard let finder = provider.finder, isClientChosen else { return false }
         let server = ProviderMetadata(issuer: issuer, endpoints: [.token: tokenEndpoint])
@@ -399,7 +400,7 @@ extension SignIn {
         return Scope.forUsers(at: metadata, Preset.matching(provider.settings))
     }
 
-    /// Returns the flow. `dpop` is the key that a process which began the sign-in has made for it.
+    /// Returns the flow. `dpop` is the key that another process generated when it started the sign-in.
     func login(
         _ metadata: ProviderMetadata, _ environment: OIDCContext, dpop began: DPoPKey? = nil
     ) throws(OIDCError) -> SignInFlow {
@@ -451,7 +452,7 @@ extension SignIn {
 }
 
 extension CommandContext {
-    /// How a fixed port goes from one sign-in to the next; nil if no cache directory is available.
+    /// The handover of a fixed port from one sign-in to the next; nil if no cache directory is available.
     var portHandover: PortHandover? {
         PortHandover(cache: StateDirectories(environment: environment).cache)
     }

@@ -50,7 +50,7 @@ struct SignInOnDemand {
             return try withLock(wait) {
                 () throws(OIDCError) -> Account in
                 hasLock = true
-                // One that has ended is useless, whichever process learned it.
+                // A session that has ended is useless, whichever process found that out.
                 let found = (try? account.load()).flatMap { $0?.ended == nil ? $0 : nil }
                 if let found, found != earlier, isEnough(found) { return account }
                 let moved = try provider.target?.movedAccount(provider, than: earlier)

@@ -49,7 +49,8 @@ struct SignInProfile {
         provider.context.makesProfile ? provider.context.settingsLoader.profileName : nil
     }
 
-    /// Whether the resource's client is the user's own, and not one that was registered or described for it.
+    /// Returns whether the resource's client is the user's own, and not one that was registered or described
+    /// for it.
     private func isOwnClient(_ target: ResourceTarget) -> Bool {
         target.link.registration == nil
             && target.link.clientID != target.operand.settings.client.metadataURL
@@ -228,7 +229,7 @@ extension SettingLayers.Entry {
         switch origin {
         case .option: return !isForOneSignIn
         case .variable, .profile: return setting == .issuer || setting.isForOneServer
-        // What a registration set, such as the redirect URL.
+        // Values that a registration set, such as the redirect URL.
         case .resource: return true
         }
     }

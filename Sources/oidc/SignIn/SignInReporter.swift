@@ -189,7 +189,7 @@ final class SignInReporter {
         StandardError.write(Console.style.linked(text))
     }
 
-    /// Says until when the URL can be opened, and what happens then.
+    /// Reports until when the URL can be opened, and what happens then.
     private func reportExpiry(_ end: Instant, isRenewable: Bool) {
         let left = TimeWords.relative(end, to: Clock.now())
         console.note(
@@ -221,7 +221,7 @@ final class SignInReporter {
                 + "  ssh -L \(port):127.0.0.1:\(port) \(SignInReporter.remote(environment))\n")
     }
 
-    /// Returns how the redirect reaches a workspace on another machine than the user's; nil if this is none.
+    /// Returns advice on how the redirect reaches a remote workspace; nil if this is not one.
     static func advice(_ port: UInt16, _ redirectURI: String, _ environment: Variables) -> String? {
         guard let workspace = RemoteWorkspace.current(environment) else { return nil }
         let forward = workspace.advice(

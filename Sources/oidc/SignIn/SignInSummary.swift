@@ -1,11 +1,11 @@
 import OIDCCore
 import Posix
 
-/// The lines after a sign-in: who, where, until when, and with which scopes.
+/// The lines after a sign-in: the user, the provider, the end of the session and its scopes.
 struct SignInSummary {
     let report: SessionReport
     var style = TextStyle(isOn: false)
-    /// How to keep a session that ends soon unless it is used.
+    /// Advice on how to keep a session that ends soon unless it is used.
     var longerSession: String?
     /// Whether to start with a check mark.
     var isMarked = false
@@ -55,8 +55,9 @@ struct SignInSummary {
 }
 
 extension Session {
-    /// Returns when a refresh token that was just issued ends unless it is used; nil if the provider did not say:
-    /// Keycloak sends `refresh_expires_in`, others `refresh_token_expires_in` (2026-11).
+    /// Returns the time at which a refresh token that was just issued expires unless it is used; nil if the
+    /// provider did not say: Keycloak sends `refresh_expires_in`, others `refresh_token_expires_in`
+    /// (2026-11).
     func refreshEnd(at now: Instant) -> Instant? {
         let names = ["refresh_expires_in", "refresh_token_expires_in"]
         let seconds = names.lazy.compactMap { self.tokens.extra[$0]?.integer }.first

@@ -10,7 +10,7 @@ struct SignOut {
     var key: SessionKey?
     /// The profile that the session belongs to.
     var profile: String?
-    /// Removes the session from its store.
+    /// A function that removes the session from its store.
     let take: (_ isLocal: Bool) throws(OIDCError) -> SessionRemoval
 
     private var console: Console { provider.context.console }
@@ -40,7 +40,7 @@ struct SignOut {
         if let key, removal.failure?.kind != .unreachable {
             var isUnread = false
             if case .failure = removal.content { isUnread = true }
-            // The next sign-out finds a session that is set aside by its link.
+            // A session that could not be read is set aside, and the next sign-out finds it by its links.
             ResourceRecords(provider.context)?.forget(key, provider.context, keepsLinks: isUnread)
         }
         var outcome = Outcome(key: key, profile: profile)

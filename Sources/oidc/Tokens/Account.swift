@@ -3,7 +3,7 @@ import OIDCSessions
 import OIDCAccount
 import Posix
 
-/// A session that may exist: with whom, where it is kept, and how its tokens are obtained.
+/// A session that may exist, with its provider, its store, and the way to obtain its tokens.
 struct Account {
     let provider: ProviderContext
     let key: SessionKey

@@ -6,19 +6,19 @@ struct SessionReport {
     let profile: String?
     let location: String
     let now: Instant
-    /// What its lender says, if the session is lent.
+    /// The lender's terms, if the session is lent.
     var lent: LentTerms?
 
     /// Whether the session can be refreshed, as far as is known.
     var canRefresh: Bool { lent?.isUsable ?? (session.canRefresh && session.ended == nil) }
 
-    /// When the refresh token ends unless it is used, if the provider said so.
+    /// The time at which the refresh token expires unless it is used, if the provider sent it.
     private var refreshExpiresAt: Instant? {
         session.tokens.refreshToken == nil || session.ended != nil
             ? nil : session.refreshEnd(at: session.tokens.access.obtainedAt)
     }
 
-    /// What the access token is bound to, as named by `-o json`.
+    /// The binding of the access token, as named by `-o json`.
     private var binding: String? { session.bond(of: session.tokens.access)?.rawValue }
 
     /// The issuer of the tokens; for a multi-tenant provider, the tenant's.
@@ -35,7 +35,7 @@ struct SessionReport {
         canRefresh || session.hasAccessToken && session.tokens.access.isFresh(at: now, minimum: 0)
     }
 
-    /// What a session is good for.
+    /// The state of a session.
     enum Standing: String {
         case signedIn = "signed in"
         /// The token has expired, and cannot be refreshed.
@@ -98,8 +98,8 @@ struct SessionReport {
         ]
     }
 
-    /// When and why the session ended, as in `ended 02:51: Session not active`, or since when its token is not
-    /// refreshed; nil if it can be.
+    /// The time and reason of the session's end, as in `ended 02:51: Session not active`, or since when its
+    /// token is not refreshed; nil if it can be.
     var endedText: String? {
         guard let end = session.ended else { return nil }
         let time = TimeWords.clock(end.at, now: now) ?? TimeWords.relative(end.at, to: now)
@@ -184,8 +184,8 @@ struct SessionReport {
         return "automatic, by refresh token; it expires \(relative) unless it is used"
     }
 
-    /// The warning in the last week of a refresh token that lasts longer: one of half an hour is renewed by each
-    /// use, for a command line.
+    /// Returns the warning for the last week of a refresh token; nil for one that lasts a week at most, as
+    /// each use replaces it. `line` completes the hint.
     func refreshWarning(_ line: InvokedLine) -> String? {
         guard let end = refreshExpiresAt else { return nil }
         let week: Int64 = 7 * 86_400
@@ -198,13 +198,13 @@ struct SessionReport {
 }
 
 extension Session {
-    /// What a token is bound to: a key (RFC 9449) or the client certificate (RFC 8705).
+    /// The binding of a token: to a key (RFC 9449) or to the client certificate (RFC 8705).
     enum Bond: String {
         case key = "dpop"
         case certificate
     }
 
-    /// Returns what a token is bound to; nil for a token that anyone can use.
+    /// Returns the binding of a token; nil for a token that anyone can use.
     func bond(of access: AccessToken) -> Bond? {
         if access.type == .dpop { return .key }
         return isBoundToCertificate(access) ? .certificate : nil

@@ -14,7 +14,6 @@ struct SubjectToken {
     private var context: CommandContext { provider.context }
     private var secrets: SecretReader { provider.secrets }
 
-    /// The path of a pod's service account token.
     /// The directory with the token of a pod.
     static let kubernetesDirectory = "/var/run/secrets/kubernetes.io/serviceaccount"
     private static let kubernetesFile = kubernetesDirectory + "/token"

@@ -9,11 +9,11 @@ import Posix
 /// the answer.
 struct FirstStep {
     let signIn: SignIn
-    /// The name of the profile to make.
+    /// The name of the profile to create.
     let name: String?
     /// The words of the command line.
     let words: [String]
-    /// Whether a process may stay.
+    /// Whether a process may wait for the answer after the command has ended.
     let mayWait: Bool
 
     private var provider: ProviderContext { signIn.provider }
@@ -157,13 +157,13 @@ struct FirstStep {
         secrets["device"] = device?.json
         secrets["dpop_key"] = flow.tokenEndpoint.dpop.map { .string($0.pem.revealed) }
         secrets["settings"] = .array(RecordedSettings.kept(of: provider.settings).map(\.recorded))
-        // Whoever can write the file cannot lead the code elsewhere if the secrets are sealed.
+        // If the secrets are sealed, someone who can write the file cannot change where the code is sent.
         secrets["plan"] = .string(waiting.planDigest)
         waiting.secrets = JSONValue.object(secrets).bytes
         return waiting
     }
 
-    /// Requests a device code if that is the flow, or if it may be one of two ways.
+    /// Requests a device code if that is the flow, or if the flow offers one as well.
     private func deviceCode(
         _ flow: SignInFlow, _ metadata: ProviderMetadata
     ) throws(OIDCError) -> DeviceAuthorization? {

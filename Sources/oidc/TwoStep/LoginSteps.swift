@@ -49,7 +49,7 @@ extension LoginCommand {
     ) throws(OIDCError) -> Int32 {
         let context = target.context
         let words = context.console.line.words
-        // Before a client is registered for a sign-in that cannot wait.
+        // Checked before a client is registered, as the sign-in might not be able to wait.
         try WaitingSignIns(context.environment)?.checkCount(context) { url == nil || $0.askedURL == url }
         let (begun, _) = try target.signedIn(evidence, asked: url) { (signIn) throws(OIDCError) in
             try signIn.withOrWithoutResource { (signIn) throws(OIDCError) in

@@ -20,11 +20,11 @@ struct SecondStep {
     private let deadline: MonotonicTime
     /// The end of this process's wait for the answer. Once the answer is there, it is redeemed.
     private let waitLimit: MonotonicTime
-    /// What is left to do when the sign-in is over, once its lock is released.
+    /// The work that remains after the sign-in, once its lock is released.
     private let rest: SignInRest
 
     /// Creates the second step. `secrets` are those that the first step was given as values; nil to look for
-    /// them. `rest` gets what is left to do after `wait`.
+    /// them. `rest` gets the work that remains after `wait`.
     init(
         _ waiting: WaitingSignIn, _ own: CommandContext, secrets: [SettingLayers.Entry]? = nil,
         until limit: MonotonicTime? = nil, leaving rest: SignInRest = SignInRest()
@@ -113,15 +113,15 @@ struct SecondStep {
 
     // MARK: The answer
 
-    /// What a pasted URL says.
+    /// The meaning of a pasted URL.
     enum PastedAnswer {
-        /// A code, and what redeems it.
+        /// A code, and the sign-in that redeems it.
         case code(AuthorizationCode, Continued)
         case refusal(OIDCError)
     }
 
-    /// Checks a pasted URL, and prepares its redemption. An error that is thrown is not the end of the sign-in: another
-    /// URL, or another try, may be.
+    /// Checks a pasted URL, and prepares its redemption. An error does not end the sign-in: another URL, or
+    /// another attempt, may succeed.
     func checked(_ text: String) throws(OIDCError) -> PastedAnswer {
         guard let pending = try opened().begun.pending else {
             throw .usage(
@@ -139,8 +139,8 @@ struct SecondStep {
         return .code(code, try continued())
     }
 
-    /// Uses a pasted URL, and returns the result once it is kept. A signal that comes meanwhile waits: the code is
-    /// redeemed once. The caller holds the lock.
+    /// Uses a pasted URL, and returns the result once it is kept. Signals are postponed meanwhile, as the
+    /// code is single-use. The caller holds the lock.
     func use(_ answer: PastedAnswer, _ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue {
         try Interruption.postponed { () throws(OIDCError) in
             switch answer {
@@ -166,9 +166,9 @@ struct SecondStep {
         waiting.redirectURI.flatMap { try? account.provider.settings.signIn.redirect(bound: $0) }?.loopback
     }
 
-    /// Waits for the answer, at the listener or the device endpoint, and returns the result once it is kept. Throws if
-    /// the wait ended and the sign-in did not. A signal that comes after the answer waits: `--finish` gives the
-    /// sign-in's own result. The caller holds the lock.
+    /// Waits for the answer, at the listener or the device endpoint, and returns the result once it is kept.
+    /// Throws if the wait ended and the sign-in did not. Signals are postponed once the answer has arrived:
+    /// `--finish` returns the sign-in's own result. The caller holds the lock.
     func wait(_ descriptors: [FileDescriptor], _ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue {
         let continued = try continued()
         var ready = waiting
@@ -234,7 +234,7 @@ struct SecondStep {
         }
     }
 
-    /// The milliseconds between two looks at whether the sign-in was canceled.
+    /// The milliseconds between two checks whether the sign-in was canceled.
     private static let pause: Int64 = 250
 
     // MARK: The sign-in of the first step
@@ -322,7 +322,8 @@ struct SecondStep {
 
     // MARK: The result
 
-    /// Returns the result of a process that was killed after it stored the session; nil if it did not come so far.
+    /// Returns the result of a process that was killed after it stored the session; nil if it did not get
+    /// that far.
     func stored(_ signIns: WaitingSignIns) throws(OIDCError) -> JSONValue? {
         guard let began = plan["began_at"]?.integer, let session = try account.load(),
             session.createdAt.secondsSinceEpoch >= began
@@ -366,8 +367,8 @@ final class SignInRest {
 
     func add(_ poll: UnansweredPoll) { self.poll = poll }
 
-    /// Waits for the answer. Before its tokens are revoked, another process that took the sign-in over stores its
-    /// session, with which they must not be revoked.
+    /// Waits for the answer. Before its tokens are revoked, waits until another process that took over the
+    /// sign-in has stored its session: then they must not be revoked.
     func finish(_ id: String, _ signIns: WaitingSignIns) {
         poll?.settle { _ = try? signIns.hold(id, within: .seconds(35)) }
         poll = nil

@@ -3,7 +3,7 @@ import OIDCCore
 import Posix
 import Synchronization
 
-/// The process that stays after the first step of a sign-in, and waits for the answer.
+/// The process that continues after the first step of a sign-in, and waits for the answer.
 ///
 /// It knows the sign-in's file; its variables, its working directory and the secrets that are not in that
 /// file come through a pipe, so neither arguments nor variables that others can read contain them.
@@ -25,7 +25,7 @@ enum WaitingProcess {
         ).start()
     }
 
-    /// Waits for the answer: the whole of the process. Returns its exit code.
+    /// Waits for the answer and returns the exit code; the process does nothing else.
     static func run() -> Int32 {
         let descriptors = DetachedProcess.takeListeners()
         guard let input = DetachedProcess.begin(), let json = try? JSONValue(parsing: input),
@@ -38,7 +38,7 @@ enum WaitingProcess {
             try wait(for: id, of: json["fingerprint"]?.string, secrets, descriptors)
             return 0
         } catch {
-            // Nobody can be told. What the user pastes may still finish the sign-in.
+            // There is nobody to show the error to. A pasted URL may still finish the sign-in.
             return Diagnostics.exitCode(error)
         }
     }
@@ -68,8 +68,8 @@ enum WaitingProcess {
         _ = try step.wait(descriptors, signIns)
     }
 
-    /// Closes the listener as soon as the sign-in is canceled: the waiting thread may be in a request to the provider,
-    /// which only its answer or its time limit ends.
+    /// A listener that is closed as soon as the sign-in is canceled: the waiting thread may be in a request
+    /// to the provider, which only its answer or its time limit ends.
     private final class Door: Sendable {
         private let isLeft = Mutex(false)
         private let thread = Mutex<BackgroundThread?>(nil)

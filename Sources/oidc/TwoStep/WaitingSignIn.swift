@@ -3,7 +3,7 @@ import OIDCCrypto
 import OIDCSessions
 import Posix
 
-/// A sign-in in two steps, between them: what the user needs, what the second step needs, and at the end its
+/// A sign-in between its two steps: what the user needs, what the second step needs, and at the end its
 /// result.
 struct WaitingSignIn {
     enum Phase: String {
@@ -12,7 +12,8 @@ struct WaitingSignIn {
         /// One process is redeeming the answer. The secrets are gone from the file, so no other one does.
         case redeeming
         case finished
-        /// Nobody answered in time. The file stays for a day, to distinguish an expired sign-in from an unknown one.
+        /// Nobody answered in time. The file is kept for a day, to distinguish an expired sign-in from an
+        /// unknown one.
         case expired
     }
 
@@ -20,7 +21,8 @@ struct WaitingSignIn {
     static let longest: Int64 = 900
     private static let formatVersion: Int64 = 1
 
-    /// The same for each sign-in of an account, so a new first step replaces the last one, and no other.
+    /// The identifier, the same for each sign-in of an account, so a new first step replaces only the
+    /// account's last one.
     let id: String
     /// The session's key as text.
     let key: String
@@ -37,9 +39,9 @@ struct WaitingSignIn {
     var verificationURI: WebURL?
     var verificationURIComplete: WebURL?
     var userCode: String?
-    /// What the second step needs to continue, without secrets.
+    /// The data that the second step needs to continue, without secrets.
     var plan: JSONValue
-    /// What it needs and nobody else may know, in the form of the session's store; nil once it is used.
+    /// The secrets that the second step needs, in the form of the session's store; nil once they are used.
     var secrets: [UInt8]?
     /// Whether the waiting process has all that it needs.
     var isReady = false
@@ -55,13 +57,13 @@ struct WaitingSignIn {
         self.plan = plan
     }
 
-    /// What binds the secrets to the plan.
+    /// A digest that binds the secrets to the plan.
     var planDigest: String {
         let digest = try? Digest.hash(plan.bytes, .sha256)
         return Base64URL.encode(digest ?? [])
     }
 
-    /// Tells the secrets of this first step from those of another one.
+    /// A hash that distinguishes the secrets of this first step from those of another one.
     var fingerprint: String { FNV1a.digits(secrets.map { Base64URL.encode($0) } ?? "") }
 
     /// Returns the first 128 bits of the key's SHA-256 hash as hexadecimal digits. A resource chooses a part of the key,
@@ -85,7 +87,7 @@ struct WaitingSignIn {
     /// The page for the user.
     var page: WebURL? { authorizationURL ?? verificationURIComplete ?? verificationURI }
 
-    /// Returns the line about it for a command that needs its session.
+    /// Returns a hint about the waiting sign-in, for a command that needs its session.
     func line(at now: Instant) -> Hint {
         guard now < expiresAt else {
             // A pushed request has ended before the sign-in.
@@ -114,7 +116,7 @@ struct WaitingSignIn {
         document(isWaiting: WaitingSignIns(context.environment)?.isHeld(id) ?? false)
     }
 
-    /// Returns what is left of the sign-in once its secrets are used.
+    /// Returns the sign-in without its secrets, once they are used.
     func without(secretsIn next: Phase) -> WaitingSignIn {
         var other = self
         (other.phase, other.secrets, other.isReady, other.result) = (next, nil, false, nil)

@@ -81,12 +81,13 @@ struct WaitingSignIns {
     /// Returns the lock of a sign-in if nobody holds it.
     func holdIfFree(_ id: String) -> FileLock? {
         guard let lock = try? hold(id, within: .zero) else { return nil }
-        // What asked an earlier holder to stop does not mean this one.
+        // A request to stop was for an earlier holder, and not for this one.
         _ = try? stops.remove(id)
         return lock
     }
 
-    /// Whether a first step of a sign-in is running: the lock that it has released may be its waiting process's next.
+    /// Returns whether a first step of a sign-in is running: its waiting process may be about to take the
+    /// lock.
     func isStarting(_ id: String) -> Bool {
         guard let directory = try? PrivateDirectory.open(path) else { return false }
         let wait = LockWait(limit: .zero)
@@ -97,7 +98,7 @@ struct WaitingSignIns {
         return false
     }
 
-    /// Whether a process waits for the answer to a sign-in.
+    /// Returns whether a process waits for the answer to a sign-in.
     func isHeld(_ id: String) -> Bool {
         guard let lock = try? hold(id, within: .zero) else { return true }
         withExtendedLifetime(lock) {}
@@ -125,13 +126,13 @@ struct WaitingSignIns {
     func takeOver(_ id: String, within limit: Duration = .seconds(60)) throws(OIDCError) -> FileLock {
         if let lock = holdIfFree(id) { return lock }
         try stops.replace(id, survivesPowerFailure: false) { _ in [] }
-        // If it does not stop in time, it is still asked to.
+        // If it does not stop in time, the request to stop remains.
         let lock = try hold(id, within: limit)
         _ = try? stops.remove(id)
         return lock
     }
 
-    /// Whether the holder of a sign-in is to stop.
+    /// Returns whether the holder of a sign-in is to stop.
     func isStopped(_ id: String) -> Bool { (try? stops.read(id)).flatMap { $0 } != nil }
 
     /// Removes the secrets of sign-ins that nobody answered in time, what killed processes left, and results
@@ -141,7 +142,7 @@ struct WaitingSignIns {
             return
         }
         for name in names where name.hasSuffix(".tmp") {
-            // A writer that is killed leaves what it wrote.
+            // A killed writer leaves its temporary file.
             let id = String(name.dropLast(4))
             guard let lock = holdIfFree(id) else { continue }
             _ = try? AtomicFile.takeLeftover(name, in: directory) { _ in true }
@@ -170,7 +171,7 @@ struct WaitingSignIns {
     }
 }
 
-/// What other commands do with sign-ins that wait, and say about them.
+/// The use of waiting sign-ins by other commands.
 extension WaitingSignIns {
     /// Ends a sign-in and forgets it. Returns whether it was still open; nil if there was none.
     func cancel(
@@ -185,8 +186,8 @@ extension WaitingSignIns {
         return last.phase == .waiting
     }
 
-    /// Cancels the sign-ins that `isMeant` picks, as their sessions are about to be ended. One whose answer is being
-    /// redeemed is awaited: its session is there then.
+    /// Cancels the sign-ins that `isMeant` accepts, as their sessions are about to be ended. Waits for one
+    /// whose answer is being redeemed, as its session is stored then.
     static func cancel(
         _ context: CommandContext, where isMeant: (WaitingSignIn) -> Bool
     ) throws(OIDCError) {
