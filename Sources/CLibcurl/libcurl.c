@@ -257,7 +257,7 @@ enum { step_limit = 2048 };
 // many steps of messages came after it. A message takes about three.
 static char handshake[step_limit + 2];
 
-/// Returns whether the connection's next read has to wait, as it would come later than that after the end of the turn.
+/// Returns whether the connection's next read must wait: the turn ended at least `nanoseconds_late` ago.
 static bool is_turn_over(int64_t nanoseconds_late) {
     if (reading.turn_end == INT64_MAX) return false;
 #ifdef __APPLE__
@@ -418,15 +418,15 @@ static bool describes_curve(const unsigned char *bytes, size_t size) {
     return false;
 }
 
-/// Returns whether the parameters and the key that follow the identifier of an algorithm are the name of a curve and an
-/// uncompressed point, in the encoding that DER demands.
-static bool is_uncompressed(const unsigned char *bytes, size_t size) {
+/// Returns the length of the parameters and the start of the key that follow the identifier of an algorithm, if they are the
+/// name of a curve and an uncompressed point, in the encoding that DER demands; otherwise 0.
+static size_t length_of_uncompressed(const unsigned char *bytes, size_t size) {
     enum { bit_string = 3, identifier = 6, long_form = 0x80, uncompressed = 4 };
-    if (size < 2 || bytes[0] != identifier || bytes[1] >= long_form) return false;
+    if (size < 2 || bytes[0] != identifier || bytes[1] >= long_form) return 0;
     size_t index = 2 + (size_t)bytes[1];
-    if (index + 5 > size || bytes[index] != bit_string || bytes[index + 1] > long_form + 1) return false;
+    if (index + 5 > size || bytes[index] != bit_string || bytes[index + 1] > long_form + 1) return 0;
     index += bytes[index + 1] < long_form ? 2 : 3;
-    return bytes[index] == 0 && bytes[index + 1] == uncompressed;
+    return bytes[index] == 0 && bytes[index + 1] == uncompressed ? index + 2 : 0;
 }
 
 /// Returns whether a certificate has a compressed point, which only some implementations support (RFC 5480 §2.2): on some
@@ -440,18 +440,94 @@ static bool has_compressed_point(const unsigned char *bytes, size_t size) {
         if (left >= sizeof keys && memcmp(bytes + index, keys, sizeof keys) == 0) length = sizeof keys;
         if (left >= sizeof sm2_keys && memcmp(bytes + index, sm2_keys, sizeof sm2_keys) == 0)
             length = sizeof sm2_keys;
-        if (length > 0 && !is_uncompressed(bytes + index + length, left - length)) return true;
+        if (length == 0) continue;
+        // The name of the curve may be the identifier of SM2.
+        size_t key = length_of_uncompressed(bytes + index + length, left - length);
+        if (key == 0) return true;
+        index += length + key - 1;
     }
+    return false;
+}
+
+/// What is left to read of a value in DER.
+typedef struct der {
+    const unsigned char *bytes;
+    size_t size;
+} der;
+
+/// Takes the next element off, with the tag and the value; returns false if there is none, or if it is not in the encoding
+/// that DER demands.
+static bool take(der *rest, unsigned char *tag, der *value) {
+    if (rest->size < 2) return false;
+    size_t length = rest->bytes[1], head = 2;
+    if (length >= 0x80) {
+        size_t count = length - 0x80;
+        if (count < 1 || count > 3 || rest->size < 2 + count) return false;
+        length = number(rest->bytes + 2, count);
+        head += count;
+        if (length < 0x80 || (count > 1 && rest->bytes[2] == 0)) return false;
+    }
+    if (length > rest->size - head) return false;
+    *tag = rest->bytes[0];
+    *value = (der){rest->bytes + head, length};
+    *rest = (der){rest->bytes + head + length, rest->size - head - length};
+    return true;
+}
+
+enum { explicit_0 = 0xA0, explicit_1 = 0xA1, explicit_3 = 0xA3, octet_string = 4 };
+
+/// Returns whether an extension names a point by what follows the name of its issuer, as no authority does (RFC 5280
+/// §4.2.1.13). OpenSSL copies the issuer's name for each, hundreds of megabytes for one certificate.
+static bool has_relative_point(der extension) {
+    // The values of 2.5.29.31 and 2.5.29.46, where revocation lists are.
+    static const unsigned char lists[2][3] = {{0x55, 0x1D, 0x1F}, {0x55, 0x1D, 0x2E}};
+    unsigned char tag;
+    der value;
+    if (!take(&extension, &tag, &value)) return true;
+    if (value.size != 3 || (memcmp(value.bytes, lists[0], 3) != 0 && memcmp(value.bytes, lists[1], 3) != 0))
+        return false;
+    do {
+        if (!take(&extension, &tag, &value)) return true;
+    } while (tag != octet_string);
+    der points, point, name, part;
+    if (!take(&value, &tag, &points)) return true;
+    while (points.size > 0) {
+        if (!take(&points, &tag, &point)) return true;
+        while (point.size > 0) {
+            if (!take(&point, &tag, &name)) return true;
+            if (tag == explicit_0 && (!take(&name, &tag, &part) || tag == explicit_1)) return true;
+        }
+    }
+    return false;
+}
+
+/// Returns whether a certificate is not in DER, as all are, or has an extension that costs much.
+static bool is_costly(der certificate) {
+    unsigned char tag;
+    der body, fields, extensions, extension;
+    if (!take(&certificate, &tag, &body) || !take(&body, &tag, &fields)) return true;
+    do {
+        if (fields.size == 0) return false;
+        if (!take(&fields, &tag, &extensions)) return true;
+    } while (tag != explicit_3);
+    if (!take(&extensions, &tag, &fields)) return true;
+    while (fields.size > 0)
+        if (!take(&fields, &tag, &extension) || has_relative_point(extension)) return true;
     return false;
 }
 
 enum { certificate_limit = 32, certificate_size_limit = 65536 };
 
-/// Returns whether a list has more certificates than any server needs. GnuTLS takes 16.
-static bool has_too_many(const unsigned char *bytes, size_t size, size_t start, size_t trailer) {
+/// Returns whether a list has more certificates than any server needs, or one that costs much. GnuTLS takes 16.
+static bool is_costly_list(const unsigned char *bytes, size_t size, size_t start, size_t trailer) {
     size_t count = 0;
     for (size_t index = start; index + 3 <= size; count++) {
-        index += 3 + number(bytes + index, 3);
+        size_t length = number(bytes + index, 3);
+        index += 3;
+        // Of a list that is cut short, OpenSSL reads nothing more.
+        if (length > size - index) break;
+        if (is_costly((der){bytes + index, length})) return true;
+        index += length;
         if (trailer > 0 && index + trailer <= size) index += number(bytes + index, trailer);
         index += trailer;
     }
@@ -473,7 +549,7 @@ static void on_message(
     // certificate. If neither fits, OpenSSL reads no certificate.
     bool is_before_13 = number(bytes + 4, 3) == size - 7;
     size_t start = is_before_13 ? 7 : 8;
-    if (size > certificate_size_limit || has_too_many(bytes, size, start, is_before_13 ? 0 : 2)
+    if (size > certificate_size_limit || is_costly_list(bytes, size, start, is_before_13 ? 0 : 2)
         || describes_curve(bytes, size) || has_compressed_point(bytes, size))
         // No list has room for a certificate of this length.
         bytes[start] = 0xFF;

@@ -154,8 +154,8 @@ package final class CurlMulti {
         }
     }
 
-    /// Returns what waits for turns in their order, and into how many parts its group's share divides the time. Every group
-    /// has a turn before any has its second: first the group that has waited longest, and of it the transfer that has.
+    /// Returns the elements in the order of their turns, each with the number of turns that share the round's time. Each
+    /// group has a turn before any has a second; the one that has waited longest is first, in a group too.
     private func queue<Element>(_ waiting: [Element], transfer: (Element) -> CurlTransfer?)
         -> [(element: Element, share: Int)]
     {

@@ -151,7 +151,7 @@ package final class CurlTransfer {
     /// what the status line says, and would then neither frame nor separate the messages of this connection properly.
     private(set) var hasFalseVersion = false
     /// Whether the connection is made. Older versions of libcurl do not announce the request.
-    var isConnected: Bool { isRequested || hasAnswerBytes }
+    package var isConnected: Bool { isRequested || hasAnswerBytes }
     /// The number of bytes of the body that libcurl has.
     private var bodyBytes = 0
     private var obstacles: Obstacles = [] {

@@ -30,7 +30,7 @@ package final class CurlTransport: HTTPTransport {
     /// Returns a transport with the same connections and another deadline.
     package func bounded(by deadline: MonotonicTime?) -> CurlTransport {
         var bounded = configuration
-        bounded.deadline = deadline
+        bounded.deadline = [configuration.deadline, deadline].compactMap { $0 }.min()
         return CurlTransport(bounded, sharing: pool)
     }
 

@@ -71,7 +71,7 @@ package struct SessionTokens {
     let startedAt: MonotonicTime
     /// The machine and network of this process.
     let machine: String?
-    /// A function that returns what the client authenticates with. Called only if a failure may depend on it.
+    /// A function that returns what the client authenticates with.
     let credentials: () -> Redacted<String>
     /// A function that waits for a number of milliseconds.
     let pause: (Int64) -> Void
@@ -341,22 +341,33 @@ extension SessionTokens {
         -> Session?
     {
         guard let successor = answer.successor, successor != current else { return current }
-        do throws(OIDCError) {
-            if try store.replace(current, with: successor) { return successor }
-            // If this process was stopped until its lease expired, another one may have presented the same
-            // refresh token, and dropped it when it was refused. That refusal does not apply to the
-            // successor.
-            guard let current, let rest = try store.load(key), rest.isRest(of: current),
-                try store.replace(rest, with: successor)
-            else { return current }
-            return successor
-        } catch {
-            // The file may have been replaced before the failure.
-            if (try? store.load(key)) == successor { return successor }
-            warnings.append(SessionTokens.successorNotStored(error))
-            return current
+        var tries = 0
+        while true {
+            do throws(OIDCError) {
+                if try store.replace(current, with: successor) { return successor }
+                // If this process was stopped until its lease expired, another one may have presented the same
+                // refresh token, and dropped it when it was refused. That refusal does not apply to the
+                // successor.
+                guard let current, let rest = try store.load(key), rest.isRest(of: current),
+                    try store.replace(rest, with: successor)
+                else { return current }
+                return successor
+            } catch {
+                // The file may have been replaced before the failure.
+                if (try? store.load(key)) == successor { return successor }
+                // Other threads may have taken the file descriptors for a moment.
+                tries += 1
+                guard error.kind == .failed, tries < SessionTokens.storeLimit else {
+                    warnings.append(SessionTokens.successorNotStored(error))
+                    return current
+                }
+                pause(50)
+            }
         }
     }
+
+    /// How often a successor is written, as nothing else has it.
+    private static let storeLimit = 40
 
     private static func successorNotStored(_ error: OIDCError) -> Warning {
         "the new refresh token could not be stored: \(error.message)"

@@ -354,6 +354,7 @@ extension ProxyExchange {
 
     private func abandonTransfer() {
         guard let transfer else { return }
+        if !transfer.isConnected { state.noteAbandoned(at: .now()) }
         server.end(transfer)
         self.transfer = nil
     }

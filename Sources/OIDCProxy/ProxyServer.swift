@@ -39,7 +39,8 @@ package final class ProxyServer {
         fileprivate func policy(at address: ProxyAddress, _ gate: ProxyGate) -> HTTP1Server.Policy {
             var policy = HTTP1Server.Policy()
             policy.connections = connections
-            policy.descriptorsEach = 2
+            // The caller, and the connection to the server; or two of libcurl and the resolver's, while a name is looked up.
+            policy.descriptorsEach = 4
             policy.requests.headerCount = 200
             policy.leavesBody = true
             policy.firstReads = 1
@@ -74,8 +75,20 @@ package final class ProxyServer {
     final class RouteState {
         /// The number of requests that are being answered.
         var inProgress = 0
+        /// When the requests that ended without a connection may have left nothing behind any more: a thread of libcurl goes on
+        /// to look up a name whose caller has left.
+        private var abandoned: [MonotonicTime] = []
         /// The server's latest nonce for proofs (RFC 9449 §8.2).
         var nonce: String?
+
+        func noteAbandoned(at now: MonotonicTime) { abandoned.append(now.adding(seconds: 20)) }
+
+        /// Returns how many places the route takes.
+        func places(at now: MonotonicTime) -> Int {
+            abandoned.removeAll { $0 <= now }
+            return inProgress + abandoned.count
+        }
+
         /// The paths that have accepted a token, the last one that any has accepted.
         private var accepted: (token: Redacted<String>?, paths: Set<String>) = (nil, [])
         /// The time until which no path causes a refresh that has not accepted the token, as the last new token
@@ -361,11 +374,12 @@ extension ProxyServer {
     /// Returns whether a route may have another request in progress. Each route has a share of the places, so the callers
     /// of others cannot keep its own out; what is left is for all.
     private func hasPlace(on route: Int) -> Bool {
-        guard routes.count > 1 else { return true }
+        let now = MonotonicTime.now()
         let share = max(1, server.connectionLimit / (routes.count + 1))
-        guard states[route].inProgress >= share else { return true }
-        let taken = states.reduce(0) { $0 + max($1.inProgress, share) }
-        return taken < server.connectionLimit
+        guard states[route].places(at: now) >= share else { return true }
+        let others = states.enumerated().filter { $0.offset != route }
+        let kept = others.reduce(0) { $0 + max($1.element.places(at: now), share) }
+        return states[route].places(at: now) + kept < server.connectionLimit
     }
 
     /// Returns whether the caller is another user, or one that is gone. Each connection is checked once.

@@ -218,6 +218,13 @@ struct CurlTLSTests {
     }
 
     /// The identifiers of such keys, and of a curve, in DER.
+    /// The extensions of a certificate with points of revocation lists (RFC 5280 §4.2.1.13).
+    private static func lists(_ points: [UInt8]) -> [UInt8] {
+        func element(_ tag: UInt8, _ value: [UInt8]) -> [UInt8] { [tag, UInt8(value.count)] + value }
+        let value = element(4, element(0x30, points))
+        return element(0xA3, element(0x30, element(0x30, [6, 3, 0x55, 0x1D, 0x1F] + value)))
+    }
+
     private static let ec: [UInt8] = [6, 7, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 2, 1]
     private static let secp224r1: [UInt8] = [6, 5, 0x2B, 0x81, 4, 0, 0x21]
 
@@ -240,7 +247,7 @@ struct CurlTLSTests {
     }
 
     @Test(
-        "a key with a curve of its own or a compressed point is not read, whoever sends it, however it is encoded",
+        "a key with a curve of its own or a compressed point, and a list named by its issuer, is not read, whoever sends it",
         arguments: [
             [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01, 0x01],
             [0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x01, 0x02],
@@ -251,6 +258,8 @@ struct CurlTLSTests {
             ec + secp224r1 + [0x23, 5, 3, 3, 0, 2, 7], ec + secp224r1 + [0, 0, 3, 3, 0, 2, 7],
             ec + [6, 0x81] + secp224r1[1...] + [3, 3, 0, 2, 7], ec + [5, 0, 3, 3, 0, 4, 7],
             [6, 8, 0x2A, 0x81, 0x1C, 0xCF, 0x55, 1, 0x82, 0x2D] + secp224r1 + [3, 3, 0, 2, 7],
+            // Of revocation lists: one named by its issuer's name, and one that is not in DER.
+            lists([0x30, 4, 0xA0, 2, 0xA1, 0]), lists([0x30, 0x81, 2, 0xA0, 0]),
         ] as [[UInt8]])
     func expensiveKey(field: [UInt8]) throws {
         guard try canLimitReads() else { return }

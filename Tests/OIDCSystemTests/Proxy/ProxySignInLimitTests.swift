@@ -8,6 +8,20 @@ import Testing
 
 @Suite("the sign-ins to which a server leads the proxy's user", .serialized, .waiting)
 struct ProxySignInLimitTests {
+    @Test(
+        "a request that ends before it has a connection keeps its place while its name may still be looked up"
+    )
+    func abandoned() {
+        let state = ProxyServer.RouteState()
+        let start = MonotonicTime.now()
+        state.inProgress = 1
+        state.noteAbandoned(at: start)
+        state.noteAbandoned(at: start.adding(seconds: 1))
+        #expect(state.places(at: start.adding(seconds: 2)) == 3)
+        #expect(state.places(at: start.adding(milliseconds: 20_500)) == 2)
+        #expect(state.places(at: start.adding(seconds: 30)) == 1)
+    }
+
     @Test("are five in ten minutes, and the user is told once that the server asked for more")
     func period() {
         let state = ProxyServer.RouteState()
