@@ -22,7 +22,21 @@ struct RecordList<Record: StoredRecord>: Sendable {
 
     /// Returns the records of a file. A damaged file counts as empty: the next change writes it again.
     func records(_ name: String, of owner: String) throws(OIDCError) -> [Record] {
-        try directory.read(name).map { parse($0, of: owner) } ?? []
+        try found(name, of: owner).bytes.map { parse($0, of: owner) } ?? []
+    }
+
+    /// Returns the file of an owner: the one with this name or, as a hostile owner may choose the hash in its
+    /// name, the first with a number that is not another owner's.
+    private func found(_ name: String, of owner: String) throws(OIDCError) -> (name: String, bytes: [UInt8]?)
+    {
+        var (file, number) = (name, 1)
+        while let bytes = try directory.read(file) {
+            let other = (try? JSONValue(parsing: bytes))?[ownerMember]?.string
+            guard let other, !ExactText.isSame(other, owner) else { return (file, bytes) }
+            number += 1
+            file = "\(name)-\(number)"
+        }
+        return (file, nil)
     }
 
     /// Returns the records of all files, each with its owner. Files that cannot be read are left out.
@@ -40,7 +54,7 @@ struct RecordList<Record: StoredRecord>: Sendable {
     func change(
         _ name: String, of owner: String, _ body: (inout [Record]) -> Bool
     ) throws(OIDCError) {
-        try directory.replace(name) { existing in
+        try directory.replace(try found(name, of: owner).name) { existing in
             var records = existing.map { parse($0, of: owner) } ?? []
             guard body(&records) else { return nil }
             var document = JSONObject()
@@ -51,10 +65,12 @@ struct RecordList<Record: StoredRecord>: Sendable {
         }
     }
 
-    /// Returns the path of a file that is damaged or another owner's; nil if it is valid or does not exist.
+    /// Returns the path of a file that is damaged or of a later version; nil if it is valid or does not exist.
     func damagedFile(_ name: String, of owner: String) -> String? {
-        guard let bytes = try? directory.read(name), document(bytes, of: owner) == nil else { return nil }
-        return directory.location(name)
+        guard let file = try? found(name, of: owner), let bytes = file.bytes,
+            document(bytes, of: owner) == nil
+        else { return nil }
+        return directory.location(file.name)
     }
 
     private func parse(_ bytes: [UInt8], of owner: String) -> [Record] {

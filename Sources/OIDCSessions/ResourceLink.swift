@@ -43,6 +43,8 @@ package struct ResourceLink: StoredRecord {
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
     package var settings = JSONObject()
+    /// Whether the user has signed out, so it leads to no session. It is kept because no other token is for its resource.
+    fileprivate(set) var hasEnded = false
 
     package init(
         resource: String, metadataURL: String? = nil, issuer: String, clientID: String,
@@ -135,6 +137,7 @@ package struct ResourceLink: StoredRecord {
         askedBefore = json["asked_before"]?.strings ?? []
         identifiedBefore = json["identified_before"]?.strings ?? []
         settings = json["settings"]?.object ?? JSONObject()
+        hasEnded = json["ended"]?.bool ?? false
     }
 
     package var json: JSONValue {
@@ -160,6 +163,7 @@ package struct ResourceLink: StoredRecord {
             object["identified_before"] = .array(identifiedBefore.map { .string($0) })
         }
         if !settings.members.isEmpty { object["settings"] = .object(settings) }
+        if hasEnded { object["ended"] = true }
         return .object(object)
     }
 }
@@ -230,26 +234,38 @@ package struct ResourceLinks: Sendable {
         }
     }
 
-    /// Removes a link, unless it was replaced meanwhile.
-    package func remove(_ link: ResourceLink) throws(OIDCError) {
+    /// Ends a link, unless it was replaced meanwhile: it leads nowhere any more.
+    package func end(_ link: ResourceLink) throws(OIDCError) {
         guard let url = WebURL(link.resource), try !links(of: url).isEmpty else { return }
         try change(url) { links in
-            let count = links.count
-            links.removeAll { $0 == link }
-            return links.count != count
+            guard let index = links.firstIndex(of: link) else { return false }
+            links[index] = ResourceLink(
+                resource: link.resource, issuer: link.issuer, clientID: link.clientID, grant: link.grant,
+                account: link.account)
+            links[index].prefix = link.prefix
+            links[index].hasEnded = true
+            return true
         }
+    }
+
+    /// Returns whether a link to a session for a URL has ended.
+    package func hasEnded(at url: WebURL) throws(OIDCError) -> Bool {
+        try list.records(ResourceLinks.name(url), of: url.origin).contains { $0.hasEnded && $0.covers(url) }
     }
 
     private func change(_ url: WebURL, _ body: (inout [ResourceLink]) -> Bool) throws(OIDCError) {
-        try list.change(ResourceLinks.name(url), of: url.origin) { links in
-            links = ResourceLinks.links(links, of: url)
-            return body(&links)
+        try list.change(ResourceLinks.name(url), of: url.origin) { all in
+            var links = ResourceLinks.links(all, of: url)
+            guard body(&links) else { return false }
+            let ended = all.filter { other in other.hasEnded && !links.contains { $0.replaces(other) } }
+            all = links + ended
+            return true
         }
     }
 
-    /// Leaves out links of another origin than their file's, as a token would be sent there.
+    /// Leaves out links that have ended, and those of another origin than their file's, as a token would be sent there.
     private static func links(_ links: [ResourceLink], of url: WebURL) -> [ResourceLink] {
-        links.filter { WebURL($0.resource)?.origin == url.origin }
+        links.filter { !$0.hasEnded && WebURL($0.resource)?.origin == url.origin }
     }
 
     private static func name(_ url: WebURL) -> String {

@@ -50,7 +50,11 @@ struct ProxySession {
             var isResource = false
             if namesNoOther, provider.lent == nil {
                 isResource = isOfResource || !provider.namesProvider
-                if !isResource { isResource = try operand.wasSignedIn() }
+                if !isResource {
+                    let mayBeIts =
+                        provider.settings.lists(route.url) || !provider.settings.token.grant.needsUser
+                    isResource = try mayBeIts ? operand.stored() != nil : operand.wasSignedIn()
+                }
             }
             guard isResource || own == nil else {
                 indices.append(own ?? 0)

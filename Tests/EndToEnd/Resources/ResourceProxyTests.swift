@@ -72,10 +72,11 @@ struct ResourceProxyTests {
         "a route that has had a session of its own gets no other token after the sign-out",
         arguments: [false, true])
     func signedOutRoute(isDamaged: Bool) throws {
-        let world = try ResourceWorld()
+        let world = try ResourceWorld(isOwnResource: false)
         try world.configure(#"{"issuer":"\#(world.other.issuer)","client_id":"corp","scope":"api"}"#)
         expectSuccess(try world.run(["login"]))
-        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["login", world.url, "--no-profile"]))
+        let machine = ["OIDC_GRANT": "client_credentials", "OIDC_CLIENT_SECRET": "s3cret"]
         let exec = ["exec", "--proxy", world.url, "--", "sh", "-c", post]
         expectSuccess(try world.run(exec))
         if isDamaged {
@@ -90,6 +91,13 @@ struct ResourceProxyTests {
         let refused = try world.run(exec)
         #expect(refused.status == 3 && refused.errorOutput.contains("login \(world.url)"), "\(refused)")
         #expect(world.resource.log.allSatisfy { $0.headers["Authorization"] == nil })
+        // Nobody signs in for a machine, and the settings may list the URL.
+        world.other.change { $0.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"] }
+        #expect(try world.program.start(exec, machine).finish().status != 3)
+        let listed = ["OIDC_PROXY_ROUTES": #"[{"url":"\#(world.url)"}]"#]
+        let exit = try world.program.start(exec, listed).finish().status
+        #expect(exit == 0 || exit == 22, "\(exit)")
+        #expect(world.resource.log.contains { $0.headers["Authorization"] != nil })
     }
 
     @Test("exec --login signs in before the command starts, and again for more scope while it runs")

@@ -130,22 +130,29 @@ struct ResourceLinkTests {
         #expect(throws: OIDCError.self) { try links.probe(url) }
     }
 
-    @Test("a link that was replaced meanwhile is not removed")
-    func removed() throws {
+    @Test(
+        "a link that was replaced meanwhile is not ended; one that has ended leads nowhere, and is remembered"
+    )
+    func ended() throws {
+        let url = try #require(WebURL("https://mcp.example/mcp/x"))
         try links.keep(link())
         var moved = link()
         moved.clientID = "c-2"
         try links.keep(moved)
-        try links.remove(link())
-        #expect(try found("https://mcp.example/") == [moved])
-        try links.remove(moved)
-        #expect(try found("https://mcp.example/").isEmpty)
+        try links.end(link())
+        #expect(try found("https://mcp.example/") == [moved] && !links.hasEnded(at: url))
+        try links.end(moved)
+        try links.keep(link("/second"))
+        #expect(try found("https://mcp.example/") == [link("/second")] && links.hasEnded(at: url))
+        #expect(try !links.hasEnded(at: #require(WebURL("https://mcp.example/other"))))
+        try links.keep(link())
+        #expect(try !links.hasEnded(at: url))
     }
 
     @Test("nothing is created for a link that is only looked up")
     func absent() throws {
         #expect(try found("https://mcp.example/").isEmpty)
-        try links.remove(link())
+        try links.end(link())
         #expect(state.names.isEmpty)
     }
 
@@ -165,10 +172,9 @@ struct ResourceLinkTests {
     }
 
     @Test(
-        "a file that is damaged, of another origin or of a later version has no links, and is written again",
+        "a file that is damaged or of a later version has no links, and is written again",
         arguments: [
             "", "{", "[]", #"{"version":2,"origin":"https://mcp.example","resources":[]}"#,
-            #"{"version":1,"origin":"https://evil.example","resources":[]}"#,
         ])
     func damaged(text: String) throws {
         try links.keep(link())
@@ -180,6 +186,22 @@ struct ResourceLinkTests {
         #expect(links.damagedFile(of: url)?.hasSuffix("\(name)") == true)
         try links.keep(link())
         #expect(try found("https://mcp.example/") == [link()] && links.damagedFile(of: url) == nil)
+    }
+
+    @Test("a file of another origin with the same name, which a hostile one may choose, is kept")
+    func sameName() throws {
+        let files = FileManager.default
+        try links.keep(link())
+        let name = try #require(try files.contentsOfDirectory(atPath: state["resources"]).first)
+        let file = state["resources/\(name)"]
+        let other = try String(contentsOfFile: file, encoding: .utf8).replacing(
+            "mcp.example", with: "evil.example")
+        try Data(other.utf8).write(to: URL(fileURLWithPath: file))
+        #expect(try found("https://mcp.example/").isEmpty)
+        try links.keep(link())
+        #expect(try found("https://mcp.example/") == [link()])
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == other)
+        #expect(try links.all().count == 2)
     }
 
     @Test("a link of another origin in the file is not used")

@@ -77,25 +77,26 @@ struct SharedLeaseTests {
         let now: @Sendable () -> Instant = { Instant(secondsSinceEpoch: 1_800_000_000) }
         let requests = Tally()
         let silence = OIDCError(.unreachable, "no answer", stage: .token)
-        /// Each machine has seen the expired token. Those that are not first wait for the others.
+        /// Each machine has seen the expired token, and the first one has the lease until all others wait for it.
         func results(
             broken: Set<String>, in order: [String]
         ) async throws -> [String: Result<String, OIDCError>] {
-            let machines = zip(order, try order.map { _ in try machine(now: now) })
+            let machines = try order.map { ($0, tokens(try machine(now: now))) }
+            let before = requests.count.withLock { $0 }
             return await withTaskGroup(of: (String, Result<String, OIDCError>).self) { group in
-                let waiting = Tally()
-                for (name, store) in machines {
+                for (name, tokens) in machines {
                     group.addTask {
                         await detached {
-                            while waiting.count.withLock({ $0 }) < order.firstIndex(of: name) ?? 0 {
+                            while name != order[0], requests.count.withLock({ $0 }) == before {
                                 Poll.sleep(until: .now().adding(milliseconds: 1))
                             }
-                            waiting.count.withLock { $0 += 1 }
                             let result = Result { () throws(OIDCError) -> String in
-                                try self.tokens(store).refreshed(loaded: .example(), machine: name) {
+                                try tokens.refreshed(loaded: .example(), machine: name) {
                                     (current) throws(OIDCError) in
                                     requests.count.withLock { $0 += 1 }
-                                    Poll.sleep(until: .now().adding(milliseconds: 300))
+                                    while machines.dropFirst().contains(where: { $0.1.waiters == 0 }) {
+                                        Poll.sleep(until: .now().adding(milliseconds: 1))
+                                    }
                                     guard !broken.contains(name) else { throw silence }
                                     return self.answer(current ?? .example(), "at-2")
                                 }.access.token.revealed
