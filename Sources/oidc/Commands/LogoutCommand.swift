@@ -10,8 +10,8 @@ struct LogoutCommand: RunnableCommand {
         discussion: """
             Removes the session, and revokes its refresh token and access token at the provider. The session is removed \
             even if the provider is unreachable; only one in a shared store may stay: if the store cannot be reached, \
-            or, without --local, if its key is missing here. With a URL, it ends the session of exactly that resource: one for \
-            a URL above it stays. With -o json, "provider" is revoked, refused, unreachable, not_offered, or null if it \
+            or, without --local, if its key is missing here. With a URL, it ends the session of exactly that resource, or those \
+            of the provider with that issuer; one for a URL above it stays. With -o json, "provider" is revoked, refused, unreachable, not_offered, or null if it \
             was not asked; --all prints an array.
             """,
         examples: [
@@ -105,8 +105,11 @@ struct LogoutCommand: RunnableCommand {
         }
         let catalog = try SessionCatalog(linked ?? ProviderContext(operand.settings, context))
         let account = try linked.map { provider throws(OIDCError) in try Account(provider) }
+        let isDamaged = ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil
+        let mayBeProvider = linked == nil && isPartOfAnother == nil && !isDamaged
         func isOwn(_ key: SessionKey?) -> Bool {
-            key.map { operand.isOwn($0, linked?.target?.link) } ?? false
+            key.map { operand.isOwn($0, linked?.target?.link) } == true
+                || mayBeProvider && operand.isProvider(of: key)
         }
         let others = try catalog.items(withHidden: true) { context.console.warn($0) }
             .filter { isOwn($0.key) && $0.key != account?.key }
@@ -115,11 +118,7 @@ struct LogoutCommand: RunnableCommand {
         results.namesProviders = !others.isEmpty
         try end((account.map { [$0.signOut] } ?? []) + others.map(catalog.signOut), results)
         try end(try catalog.leftovers(orNote: results.add, where: isOwn), results)
-        if account == nil, results.isEmpty,
-            ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil
-        {
-            throw operand.notSignedIn
-        }
+        if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
     }
 
     private func end(_ sessions: [SignOut], _ results: Results) throws(OIDCError) {

@@ -10,7 +10,8 @@ struct TokenCommand: RunnableCommand {
             Prints the access token and a newline. A fresh token is read from the store, without the network; a \
             stale token is refreshed first, once for any number of processes. With --grant, the token is obtained \
             without a user, and stored too. With -o json, other members of the provider's answer that are not \
-            secrets, such as Salesforce's instance_url, are in "extra". With a URL, it is the token of that resource.
+            secrets, such as Salesforce's instance_url, are in "extra". With a URL, it is the token of that resource, \
+            or of the provider with that issuer.
             """,
         examples: [
             Example("curl -H \"$(oidc token --header)\" https://api.example.com/", "call an API"),
@@ -55,7 +56,7 @@ struct TokenCommand: RunnableCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let context = context.keepingProfile(!isWithoutProfile)
         // The session before a sign-in. One that a sign-in has just created is not refreshed.
-        let target = try context.target(url, command: "token", options)
+        let target = try context.target(url, command: "token", options, mayBeProvider: true)
         let earlier = mayLogIn && isForced ? (try? target.stored()).flatMap { try? $0.load() } : nil
         try target.with(mayLogIn: mayLogIn) { account throws(OIDCError) in
             guard type == .access || account.key.grant.needsUser else {

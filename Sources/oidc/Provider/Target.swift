@@ -82,24 +82,36 @@ enum Target {
 }
 
 extension CommandContext {
-    /// Returns the session that a command with an optional URL operand is about.
+    /// Returns the session that a command with an optional URL operand is about. `mayBeProvider` is whether the URL may be
+    /// that of a provider: a command that sends the token to the URL is only about a resource.
     func target(
-        _ url: String?, command: String, _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
+        _ url: String?, command: String, _ options: ProviderOptions, and more: [SettingLayers.Entry] = [],
+        mayBeProvider: Bool = false
     ) throws(OIDCError) -> Target {
         guard let url else { return try target(options, and: more) }
         let operand = try ResourceOperand(
             try ResourceOperand.url(url, command: command, self), options, self, and: more)
         let provider = ProviderContext(operand.settings, self)
         guard provider.lent != nil else {
-            // Other commands send the token to the URL.
-            guard ["token", "logout"].contains(command), try !operand.isLinked(),
-                let provider = try operand.knownProvider(),
-                command == "logout" || provider.settings.token.grant.needsUser
-            else { return .url(operand) }
-            return .settings(provider)
+            guard mayBeProvider, let target = try target(ofProviderAt: operand) else { return .url(operand) }
+            return target
         }
         try provider.checkLent(operand.url, isResource: true)
         return .settings(provider)
+    }
+
+    /// Returns the session of the provider that a URL names; nil if it is a resource's URL, or nobody is signed in there.
+    private func target(ofProviderAt operand: ResourceOperand) throws(OIDCError) -> Target? {
+        guard try operand.link() == nil, ResourceRecords(self)?.links.damagedFile(of: operand.url) == nil
+        else {
+            return nil
+        }
+        if let known = try operand.knownProvider(), try Account(known).ifStored != nil,
+            known.settings.token.grant.needsUser
+        {
+            return .settings(known)
+        }
+        return onlySession(ProviderContext(operand.settings, self), where: operand.isProvider(of:))
     }
 
     /// Returns the session that a command without an operand is about:
@@ -181,10 +193,13 @@ extension CommandContext {
             hint: .alternatives(lines))
     }
 
-    /// Returns the only session of a user, if no profile describes it.
-    private func onlySession(_ provider: ProviderContext) -> Target? {
-        guard let sessions = try? SessionCatalog(provider).items(), sessions.count == 1,
-            let session = sessions.first?.stored.session, session.key.grant.needsUser
+    /// Returns the only session of those that `isMeant` accepts, if it is a user's.
+    private func onlySession(
+        _ provider: ProviderContext, where isMeant: (SessionKey?) -> Bool = { _ in true }
+    ) -> Target? {
+        guard
+            let sessions = try? SessionCatalog(provider).items().filter({ isMeant($0.key) }),
+            sessions.count == 1, let session = sessions.first?.stored.session, session.key.grant.needsUser
         else { return nil }
         let key = session.key
         if let resource = key.resources.first {
@@ -282,14 +297,6 @@ extension ResourceOperand {
         var operand = ResourceOperand(url, context.settings(profile: nil, others), context)
         operand.deadline = deadline
         return operand
-    }
-
-    /// Returns whether the URL has led to a resource's session.
-    fileprivate func isLinked() throws(OIDCError) -> Bool {
-        guard try link() == nil else { return true }
-        return try ResourceRecords(context)?.links.links(of: url).contains {
-            ResourceIdentifier($0.resource)?.identifies(url) == true
-        } ?? false
     }
 
     /// Returns the provider of the settings, or else of the first profile that `isMeant` accepts; nil if there
@@ -434,7 +441,7 @@ extension WebURL {
         return nil
     }
 
-    fileprivate func isSame(exceptLastSlash other: String) -> Bool {
+    func isSame(exceptLastSlash other: String) -> Bool {
         func trimmed(_ text: String) -> String { text.hasSuffix("/") ? String(text.dropLast()) : text }
         return ExactText.isSame(trimmed(text), trimmed(other))
     }

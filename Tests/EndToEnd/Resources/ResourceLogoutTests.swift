@@ -25,10 +25,23 @@ struct ResourceLogoutTests {
         server.revocations.filter { $0["token_type_hint"] == "refresh_token" }.compactMap { $0["client_id"] }
     }
 
-    @Test("the URL of a provider that was signed in to by it means the session there")
-    func provider() throws {
+    @Test(
+        "the URL of a provider means the session there, whatever profiles there are",
+        arguments: ["written", "none", "second"])
+    func provider(profile: String) throws {
         let world = try world()
-        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
+        var options = ["--scope", "api"]
+        if profile == "none" { options.append("--no-profile") }
+        if profile == "second" {
+            let own = #"{"issuer":"\#(world.server.issuer)","client_id":"mine"}"#
+            try world.configure(
+                #"{"default_profile":"a","profiles":{"a":\#(own.replacing("mine", with: "other")),"b":\#(own)}}"#
+            )
+            options = ["-p", "b"] + options
+            expectSuccess(try world.run(["login"] + options))
+        } else {
+            expectSuccess(try world.run(["login", world.server.issuer] + options))
+        }
         let token = try world.run(["token", world.server.issuer])
         #expect(token.status == 0 && !token.output.isEmpty, "\(token)")
         expectSuccess(try world.run(["logout", "\(world.server.issuer)/"]))
