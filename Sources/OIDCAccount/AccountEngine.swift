@@ -105,15 +105,12 @@ package struct AccountEngine {
     package func signIn(
         by way: some SignInWay, onStoreFailure: ((OIDCError) -> Void)? = nil
     ) throws(OIDCError) -> SignInFlow.Outcome {
-        var warning: Warning?
-        var outcome = try way.run { outcome throws(OIDCError) in
-            do throws(OIDCError) { warning = try store.saveSignIn(outcome.session, lockWait) } catch {
+        try way.run { outcome throws(OIDCError) in
+            do throws(OIDCError) { try store.saveSignIn(outcome.session, lockWait) } catch {
                 guard let onStoreFailure, error.kind != .interrupted else { throw error }
                 onStoreFailure(error)
             }
         }
-        outcome.warnings += warning.map { [$0] } ?? []
-        return outcome
     }
 
     /// Returns access to the session's tokens. Failures of other processes since `startedAt` also apply to the caller.

@@ -63,9 +63,8 @@ extension SessionTokens {
             && failure.refreshTokenHash == session.flatMap(SessionTokens.hash)
     }
 
-    /// A hash of the client's credentials with only 256 values. That tells an old secret from its successor, and says too
-    /// little to guess a secret by: the file of a failure is read by whoever reads a backup, and the secret may be
-    /// nowhere else in it.
+    /// An 8-bit hash of the client's credentials: enough to tell an old secret from a new one, and too short to guess a
+    /// secret by, as whoever reads a backup may read the file of a failure.
     private var credentialsHash: String {
         String(FNV1a.digits("\(credentials().revealed)\n\(key.text)").prefix(2))
     }

@@ -54,10 +54,6 @@ package protocol RecordPlace: RecordStore {
     /// Waits before such a write is repeated. Returns false if it should not be.
     func waits(after error: OIDCError, until last: MonotonicTime?) -> Bool
 
-    /// Keeps the session of a sign-in, whose server gave no answer, on this machine for a later command. Returns the error
-    /// with what became of the session, as a warning; throws it if the session could not be kept.
-    func keep(_ bytes: [UInt8], of name: RecordName, after error: OIDCError) throws(OIDCError) -> OIDCWarning
-
     /// Removes a record that waits on this machine to be stored, as a sign-in has replaced it.
     func forgetLeftover(_ name: RecordName)
 
@@ -89,9 +85,6 @@ extension RecordPlace {
     package func remembered(_ name: RecordName) -> Record? { nil }
     package func lastAttempt() -> MonotonicTime? { nil }
     package func waits(after error: OIDCError, until last: MonotonicTime?) -> Bool { false }
-    package func keep(
-        _ bytes: [UInt8], of name: RecordName, after error: OIDCError
-    ) throws(OIDCError) -> OIDCWarning { throw error }
     package func forgetLeftover(_ name: RecordName) {}
 
     package func withTokenLock<Value>(

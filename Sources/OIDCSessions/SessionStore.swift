@@ -92,32 +92,23 @@ public struct SessionStore: Sendable {
     }
 
     /// Saves the session of a sign-in under its lock, because a refresh in progress would overwrite it. If the lock fails,
-    /// saves without it rather than losing the sign-in. If the server gives no answer, keeps the session on this machine,
-    /// where it is used and stored later, and returns a warning.
+    /// saves without it rather than losing the sign-in.
     ///
     /// A server that takes connections and is silent is asked once, not once for each step.
-    package func saveSignIn(_ session: Session, _ wait: LockWait) throws(OIDCError) -> OIDCWarning? {
+    package func saveSignIn(_ session: Session, _ wait: LockWait) throws(OIDCError) {
         var last = records.lastAttempt()
         var isTried = false
         do throws(OIDCError) {
-            do throws(OIDCError) {
-                try withLock(session.key, wait) { () throws(OIDCError) in
-                    isTried = true
-                    try save(session, replacingDamaged: true, until: last)
-                }
-            } catch {
-                let isAway = error.kind == .unreachable && error.code != .leaseHeld
-                guard error.kind != .interrupted,
-                    !isAway || !isTried && records.waits(after: error, until: last)
-                else { throw error }
-                if error.code == .leaseHeld { last = records.lastAttempt() }
+            try withLock(session.key, wait) { () throws(OIDCError) in
+                isTried = true
                 try save(session, replacingDamaged: true, until: last)
             }
-            return nil
         } catch {
-            guard error.kind == .unreachable else { throw error }
-            return try records.keep(
-                try seal.seal(session, over: nil), of: session.key.recordName, after: error)
+            let isAway = error.kind == .unreachable && error.code != .leaseHeld
+            guard error.kind != .interrupted, !isAway || !isTried && records.waits(after: error, until: last)
+            else { throw error }
+            if error.code == .leaseHeld { last = records.lastAttempt() }
+            try save(session, replacingDamaged: true, until: last)
         }
     }
 

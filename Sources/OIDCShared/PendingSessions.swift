@@ -53,19 +53,13 @@ struct PendingSessions: Sendable {
 /// The content of a pending session's file.
 struct PendingSession {
     var session: Session
-    /// The session that it replaces; nil for a sign-in, which replaces whatever there is.
+    /// The session that it replaces.
     var current: Session?
-
-    var isSignIn: Bool { current == nil && session.key.grant.needsUser }
 
     /// Returns whether it may replace the stored session; nil is one that was signed out of. Another process may have
     /// presented the same refresh token, and dropped it when it was refused.
     func mayReplace(_ stored: Session?) -> Bool {
         guard let stored else { return current == nil || !session.key.grant.needsUser }
-        // If only the answer was lost, another machine may have refreshed it since.
-        guard !isSignIn else {
-            return stored.createdAt < session.createdAt && !stored.isSameSignIn(as: session)
-        }
         return stored == current || current.map(stored.isRest) ?? false
     }
 }

@@ -189,13 +189,6 @@ extension SharedRecords {
         return true
     }
 
-    func keep(_ bytes: [UInt8], of name: RecordName, after error: OIDCError) throws(OIDCError) -> Warning {
-        let copy = keep(Write(bytes: bytes, stem: name.stem, current: nil, lifetime: nil))
-        let noted = copy.noted(in: error)
-        guard copy.bytes != nil else { throw noted }
-        return Warning(noted.message)
-    }
-
     private struct Write {
         var bytes: [UInt8]
         var stem: String
@@ -256,7 +249,16 @@ extension SharedRecords {
             seal.removal(of: name.stem, version: $0, ended: ended, over: current)
         }
         var unnoted: OIDCError?
-        guard try remove(name, current?.sharedValue, leaving: removal, &unnoted) else { return false }
+        do throws(OIDCError) {
+            guard try remove(name, current?.sharedValue, leaving: removal, &unnoted) else { return false }
+        } catch {
+            // What waits here would be used and stored again.
+            if hasPending(name.stem) {
+                seal.versions.note(SeenRecord(ended: ended), name.stem)
+                forgetLeftover(name)
+            }
+            throw error
+        }
         // A removal that stays has another machine's version, which may be less.
         if let version {
             seal.versions.note(SeenRecord(newest: removal == nil ? 0 : version, ended: ended), name.stem)
@@ -469,7 +471,7 @@ extension SharedRecords {
             guard let bytes = pending.content(name), let waiting = try? seal.open(pending: bytes, stem)
             else { continue }
             let stored = try stored(stem, beside: waiting.session).session
-            guard stored != nil, !waiting.isSignIn, waiting.mayReplace(stored) else { continue }
+            guard stored != nil, waiting.mayReplace(stored) else { continue }
             try write(waiting, stem)
             pending.remove(name, ifStill: bytes)
         }
@@ -514,8 +516,7 @@ extension SharedRecords {
         let next = waiting.session
         for _ in 0..<SharedRecords.writeLimit {
             let (record, stored, isLost) = try stored(stem, beside: next)
-            // A sign-in may have arrived all the same, and been signed out of.
-            guard stored != next, isLost || waiting.mayReplace(stored), !seal.hasEnded(next) else { return }
+            guard stored != next, isLost || waiting.mayReplace(stored) else { return }
             let isWritten = try perform(
                 Write(
                     bytes: try seal.seal(next, over: record), stem: stem, current: record,

@@ -44,6 +44,8 @@ package struct SharedFailure: Hashable, Sendable {
     /// Seconds for which a failure applies: to new processes once another one has adopted it (`newcomers`),
     /// and to processes that were started before it, which a busy machine may delay (`delayed`).
     private static let crowd: (newcomers: Int64, delayed: Int64) = (2, 15)
+    /// The seconds for which the silence on one machine confirms that on another.
+    private static let confirmation: Int64 = 90
     /// The longest pause between adoptions by new processes that count as one crowd, in nanoseconds.
     private static let crowdPause: Int64 = 150_000_000
     /// The shortest pause after which another adoption is stored, in nanoseconds.
@@ -84,9 +86,9 @@ package struct SharedFailure: Hashable, Sendable {
 
     /// Returns whether a request for `source` would fail in the same way. On the same machine: always if the provider is
     /// unreachable or the session has ended, otherwise only if the request and the client's credentials are the same:
-    /// another process may have a newer secret. Other machines may have another
-    /// network or secret, so only the end of a session, and failures with Retry-After, count there. For those who waited
-    /// for this request, so does a temporary error that the provider answered, and silence on two machines.
+    /// another process may have a newer secret. Other machines may have another network or secret, so only the end of a
+    /// session, and failures with Retry-After, count there. For those who waited for this request, so does a temporary
+    /// error that the provider answered, and silence on two machines.
     package func concerns(
         _ source: TokenSource, on ours: String?, hasWaited: Bool = false,
         with credentials: @autoclosure () -> String? = nil
@@ -100,10 +102,11 @@ package struct SharedFailure: Hashable, Sendable {
 
     /// Notes whether the request before, with the same refresh token, got no answer on another machine either.
     package mutating func confirm(after last: SharedFailure?) {
-        guard let last, isSilence, last.isSilence, last.isRecent(at: time),
-            last.refreshTokenHash == refreshTokenHash
+        guard let last, isSilence, last.isSilence, last.refreshTokenHash == refreshTokenHash,
+            (0...SharedFailure.confirmation).contains(time.seconds(since: last.time))
         else { return }
-        isConfirmed = last.isConfirmed || last.machine != machine
+        // A machine that repeats its own failure confirms nothing.
+        isConfirmed = last.machine != machine
     }
 
     /// Returns whether the failure applies to a process that requests a token now: for up to 15 seconds to
