@@ -1,8 +1,7 @@
 package import OIDCCore
 import Posix
 
-/// The use of a client at a server, recorded if the client is used at others, too, or if only a URL led to
-/// the server.
+/// The use of a client at a server. It is recorded unless the settings or a link show it already.
 package struct ClientUse: StoredRecord {
     /// The issuer; nil for plain OAuth 2.0.
     package var issuer: String?
@@ -13,14 +12,17 @@ package struct ClientUse: StoredRecord {
     package var isRegistered = false
     /// Whether only a URL led to the server, and the user has never named it.
     package var isFound = false
+    /// Whether the user chose the client for the URL, and so means its secret for the server.
+    package var isChosen = false
 
     /// Creates a use. Long names of servers are cut, as they would only fill the file.
     package init(
         issuer: String?, tokenEndpoint: String, origin: String?, isRegistered: Bool = false,
-        isFound: Bool = false
+        isFound: Bool = false, isChosen: Bool = false
     ) {
         self.isRegistered = isRegistered
         self.isFound = isFound
+        self.isChosen = isChosen
         self.issuer = issuer.map(ClientUse.name)
         self.tokenEndpoint = ClientUse.name(tokenEndpoint)
         self.origin = origin.map(ClientUse.name)
@@ -35,7 +37,8 @@ package struct ClientUse: StoredRecord {
         guard let tokenEndpoint = json["token_endpoint"]?.string else { return nil }
         self.init(
             issuer: json["issuer"]?.string, tokenEndpoint: tokenEndpoint, origin: json["origin"]?.string,
-            isRegistered: json["registered"]?.bool ?? false, isFound: json["found"]?.bool ?? false)
+            isRegistered: json["registered"]?.bool ?? false, isFound: json["found"]?.bool ?? false,
+            isChosen: json["chosen"]?.bool ?? false)
     }
 
     package var json: JSONValue {
@@ -45,6 +48,7 @@ package struct ClientUse: StoredRecord {
         object["origin"] = origin.map { .string($0) }
         if isRegistered { object["registered"] = true }
         if isFound { object["found"] = true }
+        if isChosen { object["chosen"] = true }
         return .object(object)
     }
 }
@@ -105,5 +109,11 @@ package struct ClientUses: Sendable {
             uses.filter { $0.issuer == name && ($0.origin == nil || owner == clientID) }
         }
         return uses.contains(where: \.isFound) && uses.allSatisfy(\.isFound)
+    }
+
+    /// Returns whether the user chose a client for a server, to which a URL led.
+    package func isChosen(issuer: String, clientID: String) -> Bool {
+        let uses = (try? list.records(ClientUses.file(of: clientID), of: clientID)) ?? []
+        return uses.contains { $0.isChosen && $0.issuer == ClientUse.name(issuer) }
     }
 }

@@ -48,7 +48,7 @@ struct ChildExchange {
                 streams: StandardStreams(
                     input: pipes[0].reading, output: pipes[1].writing,
                     errors: captures ? pipes[2].writing : inherited),
-                // libcurl's sockets are not close-on-exec, so the program would inherit them.
+                // A library may have opened descriptors without close-on-exec.
                 options: .closeOthers)
         } catch {
             for pipe in pipes {

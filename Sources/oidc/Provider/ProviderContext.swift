@@ -76,18 +76,23 @@ final class ProviderContext: Sendable {
         _ issuer: String, _ environment: OIDCContext
     ) throws(OIDCError) -> ProviderMetadata {
         if let target {
-            return try ResourceSearch(
+            let metadata = try ResourceSearch(
                 target.operand.url, context: environment, allowsInsecureHTTP: allowsInsecureHTTP
             ).authorizationServer(
                 issuer: issuer, configured: settings.provider.endpoints,
                 forSignIn: settings.token.grant.needsUser
-            ).sendingTokensBack(unless: target.isIssuerNamed)
+            )
+            return target.isIssuerNamed ? metadata : sendingTokensBack(metadata)
         }
         let metadata = try documents(environment).metadata(
             issuer: issuer, at: try settings.provider.checkedMetadataURL())
         guard let finder = finder ?? earlierFinder else { return metadata }
         try metadata.checkReach(from: finder.url)
-        return metadata.sendingTokensBack(unless: false)
+        return sendingTokensBack(metadata)
+    }
+
+    private func sendingTokensBack(_ metadata: ProviderMetadata) -> ProviderMetadata {
+        metadata.sendingTokensBack(presentingCertificate: settings.client.certificate != nil)
     }
 
     /// Returns the obstacles to getting a token with these settings at a provider with this metadata.
@@ -389,7 +394,7 @@ extension ProviderContext {
     /// agreed to it.
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
         let secret = settings.layers.entries.first { secrets.contains($0.setting) }
-        if target == nil, secret?.origin.layer != .profile, earlierFinder != nil {
+        if target == nil, secret?.origin.layer != .profile, earlierFinder != nil, !isClientChosen {
             let issuer = DisplayText.clean(settings.provider.issuer ?? "")
             throw .usage(
                 "\(issuer) is known by its URL only, and would get a secret",
@@ -397,6 +402,12 @@ extension ProviderContext {
         }
         guard let target, !target.isIssuerNamed, !target.link.isSecretAgreed else { return }
         throw target.operand.unnamedIssuer(secrets, of: target.link)
+    }
+
+    /// Whether the user chose the client for the URL that led to the server.
+    private var isClientChosen: Bool {
+        guard let issuer = settings.provider.issuer, let id = settings.client.id else { return false }
+        return ResourceRecords(context)?.uses.isChosen(issuer: issuer, clientID: id) ?? false
     }
 
     private func credentials(_ environment: OIDCContext) throws(OIDCError) -> ClientCredentials {
@@ -703,16 +714,20 @@ extension ProviderContext: AccountProvider {
 }
 
 extension ProviderMetadata {
-    /// Returns the metadata of a server that only a URL led to. If its token endpoint is on another origin,
-    /// only that origin may get the tokens: endpoints elsewhere are left out.
-    fileprivate func sendingTokensBack(unless isNamed: Bool) -> ProviderMetadata {
-        guard !isNamed, let token = tokenEndpoint,
-            token.origin != issuer.flatMap({ WebURL.ofIssuer($0) })?.origin
-        else { return self }
+    /// Returns the metadata of a server that only a URL led to, for a client with a certificate or without. If its token
+    /// endpoint is on another origin, only that origin may get the tokens: endpoints elsewhere are left out.
+    fileprivate func sendingTokensBack(presentingCertificate: Bool) -> ProviderMetadata {
+        func origin(_ endpoint: ProviderEndpoint) -> String? {
+            url(endpoint, presentingCertificate: presentingCertificate)?.origin
+        }
+        guard let token = origin(.token), token != issuer.flatMap({ WebURL.ofIssuer($0) })?.origin else {
+            return self
+        }
         var metadata = self
         for endpoint in [ProviderEndpoint.revocation, .introspection, .userInfo, .endSession]
-        where metadata[endpoint].map({ $0.origin != token.origin }) == true {
+        where origin(endpoint) != token {
             metadata[endpoint] = nil
+            metadata.mtlsEndpointAliases[endpoint] = nil
         }
         return metadata
     }

@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCAccount
+import OIDCSessions
 
 /// The demand in a resource's response: a new sign-in, more scope, or a stronger or more recent sign-in.
 struct ResourceDemand {
@@ -122,6 +123,8 @@ struct ResourceDemand {
     private func signedIn(
         _ account: Account, _ operand: ResourceOperand?
     ) throws(OIDCError) -> Account {
+        // With a client of the user's own, the user is asked.
+        if account.provider.target?.link.registration != nil { try checkScope(of: account) }
         if let operand, account.provider.target != nil || leadsElsewhere {
             return try operand.adding(entries).signedInOnDemand(
                 evidence, replacing: session, key: account.key)

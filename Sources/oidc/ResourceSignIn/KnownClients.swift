@@ -33,8 +33,13 @@ struct KnownClients {
     /// Collects the clients, without those of sign-ins for resources on `origin`.
     init(_ operand: ResourceOperand, besides origin: String? = nil) {
         let context = operand.context
-        let own = operand.settings
-        add([own.provider.issuer, own.provider.endpoint(.token)].compactMap { $0 }, clientID: own.client.id)
+        // A client of an option is for the server of an option, if there is one.
+        let own = ResourceOwnership(entries: operand.settings.layers.given)
+        for layers: Set<SettingLayers.Layer> in [[.options], [.variables, .profile]] {
+            add(
+                [.issuer, .tokenEndpoint].compactMap { own.text($0, in: layers) },
+                clientID: own.text(.clientID, in: layers), redirect: own.text(.redirectURI, in: layers))
+        }
         do throws(OIDCError) {
             if let file = try context.settingsLoader.file() {
                 for profile in file.profiles {
@@ -43,12 +48,15 @@ struct KnownClients {
                     if let settings, context.ownResource(settings) != nil { continue }
                     // A mistake in another setting does not make its server unknown.
                     func text(_ setting: Setting) -> String? { profile.values[setting.name]?.string }
-                    add([.issuer, .tokenEndpoint].compactMap(text), clientID: text(.clientID))
+                    add(
+                        [.issuer, .tokenEndpoint].compactMap(text), clientID: text(.clientID),
+                        redirect: text(.redirectURI))
                 }
             }
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
                 guard use.origin == nil || use.origin != origin else { continue }
-                let servers = [use.issuer, use.tokenEndpoint].compactMap { $0 }
+                // A server that only a URL has led to may name any token endpoint.
+                let servers = [use.issuer, use.isFound ? nil : use.tokenEndpoint].compactMap { $0 }
                 let kind = use.isRegistered ? Use.registered : use.origin == nil ? .own : .ofResource
                 clients.append(Client(servers: servers, id: id, use: kind))
             }
@@ -72,14 +80,21 @@ struct KnownClients {
             guard key.resources.isEmpty || key.resources.contains(where: { WebURL($0)?.origin != origin })
             else { continue }
             let isOfDocument = WebURL(key.clientID) != nil
-            let use = key.resources.isEmpty ? Use.own : isOfDocument ? .ofResource : .registered
+            // Not every session has a use or a profile.
+            let isRegistered = clients.contains {
+                $0.use == .registered && $0.id == key.clientID && $0.servers.contains(key.provider)
+            }
+            let isOwn = key.resources.isEmpty && !isRegistered
+            let use = isOwn ? Use.own : isOfDocument ? .ofResource : .registered
             let servers = [key.provider] + (use == .own ? [session.endpoints.token.text] : [])
             clients.append(Client(servers: servers, id: key.clientID, use: use))
         }
     }
 
-    private mutating func add(_ servers: [String], clientID: String?) {
-        if !servers.isEmpty { clients.append(Client(servers: servers, id: clientID, use: .own)) }
+    private mutating func add(_ servers: [String], clientID: String?, redirect: String?) {
+        guard let server = servers.first else { return }
+        let isRegistered = redirect.map { (try? MixUpDefense.isOwn($0, of: server)) ?? false } ?? false
+        clients.append(Client(servers: servers, id: clientID, use: isRegistered ? .registered : .own))
     }
 
     private static func names(of server: ProviderMetadata) -> [String] {

@@ -205,15 +205,10 @@ extension ResourceOperand {
         return link.clientID == clientID
     }
 
-    /// Returns whether the URL has had a session of its own, as far as anything tells: then no other token is for it.
+    /// Returns whether the user has ever signed in to the URL. If so, it gets no other session's token.
     func wasSignedIn() throws(OIDCError) -> Bool {
-        if try link() != nil || ResourceRecords(context)?.links.damagedFile(of: url) != nil { return true }
-        // A profile that a sign-in wrote outlasts the session and the link.
-        guard let file = try context.settingsLoader.file() else { return false }
-        return file.profiles.contains { profile in
-            let own = (try? file.settings(of: profile.name, home: nil))?.ownResource
-            return own.flatMap { ResourceIdentifier($0.text) }?.covers(url) == true
-        }
+        guard let links = ResourceRecords(context)?.links, try link() == nil else { return true }
+        return try links.damagedFile(of: url) == nil ? links.hasEnded(at: url) : true
     }
 
     /// Returns the provider of the URL's link; nil if there is no link. Uses no network.
@@ -522,6 +517,15 @@ extension ResourceOperand {
 }
 
 extension Settings {
+    /// Returns whether `resources` or `proxy_routes` name a URL's origin.
+    func lists(_ url: WebURL) -> Bool {
+        [Setting.resources, .proxyRoutes].contains { setting in
+            layers.records(setting).contains {
+                $0["url"]?.string.flatMap { WebURL($0) }?.origin == url.origin
+            }
+        }
+    }
+
     /// Whether an option names the scope.
     var isScopeAnOption: Bool {
         layers.entry(.scope)?.origin.layer == .options
@@ -542,6 +546,12 @@ extension ResourceOperand {
             } ?? false
         return (isLinked || ResourceIdentifier(resource)?.identifies(url) == true)
             && fits(self.link(of: key, resource), ownership)
+    }
+
+    /// Returns whether a session is of the provider that this URL names, and fits the settings.
+    func isProvider(of key: SessionKey?) -> Bool {
+        guard let key, key.resources.isEmpty, url.isSame(exceptLastSlash: key.provider) else { return false }
+        return fits(link(of: key, url.text), ownership)
     }
 
     /// Returns the link that would lead to a session.

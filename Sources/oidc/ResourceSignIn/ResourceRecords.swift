@@ -69,7 +69,7 @@ struct ResourceRecords {
         }
     }
 
-    /// Removes the links that lead to a session, and the user's consent. If `keepsLinks`, all links are kept;
+    /// Ends the links that lead to a session, and the user's consent. If `keepsLinks`, all links are kept;
     /// otherwise, those of a profile and those that record an earlier question are. The latter record that
     /// the consent is withdrawn. A link that is kept does no harm, as its session no longer exists.
     func forget(_ key: SessionKey, _ context: CommandContext, keepsLinks: Bool = false) {
@@ -84,16 +84,18 @@ struct ResourceRecords {
                     isOfDocument || link.agreedScope != nil || link.isConsentWithdrawn
                     || !link.askedBefore.isEmpty
                 guard keepsLinks || tellsOfQuestion || context.isOfProfile(link) else {
-                    try? links.remove(link)
+                    try? links.end(link)
                     continue
                 }
-                guard tellsOfQuestion else { continue }
-                var asking = link
-                asking.agreedScope = nil
-                asking.isSecretAgreed = false
-                asking.isIssuerNamed = false
-                asking.isConsentWithdrawn = true
-                try? links.keep(asking)
+                var left = link
+                // A profile with the client's secret is for the server that was named.
+                if tellsOfQuestion || link.registration != nil { left.isIssuerNamed = false }
+                if tellsOfQuestion {
+                    left.agreedScope = nil
+                    left.isSecretAgreed = false
+                    left.isConsentWithdrawn = true
+                }
+                if left != link { try? links.keep(left) }
             }
         }
     }

@@ -166,13 +166,10 @@ extension SettingLayers.Entry {
             // A profile with a resource and no provider is that of a sign-in to the resource's URL.
             let isOfSignIn = setting == .resource && origin.layer == .profile
             if destination.isAnOption, isOfSignIn, belonging.namesNothing { return false }
-            // A redirect URL is registered for a client.
-            if destination.isAnOption, origin.layer == .profile, Setting.redirectURLs.contains(setting),
-                !isServer
-            {
-                return false
+            guard origin.layer == .profile, Setting.redirectURLs.contains(setting) else {
+                return isServer || !destination.isFound
             }
-            return isServer || !destination.isFound
+            return isServer && (belonging.isClient(destination) || !isRedirectOfIssuer)
         case .server:
             // A client ID is not a secret: one in a variable is also used for an issuer in an option.
             let isOther = setting == .clientID && origin.layer == .variables
@@ -182,6 +179,14 @@ extension SettingLayers.Entry {
             return isServer && !destination.isRegistered
                 && (isOption || belonging.ownsEndpoints(destination) && belonging.isClient(destination))
         }
+    }
+}
+
+extension SettingLayers.Entry {
+    /// Whether the value is a redirect URL that a registration chose for its server, so no other client has it.
+    private var isRedirectOfIssuer: Bool {
+        guard let issuer = belonging?.issuer, let url = value.string else { return false }
+        return (try? MixUpDefense.isOwn(url, of: issuer)) ?? false
     }
 }
 

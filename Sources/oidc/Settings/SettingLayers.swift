@@ -14,7 +14,7 @@ final class SettingLayers: Sendable {
         /// A value of a stored session, if the settings name no provider. It is used like an option, but the
         /// user did not give it.
         static let session = Origin.option("the session")
-        /// What the file of a pending sign-in names. It is used like an option, too.
+        /// A value from the file of a pending sign-in. It is used like an option, but the user did not give it.
         static let pending = Origin.option("--pending")
         /// What a resource asks for, in a sign-in of the settings' own session.
         static let challenge = Origin.option("the resource's challenge")

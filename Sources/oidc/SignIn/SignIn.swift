@@ -275,16 +275,19 @@ struct SignIn {
     /// know the user and the client, even if the sign-in fails. Nothing is recorded if the settings contain
     /// this already, or if the link does, for a client that was registered for a resource.
     func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
+        let origin = provider.settings.layers.entry(.issuer)?.origin
+        if let issuer, finder == nil, origin?.layer == .options {
+            try? ResourceRecords(provider.context)?.uses.noteNamed(issuer: issuer)
+        }
         let isRegistered = (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer ?? "")) ?? false
         let isOfSettings =
-            finder == nil && WebURL(key.clientID) == nil
-            && provider.settings.layers.entry(.issuer)?.origin.layer != .options
+            finder == nil && WebURL(key.clientID) == nil && origin?.layer != .options
         let isKnownByLink = isRegistered && (provider.target != nil || finder == nil)
         guard let tokenEndpoint, !isKnownByLink, !isOfSettings else { return }
         let use = ClientUse(
             issuer: issuer, tokenEndpoint: tokenEndpoint.text,
             origin: provider.target.flatMap { WebURL($0.link.resource)?.origin }, isRegistered: isRegistered,
-            isFound: finder != nil && !isIssuerNamed && !isMeant(issuer, tokenEndpoint))
+            isFound: finder != nil && !isIssuerNamed, isChosen: isMeant(issuer, tokenEndpoint))
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
         } catch {

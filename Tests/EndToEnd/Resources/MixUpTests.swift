@@ -334,7 +334,7 @@ struct MixUpTests {
         let registered = try world.run(["login"])
         #expect(registered.status == 7 && registered.errorOutput.contains(page), "\(registered)")
         #expect(
-            registered.errorOutput.hasSuffix(": oidc register --issuer \(world.server.issuer)\n"),
+            registered.errorOutput.hasSuffix(": oidc login --issuer \(world.server.issuer)\n"),
             "\(registered)")
         world.server.change {
             $0.metadata["authorization_endpoint"] = .string("\(world.server.origin)/authorize")
@@ -439,6 +439,43 @@ struct MixUpTests {
         let refused = try world.run(["login", world.url])
         #expect(refused.status == 1 && refused.errorOutput.contains("symbolic link"), "\(refused)")
         #expect(world.server.registrations.isEmpty && world.program.files(in: ".local/state/real").isEmpty)
+    }
+
+    @Test("a provider with a registered client shares its redirect URL with no other one")
+    func registeredElsewhere() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.other.issuer, "--scope", "api"]))
+        world.server.change {
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let chosen = ["login", world.server.issuer, "--client-id", "mine", "--scope", "api"]
+        expectSuccess(try world.run(chosen))
+        // The choice of a client is not the user's word for the server.
+        expectSuccess(
+            try world.run(
+                [
+                    "login", "--issuer", world.other.issuer, "--client-id", "mine", "--scope", "api",
+                    "--no-profile",
+                ]))
+        let refused = try world.run(["login", world.server.issuer, "--scope", "api"])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+    }
+
+    @Test("a hostile provider that was tried does not keep an honest one's token endpoint")
+    func triedProvider() throws {
+        let world = try ResourceWorld()
+        let token = world.other.origin.replacingOccurrences(of: "127.0.0.1", with: "localhost") + "/token"
+        for server in [world.server, world.other] {
+            server.change {
+                $0.metadata["token_endpoint"] = .string(token)
+                $0.metadata["authorization_response_iss_parameter_supported"] = .null
+                $0.responseIssuer = { _ in nil }
+            }
+        }
+        #expect(try world.run(["login", world.server.issuer, "--scope", "api"]).status != 0)
+        #expect(world.server.registrations.count == 1)
+        expectSuccess(try world.run(["login", world.other.issuer, "--scope", "api"]))
     }
 
     @Test("a mistake in a profile does not make its provider unknown")
