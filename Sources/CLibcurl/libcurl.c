@@ -418,15 +418,15 @@ static bool describes_curve(const unsigned char *bytes, size_t size) {
     return false;
 }
 
-/// Returns the length of the parameters and the start of the key that follow the identifier of an algorithm, if they are the
-/// name of a curve and an uncompressed point, in the encoding that DER demands; otherwise 0.
-static size_t length_of_uncompressed(const unsigned char *bytes, size_t size) {
+/// Returns whether the parameters and the key that follow the identifier of an algorithm are the name of a curve and an
+/// uncompressed point, in the encoding that DER demands.
+static bool is_uncompressed(const unsigned char *bytes, size_t size) {
     enum { bit_string = 3, identifier = 6, long_form = 0x80, uncompressed = 4 };
-    if (size < 2 || bytes[0] != identifier || bytes[1] >= long_form) return 0;
+    if (size < 2 || bytes[0] != identifier || bytes[1] >= long_form) return false;
     size_t index = 2 + (size_t)bytes[1];
-    if (index + 5 > size || bytes[index] != bit_string || bytes[index + 1] > long_form + 1) return 0;
+    if (index + 5 > size || bytes[index] != bit_string || bytes[index + 1] > long_form + 1) return false;
     index += bytes[index + 1] < long_form ? 2 : 3;
-    return bytes[index] == 0 && bytes[index + 1] == uncompressed ? index + 2 : 0;
+    return bytes[index] == 0 && bytes[index + 1] == uncompressed;
 }
 
 /// Returns whether a certificate has a compressed point, which only some implementations support (RFC 5480 §2.2): on some
@@ -441,10 +441,11 @@ static bool has_compressed_point(const unsigned char *bytes, size_t size) {
         if (left >= sizeof sm2_keys && memcmp(bytes + index, sm2_keys, sizeof sm2_keys) == 0)
             length = sizeof sm2_keys;
         if (length == 0) continue;
-        // The name of the curve may be the identifier of SM2.
-        size_t key = length_of_uncompressed(bytes + index + length, left - length);
-        if (key == 0) return true;
-        index += length + key - 1;
+        if (!is_uncompressed(bytes + index + length, left - length)) return true;
+        // SM2 may also name the curve, and no other key can begin within its name.
+        size_t curve = length + 2;
+        if (left >= curve + sizeof sm2_keys && memcmp(bytes + index + curve, sm2_keys, sizeof sm2_keys) == 0)
+            index += curve + sizeof sm2_keys - 1;
     }
     return false;
 }
@@ -455,10 +456,11 @@ typedef struct der {
     size_t size;
 } der;
 
-/// Takes the next element off, with the tag and the value; returns false if there is none, or if it is not in the encoding
-/// that DER demands.
+/// Takes the next element off, with the tag and the value. Returns false if there is none, if it is not in the encoding that
+/// DER demands, or if its tag has several bytes, as none in a certificate has.
 static bool take(der *rest, unsigned char *tag, der *value) {
-    if (rest->size < 2) return false;
+    enum { several_bytes = 0x1F };
+    if (rest->size < 2 || (rest->bytes[0] & several_bytes) == several_bytes) return false;
     size_t length = rest->bytes[1], head = 2;
     if (length >= 0x80) {
         size_t count = length - 0x80;
@@ -476,10 +478,10 @@ static bool take(der *rest, unsigned char *tag, der *value) {
 
 enum { explicit_0 = 0xA0, explicit_1 = 0xA1, explicit_3 = 0xA3, octet_string = 4 };
 
-/// Returns whether an extension names a point by what follows the name of its issuer, as no authority does (RFC 5280
-/// §4.2.1.13). OpenSSL copies the issuer's name for each, hundreds of megabytes for one certificate.
+/// Returns whether an extension names a distribution point relative to the issuer, which RFC 5280 §4.2.1.13 advises against,
+/// or is not in DER. OpenSSL copies the issuer's name for each point: hundreds of megabytes for one certificate.
 static bool has_relative_point(der extension) {
-    // The values of 2.5.29.31 and 2.5.29.46, where revocation lists are.
+    // The values of 2.5.29.31 (CRLDistributionPoints) and 2.5.29.46 (FreshestCRL).
     static const unsigned char lists[2][3] = {{0x55, 0x1D, 0x1F}, {0x55, 0x1D, 0x2E}};
     unsigned char tag;
     der value;
@@ -501,7 +503,7 @@ static bool has_relative_point(der extension) {
     return false;
 }
 
-/// Returns whether a certificate is not in DER, as all are, or has an extension that costs much.
+/// Returns whether a certificate is not in DER or has an extension that is expensive to read.
 static bool is_costly(der certificate) {
     unsigned char tag;
     der body, fields, extensions, extension;
@@ -518,13 +520,13 @@ static bool is_costly(der certificate) {
 
 enum { certificate_limit = 32, certificate_size_limit = 65536 };
 
-/// Returns whether a list has more certificates than any server needs, or one that costs much. GnuTLS takes 16.
+/// Returns whether a list has more certificates than any server needs, or one that is expensive to read. GnuTLS takes 16.
 static bool is_costly_list(const unsigned char *bytes, size_t size, size_t start, size_t trailer) {
     size_t count = 0;
     for (size_t index = start; index + 3 <= size; count++) {
         size_t length = number(bytes + index, 3);
         index += 3;
-        // Of a list that is cut short, OpenSSL reads nothing more.
+        // OpenSSL reads no further in a truncated list.
         if (length > size - index) break;
         if (is_costly((der){bytes + index, length})) return true;
         index += length;
