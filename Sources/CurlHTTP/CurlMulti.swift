@@ -154,8 +154,8 @@ package final class CurlMulti {
         }
     }
 
-    /// Returns the elements in the order of their turns, each with the number of turns that share the round's time. Each
-    /// group has a turn before any has a second; the one that has waited longest is first, in a group too.
+    /// Returns the elements in the order of their turns, each with the number of turns that share the round's time. Groups
+    /// take turns, the one that has waited longest first; so do the elements of a group.
     private func queue<Element>(_ waiting: [Element], transfer: (Element) -> CurlTransfer?)
         -> [(element: Element, share: Int)]
     {

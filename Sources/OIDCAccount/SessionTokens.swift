@@ -355,7 +355,7 @@ extension SessionTokens {
             } catch {
                 // The file may have been replaced before the failure.
                 if (try? store.load(key)) == successor { return successor }
-                // Other threads may have taken the file descriptors for a moment.
+                // The process may have been out of file descriptors for a moment.
                 tries += 1
                 guard error.kind == .failed, tries < SessionTokens.storeLimit else {
                     warnings.append(SessionTokens.successorNotStored(error))
@@ -366,7 +366,7 @@ extension SessionTokens {
         }
     }
 
-    /// How often a successor is written, as nothing else has it.
+    /// The maximum number of attempts to store a successor: there is no other copy of it.
     private static let storeLimit = 40
 
     private static func successorNotStored(_ error: OIDCError) -> Warning {

@@ -39,7 +39,7 @@ package final class ProxyServer {
         fileprivate func policy(at address: ProxyAddress, _ gate: ProxyGate) -> HTTP1Server.Policy {
             var policy = HTTP1Server.Policy()
             policy.connections = connections
-            // The caller, and the connection to the server; or two of libcurl and the resolver's, while a name is looked up.
+            // The caller, and while a name is looked up, two of libcurl and one of the resolver.
             policy.descriptorsEach = 4
             policy.requests.headerCount = 200
             policy.leavesBody = true
@@ -75,8 +75,8 @@ package final class ProxyServer {
     final class RouteState {
         /// The number of requests that are being answered.
         var inProgress = 0
-        /// When the requests that ended without a connection may have left nothing behind any more: a thread of libcurl goes on
-        /// to look up a name whose caller has left.
+        /// When the places of requests that ended without a connection become free: libcurl's resolver thread may outlive such
+        /// a request.
         private var abandoned: [MonotonicTime] = []
         /// The server's latest nonce for proofs (RFC 9449 §8.2).
         var nonce: String?

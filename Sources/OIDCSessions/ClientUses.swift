@@ -12,7 +12,7 @@ package struct ClientUse: StoredRecord {
     package var isRegistered = false
     /// Whether only a URL led to the server, and the user has never named it.
     package var isFound = false
-    /// Whether the user chose the client for the URL, and so means its secret for the server.
+    /// Whether an option named the client for the server's URL, so the client's secret may be sent there.
     package var isChosen = false
 
     /// Creates a use. Long names of servers are cut, as they would only fill the file.

@@ -31,12 +31,16 @@ struct RecordList<Record: StoredRecord>: Sendable {
     {
         var (file, number) = (name, 1)
         while let bytes = try directory.read(file) {
-            let other = (try? JSONValue(parsing: bytes))?[ownerMember]?.string
-            guard let other, !ExactText.isSame(other, owner) else { return (file, bytes) }
+            guard isOther(bytes, than: owner) else { return (file, bytes) }
             number += 1
             file = "\(name)-\(number)"
         }
         return (file, nil)
+    }
+
+    private func isOther(_ bytes: [UInt8], than owner: String) -> Bool {
+        guard let found = (try? JSONValue(parsing: bytes))?[ownerMember]?.string else { return false }
+        return !ExactText.isSame(found, owner)
     }
 
     /// Returns the records of all files, each with its owner. Files that cannot be read are left out.
@@ -55,6 +59,8 @@ struct RecordList<Record: StoredRecord>: Sendable {
         _ name: String, of owner: String, _ body: (inout [Record]) -> Bool
     ) throws(OIDCError) {
         try directory.replace(try found(name, of: owner).name) { existing in
+            // Another owner's file may have come since.
+            guard existing.map({ !isOther($0, than: owner) }) ?? true else { return nil }
             var records = existing.map { parse($0, of: owner) } ?? []
             guard body(&records) else { return nil }
             var document = JSONObject()

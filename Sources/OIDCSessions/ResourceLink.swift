@@ -43,7 +43,8 @@ package struct ResourceLink: StoredRecord {
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
     package var settings = JSONObject()
-    /// Whether the user has signed out, so it leads to no session. It is kept because no other token is for its resource.
+    /// Whether the user has signed out. Such a link leads to no session; it is kept so its resource gets no other
+    /// session's token.
     fileprivate(set) var hasEnded = false
 
     package init(

@@ -53,7 +53,7 @@ struct PendingSessions: Sendable {
 /// The content of a pending session's file.
 struct PendingSession {
     var session: Session
-    /// The session that it replaces.
+    /// The session that it replaces; nil if there was none.
     var current: Session?
 
     /// Returns whether it may replace the stored session; nil is one that was signed out of. Another process may have

@@ -230,8 +230,8 @@ extension SharedRecords {
         }
     }
 
-    /// Notes the removal, so the server cannot bring the session back. If it refuses, the session stays usable: then its
-    /// tokens were not revoked either.
+    /// Notes the removal, so the server cannot bring the session back. If the server refuses, the session stays usable, and
+    /// its tokens are not revoked; only a copy that waits on this machine is dropped.
     func remove(_ name: RecordName, ifStill current: Record?) throws(OIDCError) -> Bool {
         guard name.kind == .session else {
             try engine.remove(name.description)
@@ -252,8 +252,8 @@ extension SharedRecords {
         do throws(OIDCError) {
             guard try remove(name, current?.sharedValue, leaving: removal, &unnoted) else { return false }
         } catch {
-            // What waits here would be used and stored again.
-            if hasPending(name.stem) {
+            // A copy that waits here would be used and stored again.
+            if error.kind != .interrupted, hasPending(name.stem) {
                 seal.versions.note(SeenRecord(ended: ended), name.stem)
                 forgetLeftover(name)
             }

@@ -10,8 +10,9 @@ struct LogoutCommand: RunnableCommand {
         discussion: """
             Removes the session, and revokes its refresh token and access token at the provider. The session is removed \
             even if the provider is unreachable; only one in a shared store may stay: if the store cannot be reached, \
-            or, without --local, if its key is missing here. With a URL, it ends the session of exactly that resource, or those \
-            of the provider with that issuer; one for a URL above it stays. With -o json, "provider" is revoked, refused, unreachable, not_offered, or null if it \
+            or, without --local, if its key is missing here. With a URL, it ends the session of exactly \
+            that resource or, if the URL is a provider's issuer, the sessions at that provider; a session for a URL above \
+            it stays. With -o json, "provider" is revoked, refused, unreachable, not_offered, or null if it \
             was not asked; --all prints an array.
             """,
         examples: [

@@ -77,7 +77,7 @@ struct LendBudget {
 }
 
 /// The choice of a waiting request that makes room for a new one. While there is room, a program may have any
-/// number; over SSH, all programs of the other side are one. Once it is full, the program with the most gives
+/// number; over SSH, all programs of the other side are one. Once there is no room, the program with the most gives
 /// one up, so no process keeps the others out.
 enum LendPlaces {
     /// Returns the index of the latest request of the program with the most requests, among the callers that

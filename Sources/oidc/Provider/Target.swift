@@ -111,7 +111,14 @@ extension CommandContext {
         {
             return .settings(known)
         }
-        return onlySession(ProviderContext(operand.settings, self), where: operand.isProvider(of:))
+        let provider = ProviderContext(operand.settings, self)
+        if let only = onlySession(provider, where: operand.isProvider(of:)) { return only }
+        guard let sessions = try? SessionCatalog(provider).items(),
+            sessions.filter({ operand.isProvider(of: $0.key) }).count > 1
+        else { return nil }
+        throw .usage(
+            "there are several sessions at \(DisplayText.clean(operand.url.withoutQuery))",
+            hint: "name one of them with -p NAME or --client-id ID")
     }
 
     /// Returns the session that a command without an operand is about:

@@ -33,7 +33,7 @@ struct KnownClients {
     /// Collects the clients, without those of sign-ins for resources on `origin`.
     init(_ operand: ResourceOperand, besides origin: String? = nil) {
         let context = operand.context
-        // A client of an option is for the server of an option, if there is one.
+        // A client that an option names is known only at the server that an option names.
         let own = ResourceOwnership(entries: operand.settings.layers.given)
         for layers: Set<SettingLayers.Layer> in [[.options], [.variables, .profile]] {
             add(

@@ -207,7 +207,8 @@ extension ResourceOperand {
 
     /// Returns whether the user has ever signed in to the URL. If so, it gets no other session's token.
     func wasSignedIn() throws(OIDCError) -> Bool {
-        guard let links = ResourceRecords(context)?.links, try link() == nil else { return true }
+        guard try link() == nil else { return true }
+        guard let links = ResourceRecords(context)?.links else { return false }
         return try links.damagedFile(of: url) == nil ? links.hasEnded(at: url) : true
     }
 

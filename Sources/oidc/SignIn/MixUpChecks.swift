@@ -100,8 +100,9 @@ extension SignIn {
     /// Returns the command with which the user names the issuer.
     func wayOn(_ metadata: ProviderMetadata) throws(OIDCError) -> Hint {
         let issuer = DisplayText.clean(metadata.issuer ?? "")
-        guard provider.target == nil else { return provider.settings.loginLine.adding("--issuer", issuer) }
-        guard provider.finder != nil else { return provider.settings.loginLine.adding("--issuer", issuer) }
+        guard provider.target == nil, provider.finder != nil else {
+            return provider.settings.loginLine.adding("--issuer", issuer)
+        }
         guard try MixUpDefense.isOwn(settings.redirect().text, of: issuer) else {
             return .run("login", "--issuer", issuer, "--client-id", account.key.clientID)
         }
