@@ -121,8 +121,11 @@ package final class CurlMulti {
         return (sockets.values.compactMap(\.restEnd) + [timer].compactMap { $0 }).min()
     }
 
-    /// Lets libcurl handle the sockets that are ready; if there are many, some of them in the next round.
+    /// Lets libcurl handle the sockets that are ready, and go on with the transfers that wait for this round; if there are
+    /// many, with some of them in the next one.
     package func act(on interests: some Sequence<Poll.Interest>) {
+        let waited = waiting
+        waiting = []
         // If libcurl does not wait to read, it reads the rest when it does again.
         unread.formIntersection(sockets.values.filter { $0.libcurls.contains(.reading) }.map(\.easy))
         let ready = interests.filter { !$0.ready.isEmpty || isUnread($0.descriptor) }
@@ -131,6 +134,23 @@ package final class CurlMulti {
         let modest = ready.filter { !isGreedy($0.descriptor) }
         act(on: modest, milliseconds: Self.millisecondsOfRound)
         act(on: greedy, milliseconds: Self.millisecondsOfGreedy)
+        goOn(with: waited)
+    }
+
+    /// Lets libcurl go on with transfers that waited, for a limited time.
+    private func goOn(with waited: [CurlTransfer]) {
+        let end = MonotonicTime.now().adding(milliseconds: Self.millisecondsOfGreedy)
+        for (place, (transfer, share)) in queue(waited, transfer: { $0 }).enumerated() {
+            guard place == 0 || MonotonicTime.now() < end else {
+                waiting.append(transfer)
+                continue
+            }
+            guard transfers[transfer.easy] === transfer else { continue }
+            noteTurn(of: transfer)
+            let turn = max(1, Self.millisecondsOfGreedy / Int64(share))
+            transfer.endWait(milliseconds: turn)
+            act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0, turn: turn)
+        }
     }
 
     private func isUnread(_ socket: Int32) -> Bool {
@@ -176,6 +196,8 @@ package final class CurlMulti {
 
     private func act(on interest: Poll.Interest, turn: Int64) {
         let (socket, ready) = (interest.descriptor, interest.ready)
+        // In a call for a socket, libcurl goes on first with what is due, which would take the turn.
+        act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0, turn: 0)
         guard let wait = sockets[socket] else { return }
         let transfer = transfers[wait.easy]
         noteTurn(of: transfer)
@@ -221,11 +243,8 @@ package final class CurlMulti {
         return true
     }
 
-    /// Calls libcurl if its timer has expired, and for the transfers that wait for this round.
+    /// Calls libcurl if its timer has expired.
     package func actOnTimer(now: MonotonicTime) {
-        let waited = waiting
-        waiting = []
-        for transfer in waited where transfers[transfer.easy] === transfer { transfer.endWait() }
         // For its timer, libcurl goes on with what it did not read to its end.
         actIfDue(now: now, turn: Self.millisecondsOfGreedy)
     }

@@ -353,10 +353,8 @@ package final class CurlTransfer {
     /// Resumes a paused transfer. libcurl may call back before this returns.
     package func resume(receiving: Bool = false, sending: Bool = false) {
         let before = pauses
-        if receiving {
-            waitsForTurn = false
-            pauses &= ~Int32(OIDC_CURL_PAUSE_RECV)
-        }
+        // An answer that waits for its turn is not paused for its client.
+        if receiving, !waitsForTurn { pauses &= ~Int32(OIDC_CURL_PAUSE_RECV) }
         if sending { pauses &= ~Int32(OIDC_CURL_PAUSE_SEND) }
         guard pauses != before else { return }
         loop?.startTurn()
@@ -364,8 +362,12 @@ package final class CurlTransfer {
     }
 
     /// Goes on with an answer that waited for the loop's next round.
-    func endWait() {
-        if waitsForTurn { resume(receiving: true) }
+    func endWait(milliseconds: Int64) {
+        guard waitsForTurn else { return }
+        waitsForTurn = false
+        pauses &= ~Int32(OIDC_CURL_PAUSE_RECV)
+        loop?.startTurn(milliseconds: milliseconds)
+        _ = library.pointee.easy_pause(easy, pauses)
     }
 
     /// Closes the connection when the transfer ends. After an early end, libcurl would keep an HTTP/2

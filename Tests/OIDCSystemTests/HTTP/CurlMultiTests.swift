@@ -227,6 +227,25 @@ struct CurlMultiTests {
         #expect(Set(order.prefix(3)) == [1, 2, 3] && order.dropFirst(3).allSatisfy { $0 == 1 }, "\(order)")
     }
 
+    @Test("answers that wait for the next round go on in turns, some of them in a later one")
+    func waiting() throws {
+        let groups = Array(repeating: 1, count: 20) + [2]
+        let (multi, clients, transfers) = try withAnswers(
+            count: 21,
+            answer: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                + String(repeating: "1\r\nx\r\n", count: 1_000),
+            groups: groups)
+        for transfer in transfers { multi.look(at: transfer) }
+        while multi.lookAtAnswers() {}
+        // Their clients do not make them go on before.
+        for transfer in transfers { transfer.resume(receiving: true) }
+        #expect(transfers.allSatisfy { $0.isReceivingPaused })
+        let parts = clients.map(\.parts)
+        func goneOn() -> [Int] { parts.indices.filter { clients[$0].parts > parts[$0] } }
+        for _ in 0..<1_000 where goneOn().count < 2 { multi.act(on: []) }
+        #expect(goneOn().contains(20) && goneOn().count < 21, "\(goneOn())")
+    }
+
     @Test("looks at the answers of one group do not wait for those of another")
     func looksOfGroups() throws {
         let groups = Array(repeating: 1, count: 10) + [2]
