@@ -196,8 +196,9 @@ package final class CurlMulti {
 
     private func act(on interest: Poll.Interest, turn: Int64) {
         let (socket, ready) = (interest.descriptor, interest.ready)
-        // In a call for a socket, libcurl goes on first with what is due, which would take the turn.
-        act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0, turn: 0)
+        // In a call for a socket, libcurl goes on first with what is due, which would take the turn of another transfer. One
+        // that is alone must read its answer now: its process may have been stopped until its time was over.
+        if transfers.count > 1 { act(on: Int32(OIDC_CURL_SOCKET_TIMEOUT), events: 0, turn: 0) }
         guard let wait = sockets[socket] else { return }
         let transfer = transfers[wait.easy]
         noteTurn(of: transfer)
