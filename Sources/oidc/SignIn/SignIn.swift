@@ -276,7 +276,8 @@ struct SignIn {
     /// this already, or if the link does, for a client that was registered for a resource.
     func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
         let origin = provider.settings.layers.entry(.issuer)?.origin
-        if let issuer, finder == nil, origin?.layer == .options {
+        let isNamed = origin?.layer == .options && origin != .session && origin != .pending
+        if let issuer, finder == nil, isNamed {
             try? ResourceRecords(provider.context)?.uses.noteNamed(issuer: issuer)
         }
         let isRegistered = (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer ?? "")) ?? false
