@@ -421,8 +421,8 @@ static bool describes_curve(const unsigned char *bytes, size_t size) {
 /// Returns whether the parameters and the key that follow the identifier of an algorithm are the name of a curve and an
 /// uncompressed point, in the encoding that DER demands.
 static bool is_uncompressed(const unsigned char *bytes, size_t size) {
-    enum { bit_string = 3, identifier = 6, long_form = 0x80, uncompressed = 4 };
-    if (size < 2 || bytes[0] != identifier || bytes[1] >= long_form) return false;
+    enum { bit_string = 3, curve_name = 6, long_form = 0x80, uncompressed = 4 };
+    if (size < 2 || bytes[0] != curve_name || bytes[1] >= long_form) return false;
     size_t index = 2 + (size_t)bytes[1];
     if (index + 5 > size || bytes[index] != bit_string || bytes[index + 1] > long_form + 1) return false;
     index += bytes[index + 1] < long_form ? 2 : 3;
@@ -476,30 +476,47 @@ static bool take(der *rest, unsigned char *tag, der *value) {
     return true;
 }
 
-enum { explicit_0 = 0xA0, explicit_1 = 0xA1, explicit_3 = 0xA3, octet_string = 4 };
+enum {
+    boolean = 1, octet_string = 4, identifier = 6, sequence = 0x30, implicit_1 = 0x81, explicit_0 = 0xA0, explicit_2 = 0xA2,
+    explicit_3 = 0xA3
+};
+
+/// Takes the next element off; returns false if it has another tag than this one, too.
+static bool take_tagged(der *rest, unsigned char expected, der *value) {
+    unsigned char tag;
+    return take(rest, &tag, value) && tag == expected;
+}
+
+/// Returns whether a point where a list of revoked certificates is published has a full name, if any, and is in DER.
+static bool is_full_point(der point) {
+    unsigned char tag;
+    der field, name;
+    while (point.size > 0) {
+        if (!take(&point, &tag, &field)) return false;
+        if (tag == explicit_0 ? !take_tagged(&field, explicit_0, &name) || field.size > 0
+                              : tag != implicit_1 && tag != explicit_2)
+            return false;
+    }
+    return true;
+}
 
 /// Returns whether an extension names a distribution point relative to the issuer, which RFC 5280 §4.2.1.13 advises against,
-/// or is not in DER. OpenSSL copies the issuer's name for each point: hundreds of megabytes for one certificate.
+/// or is not in DER. OpenSSL copies the issuer's name for each point: hundreds of megabytes for one certificate. It also
+/// takes encodings that DER forbids, so only what is known to be cheap passes.
 static bool has_relative_point(der extension) {
     // The values of 2.5.29.31 (CRLDistributionPoints) and 2.5.29.46 (FreshestCRL).
     static const unsigned char lists[2][3] = {{0x55, 0x1D, 0x1F}, {0x55, 0x1D, 0x2E}};
     unsigned char tag;
-    der value;
-    if (!take(&extension, &tag, &value)) return true;
+    der value, points, point;
+    if (!take_tagged(&extension, identifier, &value)) return true;
     if (value.size != 3 || (memcmp(value.bytes, lists[0], 3) != 0 && memcmp(value.bytes, lists[1], 3) != 0))
         return false;
-    do {
-        if (!take(&extension, &tag, &value)) return true;
-    } while (tag != octet_string);
-    der points, point, name, part;
-    if (!take(&value, &tag, &points)) return true;
-    while (points.size > 0) {
-        if (!take(&points, &tag, &point)) return true;
-        while (point.size > 0) {
-            if (!take(&point, &tag, &name)) return true;
-            if (tag == explicit_0 && (!take(&name, &tag, &part) || tag == explicit_1)) return true;
-        }
-    }
+    if (!take(&extension, &tag, &value)) return true;
+    if (tag == boolean && !take(&extension, &tag, &value)) return true;
+    if (tag != octet_string || extension.size > 0) return true;
+    if (!take_tagged(&value, sequence, &points) || value.size > 0) return true;
+    while (points.size > 0)
+        if (!take_tagged(&points, sequence, &point) || !is_full_point(point)) return true;
     return false;
 }
 
@@ -507,14 +524,14 @@ static bool has_relative_point(der extension) {
 static bool is_costly(der certificate) {
     unsigned char tag;
     der body, fields, extensions, extension;
-    if (!take(&certificate, &tag, &body) || !take(&body, &tag, &fields)) return true;
+    if (!take_tagged(&certificate, sequence, &body) || !take_tagged(&body, sequence, &fields)) return true;
     do {
         if (fields.size == 0) return false;
         if (!take(&fields, &tag, &extensions)) return true;
     } while (tag != explicit_3);
-    if (!take(&extensions, &tag, &fields)) return true;
+    if (!take_tagged(&extensions, sequence, &fields)) return true;
     while (fields.size > 0)
-        if (!take(&fields, &tag, &extension) || has_relative_point(extension)) return true;
+        if (!take_tagged(&fields, sequence, &extension) || has_relative_point(extension)) return true;
     return false;
 }
 

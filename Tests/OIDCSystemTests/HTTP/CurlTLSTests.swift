@@ -218,9 +218,9 @@ struct CurlTLSTests {
     }
 
     /// The extensions of a certificate with points of revocation lists (RFC 5280 §4.2.1.13).
-    private static func lists(_ points: [UInt8]) -> [UInt8] {
+    private static func lists(_ points: [UInt8], before critical: [UInt8] = []) -> [UInt8] {
         func element(_ tag: UInt8, _ value: [UInt8]) -> [UInt8] { [tag, UInt8(value.count)] + value }
-        let value = element(4, element(0x30, points))
+        let value = critical + element(4, element(0x30, points))
         return element(0xA3, element(0x30, element(0x30, [6, 3, 0x55, 0x1D, 0x1F] + value)))
     }
 
@@ -260,6 +260,9 @@ struct CurlTLSTests {
             [6, 8, 0x2A, 0x81, 0x1C, 0xCF, 0x55, 1, 0x82, 0x2D] + secp224r1 + [3, 3, 0, 2, 7],
             // Of revocation lists: one named by its issuer's name, and one that is not in DER.
             lists([0x30, 4, 0xA0, 2, 0xA1, 0]), lists([0x30, 0x81, 2, 0xA0, 0]),
+            lists([0x30, 4, 0xA0, 2, 0x81, 0]), lists([0x30, 4, 0x80, 2, 0xA1, 0]),
+            lists([0x31, 4, 0xA0, 2, 0xA1, 0]),
+            lists([0x30, 4, 0xA0, 2, 0xA1, 0], before: [1, 1, 0xFF, 4, 2, 0x30, 0]),
             lists([0x30, 5, 0xA0, 3, 0xBF, 1, 0]), [0xBF, 3] + lists([0x30, 4, 0xA0, 2, 0xA1, 0])[1...],
             // A key behind what looks like another one's curve.
             ec + [6, 127] + ec + secp224r1 + [3, 3, 0, 2, 7],
@@ -271,11 +274,15 @@ struct CurlTLSTests {
     }
 
     @Test(
-        "what certificates usually have is left to OpenSSL, which reads this one no further for another reason"
-    )
-    func usualList() throws {
+        "what certificates usually have is left to OpenSSL, which reads this one no further for another reason",
+        arguments: [
+            lists([0x30, 6, 0xA0, 4, 0xA0, 2, 0x86, 0]),
+            lists([0x30, 6, 0xA0, 4, 0xA0, 2, 0x86, 0], before: [1, 1, 0xFF]),
+            lists([0x30, 14, 0xA0, 4, 0xA0, 2, 0x86, 0, 0x81, 2, 5, 0x60, 0xA2, 2, 0x86, 0]),
+        ])
+    func usualList(field: [UInt8]) throws {
         guard try canLimitReads() else { return }
-        let (error, host) = try answer(Self.lists([0x30, 6, 0xA0, 4, 0xA0, 2, 0x86, 0]))
+        let (error, host) = try answer(field)
         #expect(error != nil && error != refusal(host))
     }
 
