@@ -180,7 +180,7 @@ extension EtcdEngine {
                 ])
         } catch {
             // The server may have given the lease, which the caller then releases.
-            if [.unreachable, .timedOut, .interrupted].contains(error.kind) {
+            if error.mayHaveBeenCarriedOut {
                 grants.withLock { $0[owner] = grant }
             } else {
                 revoke(grant)

@@ -103,6 +103,9 @@ extension HealthReport {
 }
 
 extension OIDCError {
+    /// Whether the server may have done what it was asked, as its answer is missing.
+    var mayHaveBeenCarriedOut: Bool { [.unreachable, .timedOut, .interrupted].contains(kind) }
+
     /// Returns the error about a shared store that cannot be used now.
     static func sharedStore(_ server: String, _ message: String) -> OIDCError {
         OIDCError(

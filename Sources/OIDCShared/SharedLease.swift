@@ -81,7 +81,7 @@ final class SharedLease: Sendable {
                 name, owner: owner, for: duration, reading: names, checksWrites: checksWrites)
         } catch {
             // The server may have given it, and the others would wait until it ends.
-            if [.unreachable, .timedOut, .interrupted].contains(error.kind) { release() }
+            if error.mayHaveBeenCarriedOut { release() }
             throw error
         }
         if answer.isOurs { state.withLock { $0.givenAt = start } }

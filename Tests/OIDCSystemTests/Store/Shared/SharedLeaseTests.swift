@@ -32,6 +32,14 @@ struct SharedLeaseTests {
 
     private func tokens(_ store: SessionStore) -> CountedTokens { CountedTokens(store) }
 
+    /// Waits until a condition holds, a minute at most.
+    private func wait(until condition: () -> Bool) {
+        let end = MonotonicTime.now().adding(seconds: 60)
+        while !condition(), MonotonicTime.now() < end {
+            Poll.sleep(until: .now().adding(milliseconds: 1))
+        }
+    }
+
     private func answer(_ session: Session, _ token: String) -> SessionTokens.Answer {
         var next = session
         next.tokens.refreshToken = Redacted("rt-\(token)")
@@ -87,16 +95,12 @@ struct SharedLeaseTests {
                 for (name, tokens) in machines {
                     group.addTask {
                         await detached {
-                            while name != order[0], requests.count.withLock({ $0 }) == before {
-                                Poll.sleep(until: .now().adding(milliseconds: 1))
-                            }
+                            wait { name == order[0] || requests.count.withLock { $0 } > before }
                             let result = Result { () throws(OIDCError) -> String in
                                 try tokens.refreshed(loaded: .example(), machine: name) {
                                     (current) throws(OIDCError) in
                                     requests.count.withLock { $0 += 1 }
-                                    while machines.dropFirst().contains(where: { $0.1.waiters == 0 }) {
-                                        Poll.sleep(until: .now().adding(milliseconds: 1))
-                                    }
+                                    wait { machines.dropFirst().allSatisfy { $0.1.waiters > 0 } }
                                     guard !broken.contains(name) else { throw silence }
                                     return self.answer(current ?? .example(), "at-2")
                                 }.access.token.revealed
@@ -327,10 +331,7 @@ struct SharedLeaseTests {
         }
         try store.withLock(.example, LockWait(limit: .seconds(5))) {
             let before = engine.state.withLock { $0.calls }
-            let end = MonotonicTime.now().adding(seconds: 10)
-            while engine.state.withLock({ $0.calls }) < before + 3, MonotonicTime.now() < end {
-                Poll.sleep(until: .now().adding(milliseconds: 5))
-            }
+            wait { engine.state.withLock { $0.calls } >= before + 3 }
             #expect(engine.state.withLock { $0.calls } >= before + 3)
         }
     }
