@@ -58,11 +58,15 @@ package final class ProxyTokens {
         let refused: Redacted<String>
     }
 
-    /// A request whose proof is being signed elsewhere.
+    /// A request whose proof is to be signed elsewhere.
     private struct Signature {
         let job: BackgroundJob<Authorization>
+        let work: @Sendable () -> Authorization
         let completion: (Authorization) -> Void
     }
+
+    /// The maximum number of proofs that are being signed elsewhere. The lender serves few of one program's requests.
+    private static let signatureLimit = 16
 
     /// The header fields with a token and its proof, or the reason why there are none.
     typealias Authorization = Result<[HTTPHeaders.Field], OIDCError>
@@ -81,6 +85,8 @@ package final class ProxyTokens {
     private var failure: Failure?
     private var waiters: [Waiter] = []
     private var signatures: [Signature] = []
+    /// The requests whose proofs are not being signed yet, the oldest first.
+    private var unsigned: [Signature] = []
     private var isEnded = false
     private var nextLook: MonotonicTime
 
@@ -135,7 +141,7 @@ package final class ProxyTokens {
     func hasOther(than refused: Redacted<String>?) -> Bool { current.map { $0.token != refused } ?? false }
 
     /// Whether a request waits for a token, a sign-in or a proof.
-    var isAwaited: Bool { !waiters.isEmpty || !signatures.isEmpty }
+    var isAwaited: Bool { !waiters.isEmpty || !signatures.isEmpty || !unsigned.isEmpty }
 
     /// Whether the user may be prompted for a step-up sign-in.
     var canStepUp: Bool { source.stepUp != nil }
@@ -166,18 +172,29 @@ package final class ProxyTokens {
             Result { () throws(OIDCError) in try grant.authorization(method, url, nonce: nonce, environment) }
         }
         guard grant.isSignedElsewhere else { return completion(authorization()) }
-        let job = BackgroundJob<Authorization>(wake: wake)
-        do throws(Errno) {
-            try job.start(authorization)
-            signatures.append(Signature(job: job, completion: completion))
-        } catch {
-            completion(.failure(OIDCError(.failed, "no thread: \(error)", hint: error.startHint)))
+        unsigned.append(
+            Signature(
+                job: BackgroundJob(wake: wake), work: authorization, completion: completion))
+        startSigning()
+    }
+
+    private func startSigning() {
+        while signatures.count < ProxyTokens.signatureLimit, !unsigned.isEmpty {
+            let next = unsigned.removeFirst()
+            do throws(Errno) {
+                try next.job.start(next.work)
+                signatures.append(next)
+            } catch {
+                next.completion(
+                    .failure(OIDCError(.failed, "no thread: \(error)", hint: error.startHint)))
+            }
         }
     }
 
     private func takeSigned() {
         let answered = signatures.map { ($0, $0.job.take()) }
         signatures = answered.filter { $0.1 == nil }.map(\.0)
+        startSigning()
         for case (let signature, let result?) in answered { signature.completion(result) }
     }
 

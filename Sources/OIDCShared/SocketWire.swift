@@ -15,7 +15,15 @@ package final class SocketWire: Wire {
     package static func connect(
         socket path: String, until deadline: MonotonicTime
     ) throws(WireFault) -> SocketWire {
-        try SocketWire(opened(oidc_connect_unix(path))).connected(until: deadline)
+        var result = oidc_connect_unix(path)
+        // Linux does not wait while the listener's queue is full.
+        while result < 0, Errno(-result) == .wouldBlock {
+            if Interruption.pending != nil { throw .interrupted }
+            guard MonotonicTime.now() < deadline else { throw .slow }
+            Poll.sleep(until: .now().adding(milliseconds: 20))
+            result = oidc_connect_unix(path)
+        }
+        return try SocketWire(opened(result)).connected(until: deadline)
     }
 
     static func connect(_ host: SharedStoreURL.Host, until deadline: MonotonicTime) throws(WireFault)

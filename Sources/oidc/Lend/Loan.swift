@@ -498,7 +498,7 @@ struct LentProof {
         let isForbidden = OIDCError(.refused, "no proof is signed for \(shown)", stage: .resource)
         if let target = account.provider.target {
             guard target.covers(url) else { throw isForbidden }
-        } else if session.endpoints.userInfo.map({ isSame($0, url) }) == true {
+        } else if session.endpoints.userInfo.map({ $0.mayBeRead(as: url) }) == true {
             return
         } else {
             guard allowed.contains(url) else { throw isForbidden }
@@ -512,22 +512,29 @@ struct LentProof {
                 !resource.url.pathWithoutLastSlash.isEmpty
                     && ResourceIdentifier(resource.url.withoutQuery)?.covers(url) == true
             }
-        guard isNamed, !endpoints.contains(where: { isSame($0, url) }) else { throw isForbidden }
+        guard isNamed, !endpoints.contains(where: { $0.mayBeRead(as: url) }) else { throw isForbidden }
     }
 
     private var providerOrigins: Set<String> {
         let issuer = [session.endpoints.issuer, session.key.provider].map { $0.flatMap { WebURL($0) } }
         return Set((issuer + endpoints).compactMap { $0?.origin })
     }
+}
 
-    /// Returns whether a server may read two paths as the same one.
-    private func isSame(_ one: WebURL, _ other: WebURL) -> Bool {
+extension WebURL {
+    /// Returns whether a server may read this URL and another one as the same, apart from the query.
+    func mayBeRead(as other: WebURL) -> Bool {
         func reading(_ url: WebURL) -> String {
             let path = String(decoding: PathReadings(url.path).all.last ?? [], as: UTF8.self)
-            let words = path.split { "/\\".contains($0) }.map { $0.prefix { $0 != ";" } }
-            return ASCII.lowercased(words.joined(separator: "/"))
+            // Servers drop parameters, some also what follows a question mark or NUL, and dots and spaces at the end.
+            let words = path.split { "/\\".contains($0) }.map { word in
+                var word = word.prefix { !";?\0".contains($0) }
+                while let last = word.last, ". ".contains(last) { word.removeLast() }
+                return word
+            }
+            return ASCII.lowercased(words.filter { !$0.isEmpty }.joined(separator: "/"))
         }
-        return one.origin == other.origin && reading(one) == reading(other)
+        return origin == other.origin && reading(self) == reading(other)
     }
 }
 

@@ -204,6 +204,19 @@ struct LendMessageTests {
     }
 
     @Test(
+        "spellings that a server may read as an endpoint are that endpoint",
+        arguments: [
+            "/api//t", "/api/;/t", "/;a/api;b/t", "/api/t.", "/api/t%20", "/api/t%00x", "/api/t%3fx",
+            "/api\\t",
+            "/API/%74/",
+        ])
+    func spelling(path: String) throws {
+        let endpoint = try #require(WebURL("https://op.example/api/t"))
+        #expect(WebURL("https://op.example" + path)?.mayBeRead(as: endpoint) != false)
+        #expect(WebURL("https://op.example/api/tt")?.mayBeRead(as: endpoint) == false)
+    }
+
+    @Test(
         "answers of a hostile lender end in an error: none, endless, not HTTP, without a length, not JSON",
         arguments: [
             "", "SSH-2.0-x\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n{}",
