@@ -107,7 +107,8 @@ struct LogoutCommand: RunnableCommand {
         let catalog = try SessionCatalog(linked ?? ProviderContext(operand.settings, context))
         let account = try linked.map { provider throws(OIDCError) in try Account(provider) }
         let isDamaged = ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil
-        let mayBeProvider = linked == nil && isPartOfAnother == nil && !isDamaged
+        let hasOwnSession = try operand.hasSession()
+        let mayBeProvider = (isPartOfAnother != nil || !hasOwnSession) && !isDamaged
         func isOwn(_ key: SessionKey?) -> Bool {
             key.map { operand.isOwn($0, linked?.target?.link) } == true
                 || mayBeProvider && operand.isProvider(of: key)

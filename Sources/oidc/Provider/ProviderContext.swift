@@ -724,11 +724,20 @@ extension ProviderMetadata {
             return self
         }
         var metadata = self
-        for endpoint in [ProviderEndpoint.revocation, .introspection, .userInfo, .endSession]
-        where origin(endpoint) != token {
+        for endpoint in ProviderMetadata.tokenReceivers where origin(endpoint) != token {
             metadata[endpoint] = nil
             metadata.mtlsEndpointAliases[endpoint] = nil
         }
         return metadata
+    }
+
+    private static let tokenReceivers: [ProviderEndpoint] = [
+        .userInfo, .revocation, .introspection, .endSession,
+    ]
+
+    /// The names of the endpoints that were left out because tokens go only back to where they come from.
+    var endpointsLeftOut: [String] {
+        ProviderMetadata.tokenReceivers.filter { self[$0] == nil && raw[$0.rawValue]?.string != nil }
+            .map(\.rawValue)
     }
 }

@@ -102,7 +102,7 @@ extension CommandContext {
 
     /// Returns the session of the provider that a URL names; nil if it is a resource's URL, or nobody is signed in there.
     private func target(ofProviderAt operand: ResourceOperand) throws(OIDCError) -> Target? {
-        guard try operand.link() == nil, ResourceRecords(self)?.links.damagedFile(of: operand.url) == nil
+        guard try !operand.hasSession(), ResourceRecords(self)?.links.damagedFile(of: operand.url) == nil
         else {
             return nil
         }
@@ -112,9 +112,12 @@ extension CommandContext {
             return .settings(known)
         }
         let provider = ProviderContext(operand.settings, self)
-        if let only = onlySession(provider, where: operand.isProvider(of:)) { return only }
+        func isMeant(_ key: SessionKey?) -> Bool {
+            key?.grant.needsUser == true && operand.isProvider(of: key)
+        }
+        if let only = onlySession(provider, where: isMeant) { return only }
         guard let sessions = try? SessionCatalog(provider).items(),
-            sessions.filter({ operand.isProvider(of: $0.key) }).count > 1
+            sessions.filter({ isMeant($0.key) }).count > 1
         else { return nil }
         throw .usage(
             "there are several sessions at \(DisplayText.clean(operand.url.withoutQuery))",
@@ -218,13 +221,15 @@ extension CommandContext {
             (isEndpoint ? .tokenEndpoint : .issuer, key.provider), (.clientID, key.clientID),
             (.account, key.account), (.audience, key.audience),
         ]
+        let registered = try? ResourceRecords(self)?.registrations.client(
+            key.clientID, issuer: key.provider)
         return .settings(
             provider.adding(
                 values.compactMap { setting, value in
                     value.map {
                         SettingLayers.Entry(setting: setting, value: .string($0), origin: origin)
                     }
-                }))
+                } + (registered?.entries(origin: .resource(key.provider)) ?? [])))
     }
 }
 

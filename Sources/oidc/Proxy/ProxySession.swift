@@ -46,9 +46,10 @@ struct ProxySession {
             let operand = ResourceOperand(route.url, provider.settings, provider.context)
             let isOfResource = provider.context.ownResource(provider.settings) != nil
             if provider.lent != nil { try provider.checkLent(route.url) }
-            let namesNoOther = provider.settings.token.resources.isEmpty || isOfResource
+            // With an option, all routes get the token for that resource.
+            let namesOther = provider.settings.layers.entry(.resource)?.origin.layer == .options
             var isResource = false
-            if namesNoOther, provider.lent == nil {
+            if isOfResource || !namesOther, provider.lent == nil {
                 isResource = isOfResource || !provider.namesProvider
                 if !isResource {
                     let mayBeIts =

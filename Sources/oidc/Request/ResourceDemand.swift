@@ -124,7 +124,7 @@ struct ResourceDemand {
         _ account: Account, _ operand: ResourceOperand?
     ) throws(OIDCError) -> Account {
         // With a client of the user's own, the user is asked.
-        if account.provider.target?.link.registration != nil { try checkScope(of: account) }
+        if let link = account.provider.target?.link, link.agreedScope == nil { try checkScope(of: account) }
         if let operand, account.provider.target != nil || leadsElsewhere {
             return try operand.adding(entries).signedInOnDemand(
                 evidence, replacing: session, key: account.key)

@@ -46,7 +46,7 @@ struct ClientConsent {
         // The user agrees to a token of this server, so the server must not get the code of another one.
         if operand.settings.signIn.flow != .device, !isIssuerNamed,
             let fault = operand.fault(
-                ofClient: client.clientID, isRegistered: false, at: server,
+                ofClient: client.clientID, isRegistered: hasOwnRedirect, at: server,
                 operand.loginLine.adding("--issuer", DisplayText.clean(issuer)))
         {
             throw fault
@@ -108,6 +108,12 @@ struct ClientConsent {
         }
         return given(.issuer).map { ExactText.isSame($0, issuer) } == true
             && given(.clientID) == client.clientID
+    }
+
+    /// Whether the client is registered with a redirect URL of its own for the server, as a profile may say.
+    private var hasOwnRedirect: Bool {
+        let redirect = entries.first { $0.setting == .redirectURI }?.value.string
+        return redirect.map { (try? MixUpDefense.isOwn($0, of: issuer)) ?? false } ?? false
     }
 
     /// Whether a secret, or a token of the machine's identity, would go to a server that only the resource names.

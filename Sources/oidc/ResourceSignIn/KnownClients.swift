@@ -86,7 +86,8 @@ struct KnownClients {
             }
             let isOwn = key.resources.isEmpty && !isRegistered
             let use = isOwn ? Use.own : isOfDocument ? .ofResource : .registered
-            let servers = [key.provider] + (use == .own ? [session.endpoints.token.text] : [])
+            // A resource's server may have named any token endpoint. Without a resource, it has issued the tokens.
+            let servers = [key.provider] + (key.resources.isEmpty ? [session.endpoints.token.text] : [])
             clients.append(Client(servers: servers, id: key.clientID, use: use))
         }
     }
@@ -138,8 +139,11 @@ struct KnownClients {
         // Tenants of a provider that we know by name share its origin, where nobody else gets a code.
         let isTenant = Preset.matching(issuer: server.issuer ?? "") != nil
         let origins = Set([server.authorizationEndpoint, server.tokenEndpoint].compactMap { $0?.origin })
+        let isOfDocument = WebURL(id) != nil
         return clients.first { client in
-            let isShared = client.use != .registered && (client.id == id || !isRegistered)
+            // A client that a document describes is the same at every server, also where another one is registered.
+            let isShared =
+                (client.use != .registered || isOfDocument) && (client.id == id || !isRegistered)
             let isNeighbour =
                 isTenant && client.servers.contains { origins == [WebURL.ofIssuer($0)?.origin ?? ""] }
             return isShared && !isNeighbour

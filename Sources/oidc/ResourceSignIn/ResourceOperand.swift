@@ -464,6 +464,12 @@ extension ResourceOperand {
         return try Account(provider).ifStored
     }
 
+    /// Returns whether the URL has a session of its own, which may be unreadable.
+    func hasSession() throws(OIDCError) -> Bool {
+        guard let provider = try linked() else { return false }
+        do throws(OIDCError) { return try Account(provider).ifStored != nil } catch { return true }
+    }
+
     /// Runs `body` with the URL's session, and again after a sign-in if one is needed and `mayLogIn` allows
     /// it.
     func signingIn<Value>(
@@ -518,12 +524,11 @@ extension ResourceOperand {
 }
 
 extension Settings {
-    /// Returns whether `resources` or `proxy_routes` name a URL's origin.
+    /// Returns whether `resource`, `resources` or `proxy_routes` name a URL, or one above it.
     func lists(_ url: WebURL) -> Bool {
-        [Setting.resources, .proxyRoutes].contains { setting in
-            layers.records(setting).contains {
-                $0["url"]?.string.flatMap { WebURL($0) }?.origin == url.origin
-            }
+        let records = [Setting.resources, .proxyRoutes].flatMap { layers.records($0) }
+        return (records.compactMap { $0["url"]?.string } + token.resources).contains {
+            ResourceIdentifier($0)?.covers(url) == true
         }
     }
 
@@ -549,10 +554,17 @@ extension ResourceOperand {
             && fits(self.link(of: key, resource), ownership)
     }
 
-    /// Returns whether a session is of the provider that this URL names, and fits the settings.
+    /// Returns whether a session is of the provider that this URL names, and fits the options and a profile that is
+    /// named. A profile that happens to be the default says nothing about the sessions that are meant.
     func isProvider(of key: SessionKey?) -> Bool {
         guard let key, key.resources.isEmpty, url.isSame(exceptLastSlash: key.provider) else { return false }
-        return fits(link(of: key, url.text), ownership)
+        guard namedProfile == nil else { return fits(link(of: key, url.text), ownership) }
+        let options: [(Setting, String?)] = [
+            (.clientID, key.clientID), (.account, key.account), (.grant, key.grant.rawValue),
+        ]
+        return options.allSatisfy { setting, value in
+            ownership.text(setting, in: [.options]).map { $0 == value } ?? true
+        }
     }
 
     /// Returns the link that would lead to a session.

@@ -11,10 +11,6 @@ extension SignIn {
     /// Whether the user has named the issuer, too.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
 
-    /// Whether an option names the client for the URL of a provider, which shows that the user intends to
-    /// sign in there.
-    var isClientChosen: Bool { provider.finder?.settings.layers.entry(.clientID)?.origin.layer == .options }
-
     /// Checks that the answer to a sign-in cannot come from another provider. A registered client has a
     /// redirect URL of its own for each issuer; with another client, the server's answers must be
     /// distinguishable from others', unless the settings name the authorization endpoint.
@@ -37,10 +33,7 @@ extension SignIn {
                 throw fault
             }
         }
-        guard !isRegistered, !isClientChosen, provider.settings.provider.endpoint(.authorization) == nil
-        else {
-            return
-        }
+        guard !isRegistered, provider.settings.provider.endpoint(.authorization) == nil else { return }
         do throws(OIDCError) { try metadata.checkAnswersAreItsOwn() } catch {
             var error = error
             error.hint = metadata.authorizationEndpoint.map {
@@ -106,7 +99,12 @@ extension SignIn {
         guard try MixUpDefense.isOwn(settings.redirect().text, of: issuer) else {
             return .run("login", "--issuer", issuer, "--client-id", account.key.clientID)
         }
-        return .run("register", "--issuer", issuer)
+        let names = (try? provider.context.settingsLoader.file())??.profiles.map(\.name) ?? []
+        guard !names.isEmpty, let host = WebURL.ofIssuer(issuer)?.host else {
+            return .run("register", "--issuer", issuer)
+        }
+        let name = SignInProfile.free(DisplayText.clean(host, limit: 200), beside: names)
+        return .run("register", "-p", name, "--issuer", issuer)
     }
 }
 

@@ -209,14 +209,25 @@ struct SignIn {
         }
     }
 
-    /// Names the server that the browser will show, if it is on another host than the URL that was asked for, and
-    /// the scopes that a resource asks for.
+    /// Names the server that the browser will show, if it is on another host than the URL that was asked for, the
+    /// endpoints that are not used, and the scopes that a resource asks for.
     func announce(_ metadata: ProviderMetadata, _ scope: Scope, isDevice: Bool) {
         let page = isDevice ? metadata.issuer.flatMap { WebURL.ofIssuer($0) } : metadata.authorizationEndpoint
         if let askedURL, let page, page.hostAndPort != askedURL.hostAndPort {
             console.note(
                 "Sign in at \(DisplayText.clean(page.hostAndPort)), which "
                     + "\(DisplayText.clean(askedURL.withoutQuery)) names")
+        }
+        let unused = metadata.endpointsLeftOut
+        let presentsCertificate = provider.settings.client.certificate != nil
+        if !unused.isEmpty, let issuer = metadata.issuer,
+            let token = metadata.url(.token, presentingCertificate: presentsCertificate)
+        {
+            console.warn(
+                Warning(
+                    "tokens come from \(DisplayText.clean(token.hostAndPort)), so these endpoints of "
+                        + "\(DisplayText.clean(issuer)) are not used: \(unused.joined(separator: ", "))",
+                    hint: (try? wayOn(metadata)).map { .words("if they belong to one provider: ", $0) }))
         }
         let isOfChallenge = provider.settings.layers.entry(.scope)?.origin == .challenge
         guard provider.target != nil || isOfChallenge, !scope.isEmpty else { return }
@@ -288,7 +299,7 @@ struct SignIn {
         let use = ClientUse(
             issuer: issuer, tokenEndpoint: tokenEndpoint.text,
             origin: provider.target.flatMap { WebURL($0.link.resource)?.origin }, isRegistered: isRegistered,
-            isFound: finder != nil && !isIssuerNamed, isChosen: isMeant(issuer, tokenEndpoint))
+            isFound: finder != nil && !isIssuerNamed, isChosen: isSecretMeant(issuer, tokenEndpoint))
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
         } catch {
@@ -296,10 +307,16 @@ struct SignIn {
         }
     }
 
-    /// Returns whether an option names the client for the URL of this server, and no other server knows that
-    /// client.
-    private func isMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
-        guard let finder = provider.finder, isClientChosen else { return false }
+    /// Returns whether the user chose to send the client's secret to this server: an option names the client for the
+    /// server's URL, and no other server knows that client.
+    private func isSecretMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
+        let secrets = Setting.presented(by: provider.settings.token.grant)
+        guard let finder = provider.finder,
+            finder.settings.layers.entry(.clientID)?.origin.layer == .options,
+            provider.settings.layers.entries.contains(where: {
+                secrets.contains($0.setting) && $0.origin.layer != .resource
+            })
+        else { return false }
         let server = ProviderMetadata(issuer: issuer, endpoints: [.token: tokenEndpoint])
         return KnownClients(finder).other(than: server, sharing: key.clientID, isRegistered: true) == nil
     }

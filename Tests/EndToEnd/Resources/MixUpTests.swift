@@ -391,6 +391,127 @@ struct MixUpTests {
         #expect(world.server.revocations.isEmpty, "\(world.server.revocations)")
     }
 
+    @Test(
+        "with a client certificate, the aliases of endpoints count: tokens go back to where they came from",
+        .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to make the certificate"),
+        arguments: ["token_endpoint", "revocation_endpoint"])
+    func tokensOfAlias(alias: String) throws {
+        let servers = try #require(TLSServers.shared)
+        let world = try ResourceWorld([
+            "OIDC_CLIENT_ID": "mine", "OIDC_TLS_CLIENT_CERTIFICATE": servers.path("selfsigned.pem"),
+            "OIDC_TLS_CLIENT_KEY": servers.path("selfsigned.key"),
+        ]) { $0.registers = false }
+        let (own, other) = (world.server.origin, world.other.origin)
+        world.other.change {
+            let answer: JSONValue = ["access_token": "at-other", "token_type": "Bearer", "expires_in": 3_600]
+            $0.token = { _ in HTTPResponse(status: 200, body: answer.bytes) }
+        }
+        let isToken = alias == "token_endpoint"
+        world.server.change {
+            let url = isToken ? "\(other)/token" : "\(own)/revoke"
+            $0.metadata["mtls_endpoint_aliases"] = [alias: .string(url)]
+            $0.metadata["revocation_endpoint"] = .string("\(isToken ? own : other)/revoke")
+            if !isToken { $0.metadata["token_endpoint"] = .string("\(other)/token") }
+        }
+        let login = try world.run(["login", world.server.issuer, "--scope", "api"])
+        expectSuccess(login)
+        #expect(
+            login.errorOutput.contains("of \(own) are not used: revocation_endpoint")
+                && login.errorOutput.contains("oidc login --issuer \(own)"), "\(login)")
+        #expect(try world.run(["token"]).output == "at-other\n")
+        expectSuccess(try world.run(["logout"]))
+        #expect(world.server.revocations.isEmpty, "\(world.server.revocations)")
+    }
+
+    @Test("a provider whose token endpoint is elsewhere is known by it once it has issued tokens")
+    func splitFound() throws {
+        let world = try ResourceWorld()
+        let front = world.other.origin.replacingOccurrences(of: "127.0.0.1", with: "localhost")
+        world.other.change {
+            for name in ["token", "authorization"] {
+                let path = name == "token" ? "/token" : "/authorize"
+                $0.metadata["\(name)_endpoint"] = .string(front + path)
+            }
+        }
+        expectSuccess(try world.run(["login", world.other.issuer, "--scope", "api"]))
+        world.server.change {
+            $0.metadata["authorization_endpoint"] = .string("\(front)/authorize")
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+        }
+        let refused = try world.run(["login", world.server.issuer, "--scope", "api"])
+        #expect(refused.status == 7 && refused.errorOutput.contains("authorization_endpoint"), "\(refused)")
+        // The hint leaves the other profile as it is.
+        let words = "oidc register -p 127.0.0.1 --issuer \(world.server.issuer)"
+        #expect(refused.errorOutput.hasSuffix(": \(words)\n"), "\(refused)")
+        expectSuccess(try world.run(Array(words.split(separator: " ").dropFirst().map(String.init))))
+    }
+
+    @Test("a client that is registered at a provider has a redirect URL of its own also at a resource")
+    func resourceOfFound() throws {
+        let world = try ResourceWorld(isOwnResource: false)
+        world.server.change {
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        try world.configure(
+            #"{"default_profile":"corp","profiles":{"corp":{"issuer":"\#(world.other.issuer)","client_id":"mine"}}}"#
+        )
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 2 && refused.errorOutput.contains("no terminal to ask at"), "\(refused)")
+    }
+
+    @Test(
+        "a sign-in page elsewhere has to be named from the first sign-in on, also for a client that was chosen"
+    )
+    func chosenElsewhere() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        let page = world.server.origin.replacingOccurrences(of: "127.0.0.1", with: "localhost") + "/authorize"
+        world.server.change {
+            $0.metadata["authorization_endpoint"] = .string(page)
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let words = ["login", world.server.issuer, "--client-id", "mine", "--scope", "api"]
+        let refused = try world.run(words)
+        #expect(refused.status == 7, "\(refused)")
+        #expect(refused.errorOutput.contains("--set authorization_endpoint=\(page)"), "\(refused)")
+        expectSuccess(try world.run(words + ["--set", "authorization_endpoint=\(page)"]))
+        for again in [["login"], words, ["login", world.server.issuer]] {
+            expectSuccess(try world.run(again))
+        }
+    }
+
+    @Test("a client that a document describes is known at every server, also where another one is registered")
+    func documentBeside() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"])
+        expectSuccess(try world.run(["login", world.other.issuer, "--scope", "api"]))
+        world.server.change {
+            $0.registers = false
+            $0.metadata["client_id_metadata_document_supported"] = true
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        let refused = try world.run(["login", world.server.issuer, "--scope", "api"])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+    }
+
+    @Test("a client that is chosen without a secret gets none later")
+    func chosenWithoutSecret() throws {
+        let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"]) {
+            $0.registers = false
+            $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_basic", "none"]]
+        }
+        try world.configure(#"{"issuer":"\#(world.other.issuer)","client_id":"corp"}"#)
+        let words = ["login", world.server.issuer, "--client-id", "theirs", "--scope", "api"]
+        expectSuccess(try world.run(words))
+        for again in [words, ["login", world.server.issuer], ["login", "-p", "127.0.0.1"]] {
+            let refused = try world.run(again)
+            #expect(refused.status == 2 && refused.errorOutput.contains("would get a secret"), "\(refused)")
+        }
+        #expect(world.server.tokenRequests.allSatisfy { $0.basic == nil })
+    }
+
     @Test("the URL of a provider and an option for another one are refused together")
     func otherIssuer() throws {
         let world = try ResourceWorld()

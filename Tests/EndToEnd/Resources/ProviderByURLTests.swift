@@ -24,6 +24,36 @@ struct ProviderByURLTests {
         #expect(provider.requestCount(.registration) == 1 && world.tabs.count == 2)
     }
 
+    @Test("a sign-in by the only session has the redirect URL that its client is registered with")
+    func onlySession() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api", "--no-profile"]))
+        world.server.change {
+            $0.token = { request in
+                request.form["grant_type"] == "refresh_token"
+                    ? HTTPResponse(status: 400, body: Array(#"{"error":"invalid_grant"}"#.utf8)) : nil
+            }
+        }
+        expectSuccess(try world.run(["token", "--login", "--refresh", "--scope", "api"]))
+        let redirects = world.server.authorizations.map { WebURL($0["redirect_uri"] ?? "")?.path }
+        #expect(redirects.count == 2 && redirects[0] == redirects[1], "\(redirects)")
+        #expect(world.server.registrations.count == 1)
+    }
+
+    @Test(
+        "logout of a provider's URL ends the sessions of all accounts there, whatever the default profile is")
+    func logoutOfAccounts() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        let client = #""issuer":"\#(world.server.issuer)","client_id":"mine","scope":"api""#
+        let profiles = ["a", "b"].map { #""\#($0)":{\#(client),"account":"\#($0)"}"# }.joined(separator: ",")
+        try world.configure(#"{"default_profile":"a","profiles":{\#(profiles)}}"#)
+        for name in ["a", "b"] { expectSuccess(try world.run(["login", "-p", name])) }
+        #expect(try world.run(["logout", world.server.issuer, "--account", "none"]).status == 0)
+        #expect(world.program.sessionFiles.count == 2)
+        expectSuccess(try world.run(["logout", world.server.issuer]))
+        #expect(world.program.sessionFiles.isEmpty)
+    }
+
     @Test("a profile's issuer is found without metadata of a resource, whatever its final slash")
     func ofProfile() throws {
         let world = try ResourceWorld { $0.registers = false }

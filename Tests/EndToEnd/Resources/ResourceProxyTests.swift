@@ -98,6 +98,22 @@ struct ResourceProxyTests {
         #expect(world.resource.log.contains { $0.headers["Authorization"] != nil })
     }
 
+    @Test("a route uses the session of its URL also if the profile is for another resource")
+    func routeOfOther() throws {
+        let world = try ResourceWorld(isOwnResource: false)
+        try world.configure(
+            #"{"issuer":"\#(world.other.issuer)","client_id":"corp","scope":"api","resource":["https://api.example"]}"#
+        )
+        expectSuccess(try world.run(["login"]))
+        expectSuccess(try world.run(["login", world.url, "--no-profile"]))
+        let exec = ["exec", "--proxy", world.url, "--", "sh", "-c", post]
+        world.trust(world.server)
+        expectSuccess(try world.run(exec))
+        expectSuccess(try world.run(["logout", world.url]))
+        let refused = try world.run(exec)
+        #expect(refused.status == 3 && refused.errorOutput.contains("login \(world.url)"), "\(refused)")
+    }
+
     @Test("exec --login signs in before the command starts, and again for more scope while it runs")
     func execSignsIn() throws {
         let world = try demandingWorld()

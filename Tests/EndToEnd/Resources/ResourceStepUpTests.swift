@@ -57,6 +57,19 @@ struct ResourceStepUpTests {
         #expect(world.server.authorizations.map { $0["scope"] } == ["mcp:read"])
     }
 
+    @Test("nor does a resource whose client nobody is asked about", arguments: [false, true])
+    func pinnedResource(isOfDocument: Bool) throws {
+        let document = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
+        let world = try world(isOfDocument ? document : [:]) {
+            $0.registers = !isOfDocument
+            $0.metadata["client_id_metadata_document_supported"] = .bool(isOfDocument)
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        let refused = try world.call(path: "/write", options: ["--login", "--scope", "mcp:read"])
+        #expect(refused.status == 4 && refused.errorOutput.contains("--scope names"), "\(refused)")
+        #expect(world.server.authorizations.count == 1)
+    }
+
     @Test("the hint has no age that the setting does not take")
     func age() throws {
         let world = try world()

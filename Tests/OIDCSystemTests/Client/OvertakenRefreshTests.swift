@@ -1,8 +1,10 @@
+import Foundation
 import OIDCCore
 @testable import OIDCSessions
 @testable import OIDCAccount
 @testable import OIDCSystem
 @testable import Posix
+import Synchronization
 import Testing
 
 /// The wait for a session's lock is bounded, so the process that started first may finish last.
@@ -84,6 +86,38 @@ struct OvertakenRefreshTests {
             #expect(error?.kind == .interrupted)
             #expect(try store.load(.example) == .example("refreshed"))
         }
+    }
+
+    @Test(
+        "a successor that cannot be stored at first is stored later, without a warning", arguments: [1, 39])
+    func storedLater(failures: Int) throws {
+        let (place, moved) = (scratch.path + "/sessions", scratch.path + "/moved")
+        let store = SessionStore(directory: place)
+        try store.save(.example(), replacingDamaged: true)
+        let pauses = Mutex(0)
+        let source = SessionTokens(
+            store: store, key: .example, now: { [later] in later }, wait: LockWait(limit: .seconds(5)),
+            pause: { _ in
+                let count = pauses.withLock { count in
+                    count += 1
+                    return count
+                }
+                guard count == failures else { return }
+                unlink(place)
+                rename(moved, place)
+            }
+        ) { (_, _) throws(OIDCError) in
+            rename(place, moved)
+            close(open(place, O_CREAT | O_WRONLY, 0o600))
+            let next = Session.example("refreshed")
+            return SessionTokens.Answer(successor: next) { () throws(OIDCError) in
+                TokenRefresh.Outcome(session: next, access: .success(next.tokens.access))
+            }
+        }
+        let delivery = try source.refreshed(TokenDemand(), loaded: .example(), refusing: .none)
+        #expect(delivery.access.token.revealed == "refreshed" && delivery.warnings.isEmpty)
+        #expect(pauses.withLock { $0 } == failures)
+        #expect(try store.load(.example) == .example("refreshed"))
     }
 
     @Test("one that was not overtaken is stored, and leaves no other file")
