@@ -198,7 +198,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         server.tokens(of: admission.route).obtain(insteadOf: refused, after: answer, now: now) {
             [weak self, state] result, count in
             if let refused { state.noteReplacement(of: refused, result, count, steppedUp: answer != nil) }
-            guard let self, case .waitingForToken = phase else { return }
+            guard let self, isWaitingForToken else { return }
             entry.refreshes += count
             switch result {
             case .success(let grant):
@@ -213,6 +213,10 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         }
     }
 
+    private var isWaitingForToken: Bool {
+        if case .waitingForToken = phase { true } else { false }
+    }
+
     private func send() {
         guard let grant else { return }
         head = ResponseHead()
@@ -222,9 +226,10 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         lastActivity = .now()
         sentNonce = nonce ?? state.nonce
         server.tokens(of: admission.route).authorize(
-            grant, request.method, admission.target, nonce: sentNonce
+            grant, request.method, admission.target, nonce: sentNonce,
+            isNeeded: { [weak self] in self?.isWaitingForToken == true }
         ) { [weak self] result in
-            guard let self, case .waitingForToken = phase else { return }
+            guard let self, isWaitingForToken else { return }
             switch result {
             case .success(let authorization): send(grant, authorization)
             case .failure(let error): fail(server.problem(error))

@@ -62,6 +62,8 @@ package final class ProxyTokens {
     private struct Signature {
         let job: BackgroundJob<Authorization>
         let work: @Sendable () -> Authorization
+        /// Whether the caller still waits.
+        let isNeeded: () -> Bool
         let completion: (Authorization) -> Void
     }
 
@@ -163,10 +165,10 @@ package final class ProxyTokens {
     }
 
     /// Calls `completion` with the fields for a request: immediately, unless the proof is signed elsewhere, where nobody
-    /// may answer.
+    /// may answer. There, only the proofs of callers that still wait are signed.
     func authorize(
         _ grant: Grant, _ method: HTTPMethod, _ url: WebURL, nonce: String?,
-        _ completion: @escaping (Authorization) -> Void
+        isNeeded: @escaping () -> Bool, _ completion: @escaping (Authorization) -> Void
     ) {
         let authorization = { @Sendable [environment] in
             Result { () throws(OIDCError) in try grant.authorization(method, url, nonce: nonce, environment) }
@@ -174,13 +176,15 @@ package final class ProxyTokens {
         guard grant.isSignedElsewhere else { return completion(authorization()) }
         unsigned.append(
             Signature(
-                job: BackgroundJob(wake: wake), work: authorization, completion: completion))
+                job: BackgroundJob(wake: wake), work: authorization, isNeeded: isNeeded,
+                completion: completion))
         startSigning()
     }
 
     private func startSigning() {
         while signatures.count < ProxyTokens.signatureLimit, !unsigned.isEmpty {
             let next = unsigned.removeFirst()
+            guard next.isNeeded() else { continue }
             do throws(Errno) {
                 try next.job.start(next.work)
                 signatures.append(next)

@@ -300,7 +300,9 @@ struct ProxyTokensTests {
         let grant = try ProxyTokens.Grant(delivery, after: nil)
         var results: [String] = []
         for nonce in ["slow", "quick"] {
-            tokens.authorize(grant, .get, WebURL("https://api.example/")!, nonce: nonce) { result in
+            tokens.authorize(
+                grant, .get, WebURL("https://api.example/")!, nonce: nonce, isNeeded: { true }
+            ) { result in
                 let proof = try? result.get().first { $0.name == DPoP.header }?.value
                 results.append(proof ?? "none")
             }
@@ -315,10 +317,46 @@ struct ProxyTokensTests {
         #expect(results == ["proof-quick", "none"] && !tokens.isAwaited)
         // A token without a key elsewhere waits for nothing.
         let own = try ProxyTokens.Grant(world.delivery("own", .bearer), after: nil)
-        tokens.authorize(own, .get, WebURL("https://api.example/")!, nonce: nil) { result in
+        tokens.authorize(
+            own, .get, WebURL("https://api.example/")!, nonce: nil, isNeeded: { true }
+        ) { result in
             results.append((try? result.get().first?.value) ?? "none")
         }
         #expect(results.last == "Bearer own")
+    }
+
+    @Test("few proofs are signed elsewhere at a time, and none for a caller that has left")
+    func signedInTurn() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        let (gate, started) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        var delivery = world.delivery("bound", .dpop)
+        delivery.signing = { (_, _, nonce) throws(OIDCError) in
+            world.ended.withLock { $0 += 1 }
+            started.signal()
+            _ = gate.wait(timeout: .now() + 60)
+            return "proof-\(nonce ?? "")"
+        }
+        let grant = try ProxyTokens.Grant(delivery, after: nil)
+        var results: [String] = []
+        for number in 0..<20 {
+            tokens.authorize(
+                grant, .get, WebURL("https://api.example/")!, nonce: "\(number)",
+                isNeeded: { number != 17 }
+            ) { result in
+                results.append((try? result.get().first { $0.name == DPoP.header }?.value) ?? "none")
+            }
+        }
+        for _ in 0..<16 { #expect(started.wait(timeout: .now() + 60) == .success) }
+        tokens.advance(now: moment(0))
+        #expect(world.ended.withLock { $0 } == 16 && results.isEmpty)
+        for _ in 0..<19 { gate.signal() }
+        let end = MonotonicTime.now().adding(seconds: 60)
+        while tokens.isAwaited, MonotonicTime.now() < end {
+            world.wait()
+            tokens.advance(now: moment(0))
+        }
+        #expect(results.count == 19 && !results.contains("proof-17") && !results.contains("none"))
     }
 
     @Test("where a request may sign in, a good token does not wait for the replacement of a refused one")
