@@ -61,6 +61,8 @@ final class Loan: Sendable {
         var failure: (error: OIDCError, moment: MonotonicTime)?
         /// An ID token that a refresh did not replace.
         var lastIDToken: String?
+        /// The endpoints in the metadata of the provider, until they are asked for again.
+        var endpoints: (provider: String, urls: [WebURL], end: MonotonicTime)?
     }
 
     private static let boundLimit = 64
@@ -407,12 +409,36 @@ final class Loan: Sendable {
         guard let key = memory.withLock({ memory in memory.bound.last { $0.token == token }?.key }) else {
             throw OIDCError(.refused, "a proof is signed only for a token that was lent here", stage: .token)
         }
-        try LentProof(account, session).check(url)
+        try LentProof(account, session, try discoveredEndpoints(account)).check(url)
         let environment = try account.provider.environment()
         return try key.proof(
             method: method, url: url, accessToken: token.revealed, nonce: nonce, now: environment.now(),
             random: environment.random)
     }
+
+    /// Returns the endpoints in the metadata of the account's provider. They are asked for rarely, as a proof may be signed
+    /// for each request to an API, also while the provider does not answer.
+    private func discoveredEndpoints(_ account: Account) throws(OIDCError) -> [WebURL] {
+        let known = memory.withLock {
+            $0.endpoints.flatMap { $0.provider == account.key.provider ? $0 : nil }
+        }
+        if let known, MonotonicTime.now() < known.end { return known.urls }
+        var urls: [WebURL]
+        do throws(OIDCError) {
+            let provider = account.provider
+            let metadata = try provider.metadata(try provider.environment(), for: ProviderEndpoint.allCases)
+            urls = LentProof.named.compactMap { metadata[$0] }
+        } catch {
+            guard let known else { throw error }
+            urls = known.urls
+        }
+        let end = MonotonicTime.now().adding(seconds: Loan.endpointTime)
+        memory.withLock { $0.endpoints = (account.key.provider, urls, end) }
+        return urls
+    }
+
+    /// Seconds for which the endpoints of a provider are used.
+    private static let endpointTime: Int64 = 600
 
     // MARK: Terms
 
@@ -476,19 +502,22 @@ struct LentProof {
     /// The endpoints that a token is never for.
     private let endpoints: [WebURL]
 
-    init(_ account: Account, _ session: Session) throws(OIDCError) {
+    /// The endpoints that a token is never for; for UserInfo, it is.
+    static let named = ProviderEndpoint.allCases.filter { $0 != .userInfo }
+
+    /// `discovered` are the endpoints in the provider's metadata.
+    init(_ account: Account, _ session: Session, _ discovered: [WebURL]) throws(OIDCError) {
         self.account = account
         self.session = session
         let provider = account.provider
         allowed = try AllowedOrigins(provider, session, naming: [])
         let stored = session.endpoints
-        let metadata = try provider.metadata(try provider.environment(), for: ProviderEndpoint.allCases)
-        let named = ProviderEndpoint.allCases.filter { $0 != .userInfo }
+        let configured = LentProof.named.map {
+            provider.settings.provider.endpoint($0).flatMap { WebURL($0) }
+        }
         endpoints =
             ([stored.token, stored.refresh, stored.revocation, stored.introspection, stored.endSession]
-            + named.map { metadata[$0] }
-            + named.map { provider.settings.provider.endpoint($0).flatMap { WebURL($0) } })
-            .compactMap { $0 }
+            + configured).compactMap { $0 } + discovered
     }
 
     /// Refuses a URL that the profile's token may not go to, and every endpoint of the provider but UserInfo: a proof
