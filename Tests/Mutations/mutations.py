@@ -408,7 +408,7 @@ MUTATIONS = [
      "        try directory.replace(try found(name, of: owner).name) { existing in", "        try directory.replace(name) { existing in",
      "ResourceLinkTests"),
     ("mix-up: a server that was tried claims the token endpoint of another one",
-     "[use.issuer, use.isFound ? nil : use.tokenEndpoint]", "[use.issuer, use.tokenEndpoint]", "MixUpTests"),
+     "let endpoint = use.isFound && !use.hasIssued ? nil : use.tokenEndpoint", "let endpoint = use.tokenEndpoint", "MixUpTests"),
     ("TLS: a revocation list that is named by its issuer is read", "!take_tagged(&field, explicit_0, &name) || field.size > 0",
      "!take(&field, &tag, &name) || field.size > 0", "CurlTLSTests"),
     ("proxy: requests whose callers left take no place", "return inProgress + abandoned.count", "return inProgress",

@@ -56,7 +56,8 @@ struct KnownClients {
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
                 guard use.origin == nil || use.origin != origin else { continue }
                 // A server that only a URL has led to may name any token endpoint.
-                let servers = [use.issuer, use.isFound ? nil : use.tokenEndpoint].compactMap { $0 }
+                let endpoint = use.isFound && !use.hasIssued ? nil : use.tokenEndpoint
+                let servers = [use.issuer, endpoint].compactMap { $0 }
                 let kind = use.isRegistered ? Use.registered : use.origin == nil ? .own : .ofResource
                 clients.append(Client(servers: servers, id: id, use: kind))
             }

@@ -149,6 +149,9 @@ struct SignIn {
     ) throws(OIDCError) -> Session {
         provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning) }
+        if finder != nil {
+            noteUse(issuer: metadata.issuer, tokenEndpoint: metadata.tokenEndpoint, hasIssued: true)
+        }
         remember()
         warnOfMissingRefreshToken(outcome.session, metadata)
         if let signal = Interruption.pending {
@@ -285,7 +288,7 @@ struct SignIn {
     /// Records at which server the client is used, before the user signs in: from then on, the server may
     /// know the user and the client, even if the sign-in fails. Nothing is recorded if the settings contain
     /// this already, or if the link does, for a client that was registered for a resource.
-    func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
+    func noteUse(issuer: String?, tokenEndpoint: WebURL?, hasIssued: Bool = false) {
         let origin = provider.settings.layers.entry(.issuer)?.origin
         let isNamed = origin?.layer == .options && origin != .session && origin != .pending
         if let issuer, finder == nil, isNamed {
@@ -299,7 +302,8 @@ struct SignIn {
         let use = ClientUse(
             issuer: issuer, tokenEndpoint: tokenEndpoint.text,
             origin: provider.target.flatMap { WebURL($0.link.resource)?.origin }, isRegistered: isRegistered,
-            isFound: finder != nil && !isIssuerNamed, isChosen: isSecretMeant(issuer, tokenEndpoint))
+            isFound: finder != nil && !isIssuerNamed, isChosen: isSecretMeant(issuer, tokenEndpoint),
+            hasIssued: hasIssued)
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
         } catch {

@@ -440,6 +440,9 @@ struct MixUpTests {
         }
         let refused = try world.run(["login", world.server.issuer, "--scope", "api"])
         #expect(refused.status == 7 && refused.errorOutput.contains("authorization_endpoint"), "\(refused)")
+        // Nor is it forgotten with the session.
+        expectSuccess(try world.run(["logout"]))
+        #expect(try world.run(["login", world.server.issuer, "--scope", "api"]).status == 7)
         // The hint leaves the other profile as it is.
         let words = "oidc register -p 127.0.0.1 --issuer \(world.server.issuer)"
         #expect(refused.errorOutput.hasSuffix(": \(words)\n"), "\(refused)")
