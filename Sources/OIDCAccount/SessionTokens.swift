@@ -263,13 +263,16 @@ extension SessionTokens {
             if error.endsSession, let other = otherDelivery(source, than: current) { return other }
             throw try refused(error, current, source, after: failure)
         }
-        let outcome: TokenRefresh.Outcome
+        var outcome: TokenRefresh.Outcome
         do throws(OIDCError) { outcome = try answer.check() } catch {
             var error = error
             for warning in warnings { error.message += "; \(warning.message)" }
             throw share(error, source, after: failure)
         }
         warnings += outcome.warnings
+        if let stored, let successor = answer.successor {
+            outcome.session = outcome.session.keeping(changesIn: stored, since: successor)
+        }
         do {
             if try !store.replace(stored, with: outcome.session) {
                 // The wait for the lock is bounded, so a sign-in or sign-out may have happened meanwhile.
@@ -345,13 +348,18 @@ extension SessionTokens {
         while true {
             do throws(OIDCError) {
                 if try store.replace(current, with: successor) { return successor }
-                // If this process was stopped until its lease expired, another one may have presented the same
-                // refresh token, and dropped it when it was refused. That refusal does not apply to the
-                // successor.
-                guard let current, let rest = try store.load(key), rest.isRest(of: current),
-                    try store.replace(rest, with: successor)
-                else { return current }
-                return successor
+                // Another process may have changed the session, or, if this one was stopped until its lease expired,
+                // presented the same refresh token. A store may have stored the successor when it was loaded.
+                guard let current, let found = try store.load(key) else { return current }
+                if found.isSameSignIn(as: successor), found.replacedToken == successor.replacedToken,
+                    found.tokens.refreshToken == successor.tokens.refreshToken
+                {
+                    return found
+                }
+                guard let next = found.successor(successor, of: current) else { return current }
+                if try store.replace(found, with: next) { return next }
+                tries += 1
+                guard tries < SessionTokens.storeLimit else { return current }
             } catch {
                 // The file may have been replaced before the failure.
                 if (try? store.load(key)) == successor { return successor }

@@ -487,12 +487,6 @@ extension Session {
         return .seconds(min(max(1, last.seconds(since: now)), 31_536_000))
     }
 
-    /// Returns whether this session is of the same sign-in as the other one, even if its tokens were
-    /// refreshed.
-    package func isSameSignIn(as other: Session) -> Bool {
-        key == other.key && createdAt == other.createdAt && nonce == other.nonce && signInID == other.signInID
-    }
-
     /// Returns whether this session may be the result of a refresh of the other one: both are of the same
     /// sign-in and have a refresh token, and this one replaced the other's token or is not older. `isOlder`
     /// compares the files' times. The other's refresh token may then be spent.

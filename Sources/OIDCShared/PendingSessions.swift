@@ -56,11 +56,10 @@ struct PendingSession {
     /// The session that it replaces; nil if there was none.
     var current: Session?
 
-    /// Returns whether it may replace the stored session; nil is one that was signed out of. Another process may have
-    /// presented the same refresh token, and dropped it when it was refused.
-    func mayReplace(_ stored: Session?) -> Bool {
-        guard let stored else { return current == nil || !session.key.grant.needsUser }
-        return stored == current || current.map(stored.isRest) ?? false
+    /// Returns what replaces the stored session, of which nil is one that was signed out of; nil if that stays.
+    func replacement(of stored: Session?) -> Session? {
+        guard let stored else { return current == nil || !session.key.grant.needsUser ? session : nil }
+        return stored == current ? session : current.flatMap { stored.successor(session, of: $0) }
     }
 }
 

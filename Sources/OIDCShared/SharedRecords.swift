@@ -382,7 +382,10 @@ extension SharedRecords {
             do throws(OIDCError) {
                 var isWritten = try perform(write)
                 if !isWritten { isWritten = try isStored(write) }
-                if let bytes = copy.bytes { pending?.remove(pendingName(write.stem), ifStill: bytes) }
+                // Another machine has changed the record: the caller looks at it, which stores the copy if it is newer.
+                if isWritten, let bytes = copy.bytes {
+                    pending?.remove(pendingName(write.stem), ifStill: bytes)
+                }
                 return isWritten
             } catch {
                 guard error.kind == .unreachable, runtime.now() < end else {
@@ -471,7 +474,7 @@ extension SharedRecords {
             guard let bytes = pending.content(name), let waiting = try? seal.open(pending: bytes, stem)
             else { continue }
             let stored = try stored(stem, beside: waiting.session).session
-            guard stored != nil, waiting.mayReplace(stored) else { continue }
+            guard stored != nil, waiting.replacement(of: stored) != nil else { continue }
             try write(waiting, stem)
             pending.remove(name, ifStill: bytes)
         }
@@ -516,7 +519,7 @@ extension SharedRecords {
         let next = waiting.session
         for _ in 0..<SharedRecords.writeLimit {
             let (record, stored, isLost) = try stored(stem, beside: next)
-            guard stored != next, isLost || waiting.mayReplace(stored) else { return }
+            guard stored != next, let next = isLost ? next : waiting.replacement(of: stored) else { return }
             let isWritten = try perform(
                 Write(
                     bytes: try seal.seal(next, over: record), stem: stem, current: record,

@@ -269,19 +269,31 @@ extension Session {
         return session
     }
 
-    /// Returns whether the session is the remainder of another one whose refresh token was refused.
-    package func isRest(of other: Session) -> Bool {
-        // A session whose refresh token the user revoked is not such a remainder.
-        guard ended != nil, tokens.refreshToken == nil || tokens.refreshToken == other.tokens.refreshToken
-        else {
-            return false
-        }
-        var rest = other
-        rest.tokens.refreshToken = tokens.refreshToken
-        rest.tokens.access = tokens.access
-        rest.derived = derived
-        rest.kept = kept
-        rest.ended = ended
-        return rest == self
+    /// Returns whether this session is of the same sign-in as the other one, even if its tokens were
+    /// refreshed.
+    package func isSameSignIn(as other: Session) -> Bool {
+        key == other.key && createdAt == other.createdAt && nonce == other.nonce && signInID == other.signInID
+    }
+
+    /// Returns what takes this session's place when the refresh of `presented` to `next` ends, if another process has
+    /// written this one meanwhile; nil if it stays.
+    ///
+    /// It is outdated if it still has the refresh token that was presented, or if that was refused, whatever else has
+    /// changed: the next one exists nowhere else. One whose refresh token the user revoked stays.
+    package func successor(_ next: Session, of presented: Session) -> Session? {
+        let (token, spent) = (tokens.refreshToken, presented.tokens.refreshToken)
+        let isRefused = ended != nil && (token ?? spent) == spent && replacedToken == presented.replacedToken
+        let isSpent = token != nil && token == spent && token != next.tokens.refreshToken
+        guard isSameSignIn(as: presented), isSpent || isRefused else { return nil }
+        return next.keeping(changesIn: self, since: presented)
+    }
+
+    /// Returns the session with the tokens and keys of another one, as far as this one has those of `base`.
+    package func keeping(changesIn other: Session, since base: Session) -> Session {
+        var session = self
+        if tokens.access == base.tokens.access { session.tokens.access = other.tokens.access }
+        if derived == base.derived { session.derived = other.derived }
+        if kept == base.kept { session.kept = other.kept }
+        return session
     }
 }

@@ -29,6 +29,32 @@ struct SessionEndTests {
         return session
     }
 
+    /// The session after a refresh.
+    private static func next() throws -> Session {
+        var next = try session()
+        next.tokens.refreshToken = Redacted("rt-2")
+        next.replacedToken = "rt"
+        return next
+    }
+
+    @Test("a session that was changed and not refreshed takes the successor of its refresh token")
+    func changed() throws {
+        let session = try Self.session()
+        var changed = session
+        changed.expire(Redacted("own"))
+        changed.expire(Redacted("derived"))
+        var expected = try Self.next()
+        expected.tokens.access = changed.tokens.access
+        expected.derived = []
+        #expect(try changed.successor(Self.next(), of: session) == expected)
+        // Nothing is lost if the provider has issued none.
+        #expect(changed.successor(session, of: session) == nil)
+        #expect(try Self.next().successor(Self.next(), of: session) == nil)
+        var other = changed
+        other.nonce = "another sign-in"
+        #expect(try other.successor(Self.next(), of: session) == nil)
+    }
+
     @Test("only the access token that a server refused is dropped")
     func refused() throws {
         let session = try Self.session()
@@ -40,7 +66,7 @@ struct SessionEndTests {
         #expect(!own.hasAccessToken && own.derived == session.derived)
         for ended in [plain, derived, own] {
             #expect(ended.tokens.refreshToken == nil && ended.ended?.error == "invalid_grant")
-            #expect(ended.isRest(of: session))
+            #expect(ended.successor(try Self.next(), of: session)?.tokens.refreshToken == Redacted("rt-2"))
             #expect(try Session(stored: ended.json.bytes) == ended)
         }
     }
@@ -52,7 +78,7 @@ struct SessionEndTests {
             by: OIDCError(.loginRequired, "again", oauthError: "interaction_required", code: .signInAgain),
             at: Self.now)
         #expect(kept.tokens == session.tokens && kept.ended?.error == "interaction_required")
-        #expect(kept.isRest(of: session))
+        #expect(try kept.successor(Self.next(), of: session) == Self.next())
     }
 
     @Test("a session whose tokens the user revoked is no rest, so no late answer is written over it")
@@ -60,7 +86,10 @@ struct SessionEndTests {
         let session = try Self.session()
         var revoked = session
         revoked.tokens.refreshToken = nil
-        #expect(!revoked.isRest(of: session))
+        #expect(try revoked.successor(Self.next(), of: session) == nil)
+        var later = session.refused(by: Self.refusal, at: Self.now)
+        later.replacedToken = "rt"
+        #expect(try later.successor(Self.next(), of: session) == nil)
     }
 
     @Test("the clock is compared with the token that the ID token came with, a derived one too")

@@ -56,6 +56,40 @@ struct OvertakenRefreshTests {
         }
     }
 
+    @Test("a successor is stored also if the session was changed and not refreshed, and keeps that change")
+    func changed() throws {
+        for store in stores {
+            var session = Session.example()
+            session.derived = [
+                Session.DerivedToken(
+                    requestedScope: nil, resources: ["https://a.example"], access: session.tokens.access)
+            ]
+            let before = session
+            try store.save(before, replacingDamaged: true)
+            let source = SessionTokens(
+                store: store, key: .example, now: { [later] in later }, wait: LockWait(limit: .seconds(5))
+            ) { (_, _) throws(OIDCError) in
+                var erased = before
+                erased.expire(Redacted("at-1"))
+                _ = try store.replace(before, with: erased)
+                var next = before
+                next.tokens.refreshToken = Redacted("rt-2")
+                let successor = next
+                next.tokens.access = Session.example("refreshed").tokens.access
+                let refreshed = next
+                return SessionTokens.Answer(successor: successor) { () throws(OIDCError) in
+                    TokenRefresh.Outcome(session: refreshed, access: .success(refreshed.tokens.access))
+                }
+            }
+            let delivery = try source.refreshed(TokenDemand(), loaded: before, refusing: .none)
+            var expected = Session.example("refreshed")
+            expected.tokens.refreshToken = Redacted("rt-2")
+            #expect(delivery.warnings.isEmpty, "\(delivery.warnings)")
+            #expect(delivery.session == expected)
+            #expect(try store.load(.example) == expected)
+        }
+    }
+
     @Test("a first token does not replace one that was stored meanwhile")
     func first() throws {
         let delivery = try refresh(in: store) { () throws(OIDCError) in

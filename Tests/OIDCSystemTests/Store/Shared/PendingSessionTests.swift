@@ -88,6 +88,51 @@ struct PendingSessionTests {
         #expect(try files() == [])
     }
 
+    /// A session after a refresh, without a new access token.
+    private static func successor() -> Session {
+        var next = Session.example()
+        next.tokens.refreshToken = Redacted("rt-2")
+        return next
+    }
+
+    @Test("a successor that waits is stored over a record that was changed and not refreshed")
+    func changed() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: Self.successor())
+        try recover()
+        let keys = try SealingKeys.example()
+        let other = SessionStore(engine) { () throws(OIDCError) in keys }
+        var erased = Session.example()
+        erased.expire(Redacted("at-1"))
+        #expect(try other.replace(.example(), with: erased))
+        var expected = Self.successor()
+        expected.tokens.access = erased.tokens.access
+        #expect(try machine().load(.example) == expected)
+        #expect(try files() == [])
+    }
+
+    @Test("a successor whose record was changed under the lease stays on this machine until it is stored")
+    func changedUnderLease() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        let keys = try SealingKeys.example()
+        let other = SessionStore(engine) { () throws(OIDCError) in keys }
+        let store = try machine()
+        var expected = Self.successor()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.load(.example)
+            _ = try store.reserveSpace(for: .example)
+            var erased = Session.example()
+            erased.expire(Redacted("at-1"))
+            expected.tokens.access = erased.tokens.access
+            _ = try other.replace(.example(), with: erased)
+            #expect(try !store.replace(.example(), with: Self.successor()))
+            #expect((try? files().count) == 1)
+            #expect(try store.load(.example) == expected)
+        }
+        #expect(try files() == [])
+        #expect(try other.load(.example) == expected)
+    }
+
     @Test("a successor is on this machine before the server is asked, as the process may be killed meanwhile")
     func keptFirst() throws {
         try machine().save(.example(), replacingDamaged: false)
