@@ -130,6 +130,7 @@ final class EtcdCalls: Sendable {
             guard error.kind == .refused else { throw error }
             var error = error
             error.kind = .unreachable
+            error.message = url.name(error.message)
             error.hint = .tryAgain(seconds: nil)
             throw error
         }

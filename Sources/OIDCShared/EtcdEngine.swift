@@ -34,6 +34,8 @@ package final class EtcdEngine: SharedEngine {
     }
 
     package var description: String { url.server }
+    package func words(_ text: String) -> String { calls.words(text) }
+    package func name(_ text: String) -> String { url.name(text) }
 
     func key(_ name: String) -> JSONValue { EtcdEngine.encoded("\(url.prefix)/\(name)") }
 

@@ -24,10 +24,13 @@ package final class RedisEngine: SharedEngine {
         var url = other.url
         url.hosts = [host]
         url.master = nil
+        url.isNamed = true
         self.init(url, other.configuration)
     }
 
     package var description: String { url.server }
+    package func words(_ text: String) -> String { url.words(text) }
+    package func name(_ text: String) -> String { url.name(text) }
 
     private func key(_ name: String) -> String {
         guard let (kind, stem) = name.parts(around: "/") else { return "oidc:\(name)" }

@@ -9,7 +9,7 @@ extension RedisEngine {
         var found: [(report: HealthReport, servers: [String])] = []
         for master in masters.engines {
             for report in try master.ownHealth(now: now) {
-                let server = master.url.hosts.first?.text ?? ""
+                let server = url.name(master.url.hosts.first?.text ?? "")
                 if let index = found.firstIndex(where: { $0.report == report }) {
                     found[index].servers.append(server)
                 } else {
@@ -33,7 +33,7 @@ extension RedisEngine {
         let info = try info()
         var reports = [RedisHealth.version(info)]
         if let clock = try? send(RedisCommand("TIME")).array?.first?.text.flatMap({ Int64($0) }) {
-            reports.append(.clock(differingBy: clock - now.secondsSinceEpoch))
+            reports.append(.clock(differingBy: Instant(secondsSinceEpoch: clock).seconds(since: now)))
         }
         reports += [RedisHealth.persistence(info), RedisHealth.eviction(info)]
         if info["role"] == "slave" {

@@ -232,7 +232,7 @@ final class RedisLink: Sendable {
 
     private func fault(_ fault: WireFault) -> OIDCError {
         switch fault {
-        case .broken(let reason): return .sharedStore(description, reason)
+        case .broken(let reason): return .sharedStore(description, url.name(reason))
         case .slow:
             if let deadline = configuration.deadline, MonotonicTime.now() >= deadline {
                 return OIDCError(.timedOut, "store: timed out waiting for \(description)", stage: .store)
@@ -241,7 +241,10 @@ final class RedisLink: Sendable {
         case .interrupted:
             return Interruption.pending.map(Interruption.error)
                 ?? OIDCError(.interrupted, "interrupted", stage: .store)
-        case .other(let error): return error
+        case .other(var error):
+            error.message = url.name(error.message)
+            error.hint = error.hint?.replacingText(url.name)
+            return error
         }
     }
 }

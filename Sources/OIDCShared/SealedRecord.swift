@@ -6,6 +6,8 @@ import OIDCCrypto
 /// version.
 struct SealedRecord: Sendable {
     static let formatVersion: Int64 = 1
+    /// The greatest version that is believed, far beyond any clock. A later one must still be possible.
+    static let greatestVersion: Int64 = 1 << 53
 
     enum Content: String {
         case session, failure, pending
@@ -48,7 +50,7 @@ struct SealedRecord: Sendable {
         }
         self.content = content
         version = try stored.required("version", stored.integer)
-        guard version > 0 else { throw .member("version") }
+        guard (1...SealedRecord.greatestVersion).contains(version) else { throw .member("version") }
         sealed = try stored.required("sealed", stored.bytes)
     }
 

@@ -42,6 +42,12 @@ package protocol SharedEngine: Sendable {
     /// Ends a lease, unless another owner has it. Waits no longer than `limit` for an answer.
     func release(_ lease: String, owner: String, within limit: Duration) throws(OIDCError)
 
+    /// Returns text of the server that can be shown: without the store's secrets.
+    func words(_ text: String) -> String
+
+    /// Returns a name of the server's, or a message with one, that can be shown: without the store's password.
+    func name(_ text: String) -> String
+
     /// Checks the server for `oidc doctor`.
     func health(now: Instant) throws(OIDCError) -> [HealthReport]
 }

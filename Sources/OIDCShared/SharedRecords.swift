@@ -75,7 +75,7 @@ final class SharedRecords: RecordPlace {
     /// The server removes the session of a grant without a user when it expires.
     var removesExpired: Bool { true }
 
-    func location(of stem: String) -> String { seal.versions.location(stem) }
+    func location(of stem: String) -> String { engine.name(seal.versions.location(stem)) }
 
     /// Checks the server and the key.
     func health() throws(OIDCError) -> [HealthReport] {
@@ -104,7 +104,7 @@ final class SharedRecords: RecordPlace {
         case .unknownKey(let id, let known):
             return OIDCError(
                 .usage,
-                "\(subject) was sealed with the key \(DisplayText.clean(id)), found "
+                "\(subject) was sealed with the key \(engine.words(id)), found "
                     + known.joined(separator: " and "), hint: .advice(.giveStoreKey), stage: .store,
                 code: .unknownStoreKey)
         case .newerVersion(let found, let known):
@@ -112,7 +112,7 @@ final class SharedRecords: RecordPlace {
                 "\(subject) was written by a newer oidc: expected format \(known) at most, found \(found)",
                 hint: .advice(.useNewerVersion))
         case .damaged(let reason):
-            return .damagedRecord("\(subject) is damaged: \(reason)")
+            return .damagedRecord("\(subject) is damaged: \(engine.words(reason))")
         case .notOpened(let error):
             return error
         }

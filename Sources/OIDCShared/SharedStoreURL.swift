@@ -36,6 +36,8 @@ package struct SharedStoreURL: Hashable, Sendable {
     package var master: String?
     /// The prefix of names in etcd, without the final slash.
     package var prefix = "oidc"
+    /// Whether the store named the host, as one of its cluster.
+    var isNamed = false
 
     private static let schemes: [(scheme: String, engine: Engine, isSecure: Bool)] = [
         ("redis://", .redis, false), ("rediss://", .redis, true), ("etcd://", .etcd, false),
@@ -205,7 +207,7 @@ extension SharedStoreURL {
         var bare = self
         bare.user = nil
         bare.password = nil
-        return bare.redacted
+        return isNamed ? name(bare.redacted) : bare.redacted
     }
 
     /// Returns a message of the server that can be shown. A server may repeat what it was sent: a Redis without
@@ -218,6 +220,13 @@ extension SharedStoreURL {
             return DisplayText.clean(shown, limit: 200)
         }
         return "(the server's words contain the password)"
+    }
+
+    /// Returns a name from the server, of a host or a record, or a message with one, that can be shown. A user name or a
+    /// short password may be part of a name by chance. Names of hosts are in lowercase in URLs.
+    package func name(_ text: String) -> String {
+        let secrets = [password?.revealed].compactMap { $0 }.filter { $0.utf8.count >= 8 }
+        return WithheldSecrets(secrets + secrets.map { ASCII.lowercased($0) }).removed(from: text)
     }
 
     /// Whether the password is so short that removing it from a message would garble it.

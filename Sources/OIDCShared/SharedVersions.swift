@@ -70,13 +70,10 @@ struct VersionFiles: Sendable {
 /// The form in a file: the version, `=` with the latest sign-in, `@` with its key in base64url, and the sign-ins that have
 /// ended, separated by spaces.
 extension SeenRecord {
-    /// The greatest version that is believed, far beyond any clock. A later one must still be possible.
-    private static let greatest: Int64 = 1 << 53
-
     init(stored bytes: [UInt8]?) {
         let words = String(decoding: bytes ?? [], as: UTF8.self).split(separator: " ")
         let version = words.first.flatMap { Int64($0) } ?? 0
-        guard (1...SeenRecord.greatest).contains(version) else { return }
+        guard (1...SealedRecord.greatestVersion).contains(version) else { return }
         newest = version
         latest = words.first { $0.hasPrefix("=") }.map { String($0.dropFirst()) }
         key = words.first { $0.hasPrefix("@") }.flatMap { Base64URL.decode($0.dropFirst()) }

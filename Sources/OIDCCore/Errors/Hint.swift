@@ -139,7 +139,7 @@ extension Hint {
     package static func orSignIn(_ hint: Hint) -> Hint { .joined([hint, ", or ", .signIn]) }
 
     /// Returns the hint with its text, words, scope, issuer, URL or client ID replaced.
-    func replacingText(_ replace: (String) -> String) -> Hint {
+    package func replacingText(_ replace: (String) -> String) -> Hint {
         switch self {
         case .text(let text): .text(replace(text))
         case .command(let words): .command(words.map(replace))

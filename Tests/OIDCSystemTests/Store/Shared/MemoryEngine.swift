@@ -1,3 +1,4 @@
+import Foundation
 import OIDCCore
 @testable import OIDCSessions
 @testable import OIDCShared
@@ -53,6 +54,9 @@ final class MemoryEngine: SharedEngine {
         other.state.withLock { $0.entries = entries }
         return other
     }
+
+    func words(_ text: String) -> String { text.replacingOccurrences(of: "correct-horse", with: "(secret)") }
+    func name(_ text: String) -> String { words(text) }
 
     func pass(_ milliseconds: Int64) { state.withLock { $0.time += milliseconds } }
     func fail(_ error: OIDCError?) { state.withLock { $0.failure = error } }

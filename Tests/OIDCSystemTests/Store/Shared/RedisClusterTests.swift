@@ -1,3 +1,4 @@
+@testable import CurlHTTP
 import Foundation
 import OIDCCore
 @testable import OIDCSessions
@@ -35,6 +36,30 @@ extension RedisTests {
             default: return "-ERR unknown\r\n"
             }
         }
+    }
+
+    @Test("a server that names another by the store's password shows it in no message", arguments: [0, 1, 2])
+    func secretName(_ way: Int) throws {
+        let password = "Correct-Horse-Battery"
+        let server = try server { name in
+            switch (way, name) {
+            case (0, _): return "-MOVED 1 \(password).invalid:1\r\n"
+            case (1, "INFO"): return "$17\r\ncluster_enabled:1\r\n"
+            case (1, _): return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n+\(password).invalid\r\n:1\r\n"
+            default: return "*2\r\n+\(password).invalid\r\n$1\r\n1\r\n"
+            }
+        }
+        let sentinel = way == 2 ? "?sentinel=main" : ""
+        var configuration = CurlConfiguration()
+        configuration.httpTimeout = .seconds(5)
+        // Not all hosts are on this machine, so redirects are followed.
+        let host = "127.0.0.1:\(server.port)"
+        let url = try SharedStoreURL("redis://:\(password)@\(host),192.0.2.1:1,\(host)/0\(sentinel)")
+        let engine = RedisEngine(url, configuration)
+        let refusal = failure { () throws(OIDCError) in try engine.names("session/") }
+        let message = refusal?.message ?? ""
+        #expect(message.contains("(secret)") && !ASCII.lowercased(message).contains("horse"), "\(message)")
+        withExtendedLifetime(server) {}
     }
 
     @Test("the sessions of all of a cluster's masters are listed, and doctor checks each master")

@@ -381,6 +381,17 @@ struct RedisTests {
         #expect(try engine.read("session/x") != nil)
     }
 
+    @Test(
+        "doctor survives every time that a server may name",
+        arguments: ["-9223372036854775808", "9223372036854775807"])
+    func absurdTime(_ seconds: String) throws {
+        let server = try server { name in
+            name == "TIME" ? "*2\r\n+\(seconds)\r\n+0\r\n" : "$19\r\nredis_version:7.0.0\r\n"
+        }
+        let reports = try engine(server.port).health(now: Instant(secondsSinceEpoch: 1_800_000_000))
+        #expect(reports.contains { $0.text.hasPrefix("its clock differs by ") && $0.warning != nil })
+    }
+
     @Test("doctor warns of eviction, missing persistence and old versions")
     func health() {
         func warns(_ remark: HealthReport) -> Bool { remark.warning != nil }

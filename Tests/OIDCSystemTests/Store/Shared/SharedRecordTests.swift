@@ -40,6 +40,7 @@ extension SharedStoreTests {
         "nonsense is an error that a sign-in repairs",
         arguments: [
             "", "{", "[]", #"{"format":1}"#, #"{"format":1,"key":"k","content":"session","version":-1}"#,
+            #"{"format":1,"key":"k","key_id":"a","content":"removal","version":9223372036854775807,"sealed":""}"#,
         ])
     func nonsense(_ text: String) throws {
         let store = try machine()
@@ -49,6 +50,27 @@ extension SharedStoreTests {
         try store.probe(.example)
         try store.save(.example(), replacingDamaged: true)
         #expect(try store.load(.example) == .example())
+    }
+
+    @Test("what a record says is shown without the store's secrets: its name, and that of its key")
+    func secretWords() throws {
+        let store = try machine()
+        try store.save(.example(), replacingDamaged: false)
+        let sealed = String(decoding: try #require(engine[record]), as: UTF8.self)
+        engine["session/correct-horse"] = Array("junk".utf8)
+        let id = try SealingKeys.example().sealing.id
+        engine[record] = Array(sealed.replacingOccurrences(of: id, with: "correct-horse").utf8)
+        let entries = try store.all()
+        #expect(entries.count == 2)
+        for entry in entries {
+            guard case .failure(let error) = entry.content else { continue }
+            let shown = error.message + entry.location
+            #expect(shown.contains("(secret)") && !shown.contains("correct-horse"))
+        }
+        engine[record] = Array(#"{"correct-horse":1,"correct-horse":2}"#.utf8)
+        let refusal = failure { () throws(OIDCError) in try store.load(.example) }
+        #expect(refusal?.message.contains("duplicate member") == true)
+        #expect(refusal?.message.contains("correct-horse") == false)
     }
 
     @Test("a record of a newer format is neither read nor replaced")
