@@ -252,8 +252,9 @@ extension SharedRecords {
         do throws(OIDCError) {
             guard try remove(name, current?.sharedValue, leaving: removal, &unnoted) else { return false }
         } catch {
-            // A copy that waits here would be used and stored again.
-            if error.kind != .interrupted, hasPending(name.stem) {
+            // A copy that waits here would be used while the server is away, and stored again. If the server has refused
+            // the removal, the session stays, and its copy is the only one of the refresh token.
+            if error.kind == .unreachable, hasPending(name.stem) {
                 seal.versions.note(SeenRecord(ended: ended), name.stem)
                 forgetLeftover(name)
             }

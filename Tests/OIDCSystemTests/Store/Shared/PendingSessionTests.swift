@@ -483,6 +483,21 @@ struct PendingSessionTests {
         #expect(try machine().health().map(\.warning).count == 1)
     }
 
+    @Test("a successor that waits stays if the server refuses the sign-out", arguments: [true, false])
+    func refusedSignOut(isRefused: Bool) throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        engine.fail(
+            isRefused
+                ? .sharedStoreRefusal("memory://test", "NOPERM", hint: "allow it")
+                : .sharedStore("memory://test", "down"))
+        #expect(throws: OIDCError.self) { try machine().remove(.example) }
+        engine.fail(nil)
+        #expect(try files().count == (isRefused ? 1 : 0))
+        #expect(try machine().load(.example) == (isRefused ? .example("at-2") : .example()))
+    }
+
     @Test("after a sign-out nothing is stored", arguments: [true, false])
     func signedOut(isHere: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)
