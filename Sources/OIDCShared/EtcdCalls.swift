@@ -126,9 +126,12 @@ final class EtcdCalls: Sendable {
                     .post, target, headers: headers, body: body.bytes, usesClientCertificate: url.isSecure),
                 stage: .store)
         } catch {
+            var error = error
+            if [.unreachable, .timedOut].contains(error.kind), error.code == nil {
+                error.code = .noStoreAnswer
+            }
             // An answer that is too large, or a redirect, is not etcd's. Another server may answer.
             guard error.kind == .refused else { throw error }
-            var error = error
             error.kind = .unreachable
             error.message = url.name(error.message)
             error.hint = .tryAgain(seconds: nil)

@@ -232,12 +232,14 @@ final class RedisLink: Sendable {
 
     private func fault(_ fault: WireFault) -> OIDCError {
         switch fault {
-        case .broken(let reason): return .sharedStore(description, url.name(reason))
+        case .broken(let reason): return .noAnswer(of: description, url.name(reason))
         case .slow:
             if let deadline = configuration.deadline, MonotonicTime.now() >= deadline {
-                return OIDCError(.timedOut, "store: timed out waiting for \(description)", stage: .store)
+                return OIDCError(
+                    .timedOut, "store: timed out waiting for \(description)", stage: .store,
+                    code: .noStoreAnswer)
             }
-            return .sharedStore(description, "no answer within \(timeout.components.seconds) s")
+            return .noAnswer(of: description, "no answer within \(timeout.components.seconds) s")
         case .interrupted:
             return Interruption.pending.map(Interruption.error)
                 ?? OIDCError(.interrupted, "interrupted", stage: .store)

@@ -119,6 +119,13 @@ extension OIDCError {
             stage: .store)
     }
 
+    /// Returns the error about a shared store that did not answer.
+    static func noAnswer(of server: String, _ message: String) -> OIDCError {
+        var error = sharedStore(server, message)
+        error.code = .noStoreAnswer
+        return error
+    }
+
     /// Returns the error about a shared store that refuses us.
     static func sharedStoreRefusal(_ server: String, _ message: String, hint: Hint) -> OIDCError {
         OIDCError(

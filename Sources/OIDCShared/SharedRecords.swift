@@ -200,11 +200,17 @@ extension SharedRecords {
         let name = RecordName(.session, write.stem)
         // A record that is too large, or not a string, cannot be compared.
         if write.current?.isUnreadable == true { try engine.remove(name.description) }
-        guard
-            let value = try engine.write(
+        let value: SharedValue?
+        do throws(OIDCError) {
+            value = try engine.write(
                 name.description, write.bytes, replacing: write.current?.sharedValue,
                 lifetime: write.lifetime.map { $0 + SharedRecords.expiredLifetime })
-        else {
+        } catch {
+            // A server that has stored it may hide it from the sign-out, and show it afterwards.
+            if error.code == .noStoreAnswer { noteSignIn(in: write.bytes, version: 1, write.stem) }
+            throw error
+        }
+        guard let value else {
             memory.withLock { $0.forget(write.stem) }
             return false
         }
@@ -219,15 +225,19 @@ extension SharedRecords {
     private func noteWritten(_ value: SharedValue, _ stem: String) {
         let name = RecordName(.session, stem)
         if let version = (try? SealedRecord(stored: value.bytes))?.version {
-            let session = try? seal.session(in: value.bytes)
-            seal.versions.note(
-                SeenRecord(newest: version, latest: session?.signIn, key: session?.keyOfSignIn), stem)
+            noteSignIn(in: value.bytes, version: version, stem)
         }
         let record = record(value, name, after: seal.versions.newest(stem))
         memory.withLock { memory in
             memory.forget(stem)
             if memory.leases[Lock(stem: stem, purpose: .tokens)] != nil { memory.bases[stem] = record }
         }
+    }
+
+    private func noteSignIn(in bytes: [UInt8], version: Int64, _ stem: String) {
+        let session = try? seal.session(in: bytes)
+        seal.versions.note(
+            SeenRecord(newest: version, latest: session?.signIn, key: session?.keyOfSignIn), stem)
     }
 
     /// Notes the removal, so the server cannot bring the session back. If the server refuses, the session stays usable, and

@@ -65,6 +65,8 @@ extension OIDCError {
         public static let lostSession = Code(rawValue: "lost_session")
         /// The stored session was sealed with a key that this machine does not have.
         public static let unknownStoreKey = Code(rawValue: "unknown_store_key")
+        /// The store's server gave no answer, so it may have done what it was asked.
+        package static let noStoreAnswer = Code(rawValue: "no_store_answer")
         /// The store's file or directory is not writable.
         public static let notWritable = Code(rawValue: "not_writable")
         /// The failure is temporary.

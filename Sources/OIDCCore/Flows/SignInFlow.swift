@@ -153,12 +153,18 @@ public struct SignInFlow: Sendable {
     }
 
     /// Stores the session of a sign-in with `keep`. If that fails, its tokens are revoked, unless a stored
-    /// session would end with them.
+    /// session would end with them. A store that does not answer may have stored this one, and is not asked again.
     package func store(
         _ outcome: Outcome, with keep: (Outcome) throws(OIDCError) -> Void
     ) throws(OIDCError) {
         do throws(OIDCError) { try keep(outcome) } catch {
             guard error.kind != .interrupted else { throw error }
+            var error = error
+            guard error.code != .noStoreAnswer else {
+                error.message +=
+                    "; if the session was not stored, its tokens are lost, and stay valid at the provider"
+                throw error
+            }
             let client = tokenEndpoint.client
             if let endpoint = metadata.revocationURL(for: client), !keepsRefusedTokens() {
                 let tokens = outcome.session.tokens
@@ -168,7 +174,6 @@ public struct SignInFlow: Sendable {
                 ).revoke(at: endpoint, client: client, context)
                 throw error
             }
-            var error = error
             error.message += "; the tokens of this sign-in are lost, and stay valid at the provider"
             throw error
         }

@@ -128,6 +128,27 @@ extension RefusedSignInTests {
         #expect(provider.with { $0.requests(to: .revocation).count } == revoked)
     }
 
+    private final class Asked: Sendable { let count = Mutex(0) }
+
+    @Test("a session that a silent server may have stored is neither revoked nor said to be lost")
+    func unknownWhetherStored() throws {
+        let provider = try InMemoryProvider()
+        var login = try provider.login()
+        let (pending, url) = try login.begin(redirectURI: "http://127.0.0.1:8765/callback")
+        let outcome = try login.finish(try pending.acceptPasted(provider.callback(of: url)))
+        let silence = OIDCError(.unreachable, "no answer", stage: .store, code: .noStoreAnswer)
+        let asked = Asked()
+        login.keepsRefusedTokens = {
+            asked.count.withLock { $0 += 1 }
+            return false
+        }
+        let failed = failure { () throws(OIDCError) in
+            try login.store(outcome) { _ throws(OIDCError) in throw silence }
+        }
+        #expect(failed?.message.contains("if the session was not stored") == true)
+        #expect(asked.count.withLock({ $0 }) == 0 && provider.with { $0.requests(to: .revocation).isEmpty })
+    }
+
     @Test("the access token is revoked if the provider cannot revoke the refresh token")
     func accessToken() throws {
         let provider = try InMemoryProvider()

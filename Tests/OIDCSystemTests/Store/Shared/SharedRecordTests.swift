@@ -138,6 +138,30 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == .example("at-2"))
     }
 
+    @Test("a sign-in whose answer was lost stays signed out, though its server hides it meanwhile")
+    func lostSignIn() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        var session = Session.example()
+        session.nonce = "one"
+        var runtime = LeaseRuntime()
+        runtime.sleep = { _ in }
+        let store = SessionStore(engine, state: scratch.path, runtime: runtime) {
+            () throws(OIDCError) in keys
+        }
+        engine.fail(.noAnswer(of: "memory://test", "silent"), writing: "session/")
+        #expect(throws: OIDCError.self) { try store.save(session, replacingDamaged: true) }
+        engine.fail(nil, writing: "session/")
+        // Another machine has seen it.
+        let other = SessionStore(engine, versions: SharedVersions()) { () throws(OIDCError) in keys }
+        try other.save(session, replacingDamaged: true)
+        let last = try #require(engine[record])
+        engine[record] = nil
+        #expect(store.hides(.example))
+        try store.remove(.example)
+        engine[record] = last
+        #expect(try process(state: scratch.path, keys).load(.example) == nil)
+    }
+
     @Test("a session stays signed out, whatever the settings call the server")
     func otherSpelling() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
