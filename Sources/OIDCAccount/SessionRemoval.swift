@@ -96,10 +96,8 @@ extension AccountEngine {
         return removal
     }
 
-    /// Removes a session that a server says it does not have: it may only be hiding it, or be an outdated replica, and
-    /// its record must not count when it comes back.
-    package func noteRemoval() throws(OIDCError) {
-        if store.reach == .machines { try store.remove(key) }
+    private func noteRemoval() throws(OIDCError) {
+        if store.reach == .machines { try store.noteRemoval(of: key) }
     }
 
     /// Whether the store has no session; one that cannot be read counts as one.

@@ -222,6 +222,16 @@ public struct SessionStore: Sendable {
         }
     }
 
+    /// Notes the removal of a session that a server says it does not have: it may only be hiding it, or be an outdated
+    /// replica, and its record must not count when it comes back. One that was stored meanwhile stays.
+    package func noteRemoval(of key: SessionKey) throws(OIDCError) {
+        copies?.keep(nil, key)
+        func isSession(_ record: Record) -> Bool {
+            if case .some(.some) = try? seal.open(record, of: key) { true } else { false }
+        }
+        try remove(key.fileStem, unlessLater: isSession) { _ in false }
+    }
+
     /// Removes an entry that `all` listed.
     public func remove(_ stored: StoredSession) throws(OIDCError) {
         switch stored.content {

@@ -260,7 +260,7 @@ extension SharedRecords {
         }
         var unnoted: OIDCError?
         do throws(OIDCError) {
-            guard try remove(name, current?.sharedValue, leaving: removal, &unnoted) else { return false }
+            guard try remove(name, current, leaving: removal, &unnoted) else { return false }
         } catch {
             // A copy that waits here would be used while the server is away, and stored again. If the server has refused
             // the removal, the session stays, and its copy is the only one of the refresh token.
@@ -282,15 +282,17 @@ extension SharedRecords {
     /// Replaces a record with that of its removal, from which a sign-in on any machine takes the next version; the
     /// machines' clocks may differ. A server that is full still deletes the record. Returns false if another one is
     /// stored by now. `unnoted` is set if the record is gone and no removal is there: another machine may take the session
-    /// for lost, and store it again.
+    /// for lost, and store it again. Where there was no record, none is deleted: somebody may sign in meanwhile.
     private func remove(
-        _ name: RecordName, _ current: SharedValue?, leaving removal: [UInt8]?, _ unnoted: inout OIDCError?
+        _ name: RecordName, _ record: Record?, leaving removal: [UInt8]?, _ unnoted: inout OIDCError?
     ) throws(OIDCError) -> Bool {
         let name = name.description
+        let current = record?.sharedValue
+        if record == nil, try engine.read(name) != nil { return false }
         // A removal that this machine cannot seal anew stays for the others.
         let isRemoval = current.flatMap { try? SealedRecord(stored: $0.bytes) }?.content == .removal
         guard let removal else {
-            if !isRemoval { try engine.remove(name) }
+            if record != nil, !isRemoval { try engine.remove(name) }
             return true
         }
         func leave(over current: SharedValue?) throws(OIDCError) -> Bool {
@@ -306,7 +308,7 @@ extension SharedRecords {
             if found == removal { return true }
             guard found == nil || found == current.bytes else { return false }
         }
-        try engine.remove(name)
+        if record != nil { try engine.remove(name) }
         do throws(OIDCError) { return try leave(over: nil) } catch {
             var error = error
             if error.kind != .interrupted { error.kind = .unreachable }

@@ -162,6 +162,46 @@ extension SharedStoreTests {
         #expect(try process(state: scratch.path, keys).load(.example) == nil)
     }
 
+    @Test(
+        "a sign-out that finds no session does not end one that another machine stores meanwhile",
+        arguments: [true, false])
+    func signInMeanwhile(hasSeen: Bool) throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func signIn(_ token: String, nonce: String) -> Session {
+            var session = Session.example(token)
+            session.nonce = nonce
+            return session
+        }
+        let store = process(state: scratch.path, keys)
+        if hasSeen {
+            try store.save(signIn("at-1", nonce: "one"), replacingDamaged: false)
+            engine[record] = nil
+        }
+        let other = SessionStore(engine, versions: SharedVersions(), now: { self.time.withLock { $0 } }) {
+            () throws(OIDCError) in keys
+        }
+        let reads = Mutex(0)
+        let later = signIn("at-2", nonce: "two")
+        let (engine, last) = (engine, hasSeen ? 1 : 2)
+        let meanwhile: @Sendable () -> Void = {
+            let count = reads.withLock { count in
+                count += 1
+                return count
+            }
+            // After the first read, which finds nothing.
+            guard count == last else { return }
+            engine.state.withLock { ($0.onRead, $0.onWrite) = ({}, {}) }
+            try? other.save(later, replacingDamaged: true)
+        }
+        engine.state.withLock { state in
+            if hasSeen { state.onWrite = meanwhile } else { state.onRead = meanwhile }
+        }
+        try store.noteRemoval(of: .example)
+        #expect(reads.withLock { $0 } >= last)
+        #expect(try other.load(.example) == later)
+        #expect(try store.load(.example) == later)
+    }
+
     @Test("a session stays signed out, whatever the settings call the server")
     func otherSpelling() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
