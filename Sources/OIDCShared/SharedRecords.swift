@@ -484,8 +484,12 @@ extension SharedRecords {
         guard let pending else { return }
         let own = pendingName(stem)
         for name in pending.names where name != own && name.hasPrefix("\(stem)-") {
-            guard let bytes = pending.content(name), let waiting = try? seal.open(pending: bytes, stem)
-            else { continue }
+            guard let bytes = pending.content(name) else { continue }
+            let waiting: PendingSession
+            do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
+                if case .unknownKey = error { try checkOpens(stem, bytes, in: name, beside: error) }
+                continue
+            }
             let stored = try stored(stem, beside: waiting.session).session
             guard stored != nil, waiting.replacement(of: stored) != nil else { continue }
             try write(waiting, stem)
@@ -500,7 +504,9 @@ extension SharedRecords {
         do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
             // It may be sealed with a key that is only missing for now. A damaged one is useless.
             guard error.isReplaceable else {
-                if case .unknownKey = error { return try checkOpens(stem, bytes, beside: error) }
+                if case .unknownKey = error {
+                    return try checkOpens(stem, bytes, in: pendingName(stem), beside: error)
+                }
                 throw self.error(error, in: stem)
             }
             return pending.remove(pendingName(stem))
@@ -510,18 +516,23 @@ extension SharedRecords {
     }
 
     /// Throws the fault of a session that waits and cannot be opened, unless the stored one can, and is later: versions
-    /// follow the clock.
+    /// follow the clock. What waits for a server of another name is about this one's session if this machine has last
+    /// seen it there.
     private func checkOpens(
-        _ stem: String, _ waiting: [UInt8], beside fault: StoreFault
+        _ stem: String, _ waiting: [UInt8], in name: String, beside fault: StoreFault
     ) throws(OIDCError) {
         let record = try read(RecordName(.session, stem))
-        if let record, (try? seal.open(record, of: nil)) != nil, seal.unopenedRemoval(record) == nil,
+        let session = record.flatMap { try? seal.open($0, of: nil) }
+        if name != pendingName(stem) {
+            guard let signIn = session?.signIn, signIn == seal.versions.latest(inFile: name) else { return }
+        }
+        if let record, session != nil, seal.unopenedRemoval(record) == nil,
             let version = try? SealedRecord(stored: record.bytes).version,
             let earlier = try? SealedRecord(stored: waiting).version, version > earlier
         {
             return
         }
-        guard let path = pending?.location(pendingName(stem)) else { return }
+        guard let path = pending?.location(name) else { return }
         var error = fault.error(about: "the session that waits in \(DisplayText.clean(path))", hint: nil)
         let away = ShellWord.line([path, path + ".old"])
         error.hint = .text("give its key, or, if no machine has that any more: mv \(away)")

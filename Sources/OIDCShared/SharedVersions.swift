@@ -134,6 +134,9 @@ final class RecordVersions: Sendable {
         return ended
     }
 
+    /// Returns the sign-in of the session that was seen last under the name that a server had then.
+    func latest(inFile name: String) -> String? { files?[name].latest }
+
     /// The sessions that this machine has seen, by its files.
     var stems: [String] {
         let ending = fileName("")

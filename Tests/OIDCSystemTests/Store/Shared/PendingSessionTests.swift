@@ -193,6 +193,36 @@ struct PendingSessionTests {
         #expect(try files().count == (isChanged ? 1 : 0))
     }
 
+    @Test(
+        "what waits for the server by another name, sealed with a key that is gone, keeps its session from a refresh",
+        arguments: [true, false])
+    func renamedKey(isSameSignIn: Bool) throws {
+        var (session, next) = (Session.example(), Session.example("at-2"))
+        (session.nonce, next.nonce) = ("one", "one")
+        try machine().save(session, replacingDamaged: false)
+        try fail(from: session, to: next)
+        try recover()
+        let (moved, keys) = (engine.named("memory://moved"), try SealingKeys.example(9))
+        if !isSameSignIn { session.nonce = "two" }
+        try moved.remove("session/\(SessionKey.example.fileStem)")
+        let early = Instant(secondsSinceEpoch: 1_000)
+        try SessionStore(moved, versions: SharedVersions(), now: { early }) { () throws(OIDCError) in keys }
+            .save(session, replacingDamaged: false)
+        let store = SessionStore(moved, state: scratch.path) { () throws(OIDCError) in keys }
+        let found = Result { () throws(OIDCError) in
+            try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+                try store.load(.example)
+            }
+        }
+        if isSameSignIn {
+            let refusal = failure { () throws(OIDCError) in try found.get() }
+            #expect(refusal?.kind == .usage && refusal?.message.contains("/pending/") == true)
+        } else {
+            #expect(try found.get() == session)
+        }
+        #expect(try files().count == 1)
+    }
+
     @Test("what looks like a sign-out, and was sealed with another key, does not cost the session that waits")
     func forgedRemoval() throws {
         try machine().save(.example(), replacingDamaged: false)
