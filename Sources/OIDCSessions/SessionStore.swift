@@ -101,6 +101,8 @@ public struct SessionStore: Sendable {
         do throws(OIDCError) {
             try withLock(session.key, wait) { () throws(OIDCError) in
                 isTried = true
+                // Others may have had the lease for longer than that.
+                last = records.lastAttempt()
                 try save(session, replacingDamaged: true, until: last)
             }
         } catch {

@@ -327,6 +327,28 @@ struct PendingSessionTests {
         #expect(!FileManager.default.fileExists(atPath: "\(scratch.path)/pending"))
     }
 
+    @Test("a server that is away for a moment gets the sign-in also after a long wait for the lease")
+    func outageAfterLease() throws {
+        let lease = "lease/\(SessionKey.example.fileStem)"
+        _ = try engine.acquire(lease, owner: "other", for: .seconds(60))
+        let (engine, milliseconds) = (engine, milliseconds)
+        engine.state.withLock { state in
+            state.onCall = {
+                guard milliseconds.passed.withLock({ $0 }) > 9_000 else { return }
+                engine.state.withLock { $0.onCall = {} }
+                try? engine.remove(lease)
+            }
+            state.onWrite = {
+                engine.state.withLock { $0.onWrite = {} }
+                engine.fail(.sharedStore("memory://test", "down"))
+                engine.state.withLock { $0.failureCount = 2 }
+            }
+        }
+        try machine().saveSignIn(.example(), LockWait(limit: .seconds(90)))
+        #expect(milliseconds.passed.withLock { $0 } > 9_000)
+        #expect(try machine().load(.example) == .example())
+    }
+
     @Test("a refresh does not start from the local copy, but from the record that it became")
     func chain() throws {
         try machine().save(.example(), replacingDamaged: false)
