@@ -213,6 +213,7 @@ package final class CurlTransfer {
         case .wire:
             options.set(OIDC_CURLOPT_CONNECT_ONLY, 1)
             options.offer(OIDC_CURLOPT_SSL_ENABLE_ALPN, 0)
+            options.set(self, progress: { _, _, _, _, _ in Interruption.pending == nil ? 0 : 1 })
         case .call(let decodesContent): setCall(decodesContent, &options)
         case .forwarding: setForwarding(noticesRepeats, &options)
         }

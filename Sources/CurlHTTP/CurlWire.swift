@@ -35,6 +35,7 @@ package final class CurlWire: Wire, @unchecked Sendable {
             if transfer.needsBundle(configuration) { continue }
             switch code {
             case .timedOut: throw .slow
+            case .abortedByCallback: throw .interrupted
             // The host was not resolved, or the connection was refused: another server may answer.
             case .unresolvedHost, .noConnection: throw .broken(CurlFailure.meaning(of: code))
             default: throw .other(transfer.failure(configuration).error)

@@ -31,7 +31,8 @@ package final class SocketWire: Wire {
     {
         // `localhost` always means this machine, whatever a resolver says (RFC 8252 §8.3).
         let addresses =
-            host.name == "localhost" ? ["127.0.0.1", "::1"] : HostLookup.addresses(of: host.name)
+            host.name == "localhost"
+            ? ["127.0.0.1", "::1"] : try SocketWire.addresses(of: host.name, until: deadline)
         guard !addresses.isEmpty else { throw .broken("cannot resolve host \(host.name)") }
         var last = WireFault.slow
         for address in addresses {
@@ -44,6 +45,22 @@ package final class SocketWire: Wire {
             }
         }
         throw last
+    }
+
+    /// Resolves a name on a thread of its own: a resolver takes its time, and heeds no signal.
+    static func addresses(
+        of name: String, until deadline: MonotonicTime,
+        by lookUp: @escaping @Sendable (String) -> [String] = { HostLookup.addresses(of: $0) }
+    ) throws(WireFault) -> [String] {
+        guard NumericAddress(name) == nil, let lookup = try? BackgroundResult({ lookUp(name) }) else {
+            return lookUp(name)
+        }
+        while true {
+            if let addresses = lookup.value { return addresses }
+            if Interruption.pending != nil { throw .interrupted }
+            guard MonotonicTime.now() < deadline else { throw .slow }
+            Poll.sleep(until: min(deadline, .now().adding(milliseconds: 2)))
+        }
     }
 
     /// The user whose program listens on the socket, as the kernel names it; nil if it does not say.

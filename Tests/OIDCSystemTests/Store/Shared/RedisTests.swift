@@ -392,6 +392,23 @@ struct RedisTests {
         #expect(reports.contains { $0.text.hasPrefix("its clock differs by ") && $0.warning != nil })
     }
 
+    @Test("a name server that does not answer keeps nobody beyond the time limit")
+    func slowLookup() throws {
+        let start = MonotonicTime.now()
+        #expect(throws: WireFault.self) {
+            _ = try SocketWire.addresses(of: "redis.example", until: start.adding(milliseconds: 100)) { _ in
+                Poll.pause(until: start.adding(milliseconds: 2_000))
+                return []
+            }
+        }
+        #expect(MonotonicTime.now().milliseconds(from: start) < 1_500)
+        let found = try SocketWire.addresses(of: "a.example", until: start.adding(milliseconds: 60_000)) {
+            [$0]
+        }
+        #expect(found == ["a.example"])
+        #expect(try SocketWire.addresses(of: "192.0.2.1", until: start) == ["192.0.2.1"])
+    }
+
     @Test("doctor warns of eviction, missing persistence and old versions")
     func health() {
         func warns(_ remark: HealthReport) -> Bool { remark.warning != nil }
