@@ -418,11 +418,17 @@ static bool describes_curve(const unsigned char *bytes, size_t size) {
     return false;
 }
 
+/// The tags of DER; those with a number are for a context.
+enum {
+    boolean = 1, bit_string = 3, octet_string = 4, object_identifier = 6, sequence = 0x30, primitive_1 = 0x81,
+    constructed_0 = 0xA0, constructed_2 = 0xA2, constructed_3 = 0xA3
+};
+
 /// Returns whether the parameters and the key that follow the identifier of an algorithm are the name of a curve and an
 /// uncompressed point, in the encoding that DER demands.
 static bool is_uncompressed(const unsigned char *bytes, size_t size) {
-    enum { bit_string = 3, curve_name = 6, long_form = 0x80, uncompressed = 4 };
-    if (size < 2 || bytes[0] != curve_name || bytes[1] >= long_form) return false;
+    enum { long_form = 0x80, uncompressed = 4 };
+    if (size < 2 || bytes[0] != object_identifier || bytes[1] >= long_form) return false;
     size_t index = 2 + (size_t)bytes[1];
     if (index + 5 > size || bytes[index] != bit_string || bytes[index + 1] > long_form + 1) return false;
     index += bytes[index + 1] < long_form ? 2 : 3;
@@ -476,12 +482,7 @@ static bool take(der *rest, unsigned char *tag, der *value) {
     return true;
 }
 
-enum {
-    boolean = 1, octet_string = 4, identifier = 6, sequence = 0x30, implicit_1 = 0x81, explicit_0 = 0xA0, explicit_2 = 0xA2,
-    explicit_3 = 0xA3
-};
-
-/// Takes the next element off; returns false if it has another tag than this one, too.
+/// Takes the next element off. Also returns false if its tag is not the expected one.
 static bool take_tagged(der *rest, unsigned char expected, der *value) {
     unsigned char tag;
     return take(rest, &tag, value) && tag == expected;
@@ -493,8 +494,8 @@ static bool is_full_point(der point) {
     der field, name;
     while (point.size > 0) {
         if (!take(&point, &tag, &field)) return false;
-        if (tag == explicit_0 ? !take_tagged(&field, explicit_0, &name) || field.size > 0
-                              : tag != implicit_1 && tag != explicit_2)
+        if (tag == constructed_0 ? !take_tagged(&field, constructed_0, &name) || field.size > 0
+                              : tag != primitive_1 && tag != constructed_2)
             return false;
     }
     return true;
@@ -508,7 +509,7 @@ static bool has_relative_point(der extension) {
     static const unsigned char lists[2][3] = {{0x55, 0x1D, 0x1F}, {0x55, 0x1D, 0x2E}};
     unsigned char tag;
     der value, points, point;
-    if (!take_tagged(&extension, identifier, &value)) return true;
+    if (!take_tagged(&extension, object_identifier, &value)) return true;
     if (value.size != 3 || (memcmp(value.bytes, lists[0], 3) != 0 && memcmp(value.bytes, lists[1], 3) != 0))
         return false;
     if (!take(&extension, &tag, &value)) return true;
@@ -528,7 +529,7 @@ static bool is_costly(der certificate) {
     do {
         if (fields.size == 0) return false;
         if (!take(&fields, &tag, &extensions)) return true;
-    } while (tag != explicit_3);
+    } while (tag != constructed_3);
     if (!take_tagged(&extensions, sequence, &fields)) return true;
     while (fields.size > 0)
         if (!take_tagged(&fields, sequence, &extension) || has_relative_point(extension)) return true;
