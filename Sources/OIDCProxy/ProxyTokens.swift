@@ -67,8 +67,10 @@ package final class ProxyTokens {
         let completion: (Authorization) -> Void
     }
 
-    /// The maximum number of proofs that are being signed elsewhere. The lender serves few of one program's requests.
+    /// The maximum number of proofs being signed elsewhere at a time. The lender serves few of one program's requests.
     private static let signatureLimit = 16
+    /// The number of waiting requests from which on those of callers that have left are dropped.
+    private static let queueLimit = 256
 
     /// The header fields with a token and its proof, or the reason why there are none.
     typealias Authorization = Result<[HTTPHeaders.Field], OIDCError>
@@ -164,8 +166,8 @@ package final class ProxyTokens {
         startNext(now: now)
     }
 
-    /// Calls `completion` with the fields for a request: immediately, unless the proof is signed elsewhere, where nobody
-    /// may answer. There, only the proofs of callers that still wait are signed.
+    /// Calls `completion` with the fields for a request. If the proof is signed elsewhere, it is called later, and only if
+    /// the caller still waits.
     func authorize(
         _ grant: Grant, _ method: HTTPMethod, _ url: WebURL, nonce: String?,
         isNeeded: @escaping () -> Bool, _ completion: @escaping (Authorization) -> Void
@@ -174,6 +176,7 @@ package final class ProxyTokens {
             Result { () throws(OIDCError) in try grant.authorization(method, url, nonce: nonce, environment) }
         }
         guard grant.isSignedElsewhere else { return completion(authorization()) }
+        if unsigned.count >= ProxyTokens.queueLimit { unsigned.removeAll { !$0.isNeeded() } }
         unsigned.append(
             Signature(
                 job: BackgroundJob(wake: wake), work: authorization, isNeeded: isNeeded,
@@ -198,6 +201,15 @@ package final class ProxyTokens {
     private func takeSigned() {
         let answered = signatures.map { ($0, $0.job.take()) }
         signatures = answered.filter { $0.1 == nil }.map(\.0)
+        let failure = answered.lazy.compactMap { _, result in
+            if case .failure(let error)? = result, error.kind == .unreachable { error } else { nil }
+        }.first
+        if let failure {
+            // Those that wait would not be answered either, and each part of them would wait for the time limit.
+            let waiting = unsigned
+            unsigned = []
+            for signature in waiting { signature.completion(.failure(failure)) }
+        }
         startSigning()
         for case (let signature, let result?) in answered { signature.completion(result) }
     }

@@ -16,7 +16,7 @@ package final class SocketWire: Wire {
         socket path: String, until deadline: MonotonicTime
     ) throws(WireFault) -> SocketWire {
         var result = oidc_connect_unix(path)
-        // Linux does not wait while the listener's queue is full.
+        // On Linux, a non-blocking connect fails while the listener's queue is full.
         while result < 0, Errno(-result) == .wouldBlock {
             if Interruption.pending != nil { throw .interrupted }
             guard MonotonicTime.now() < deadline else { throw .slow }

@@ -27,6 +27,16 @@ package struct PathReadings {
         !isComplete || all.contains(where: Self.hasDotSegments)
     }
 
+    /// The names of the segments as the most lenient server may read them: without parameters, dots and spaces at the end,
+    /// empty segments and capital letters.
+    package var lenientSegments: [String] {
+        Self.narrowed(all[all.count - 1]).split { $0 == .slash || $0 == .backslash }.compactMap { segment in
+            var name = segment.prefix { !Self.ends.contains($0) }
+            while let last = name.last, last == .period || last == .space { name.removeLast() }
+            return name.isEmpty ? nil : ASCII.lowercased(String(decoding: name, as: UTF8.self))
+        }
+    }
+
     private static func hasDotSegments(_ path: [UInt8]) -> Bool {
         let path = narrowed(path)
         guard path.contains(.period) else { return false }

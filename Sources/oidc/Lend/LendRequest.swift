@@ -26,7 +26,8 @@ struct LendRequest: Sendable {
         var text: String { Claim.quoted("\(user)@\(host), oidc \(command)", limit: 200) }
 
         static func quoted(_ text: String, limit: Int) -> String {
-            DisplayText.quoted(text.filter { $0 != "\"" }, limit: limit)
+            // A mark that follows makes a quote another character.
+            DisplayText.quoted(String(text.unicodeScalars.filter { $0 != "\"" }), limit: limit)
         }
     }
 

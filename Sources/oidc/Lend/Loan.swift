@@ -61,8 +61,7 @@ final class Loan: Sendable {
         var failure: (error: OIDCError, moment: MonotonicTime)?
         /// An ID token that a refresh did not replace.
         var lastIDToken: String?
-        /// The endpoints in the metadata of the provider, until they are asked for again.
-        var endpoints: (provider: String, urls: [WebURL], end: MonotonicTime)?
+        var endpoints = KnownEndpoints()
     }
 
     private static let boundLimit = 64
@@ -416,29 +415,17 @@ final class Loan: Sendable {
             random: environment.random)
     }
 
-    /// Returns the endpoints in the metadata of the account's provider. They are asked for rarely, as a proof may be signed
-    /// for each request to an API, also while the provider does not answer.
+    /// Returns the endpoints in the metadata of the account's provider.
     private func discoveredEndpoints(_ account: Account) throws(OIDCError) -> [WebURL] {
-        let known = memory.withLock {
-            $0.endpoints.flatMap { $0.provider == account.key.provider ? $0 : nil }
-        }
-        if let known, MonotonicTime.now() < known.end { return known.urls }
-        var urls: [WebURL]
-        do throws(OIDCError) {
+        let (provider, now) = (account.key.provider, MonotonicTime.now())
+        var known = memory.withLock { $0.endpoints }
+        defer { memory.withLock { $0.endpoints = known } }
+        return try known.urls(of: provider, at: now) { () throws(OIDCError) in
             let provider = account.provider
             let metadata = try provider.metadata(try provider.environment(), for: ProviderEndpoint.allCases)
-            urls = LentProof.named.compactMap { metadata[$0] }
-        } catch {
-            guard let known else { throw error }
-            urls = known.urls
+            return LentProof.withoutProof.compactMap { metadata[$0] }
         }
-        let end = MonotonicTime.now().adding(seconds: Loan.endpointTime)
-        memory.withLock { $0.endpoints = (account.key.provider, urls, end) }
-        return urls
     }
-
-    /// Seconds for which the endpoints of a provider are used.
-    private static let endpointTime: Int64 = 600
 
     // MARK: Terms
 
@@ -494,6 +481,40 @@ final class Loan: Sendable {
     }
 }
 
+/// The endpoints in a provider's metadata. They are kept for ten minutes, as every request to an API may need a proof, and
+/// longer while the provider does not answer.
+struct KnownEndpoints {
+    private var provider = ""
+    private var urls: [WebURL] = []
+    /// The time until which the URLs are used; nil if there are none.
+    private var end: MonotonicTime?
+    /// The last failure to get the first ones, and the time until which it is the answer.
+    private var failure: (error: OIDCError, end: MonotonicTime)?
+
+    private static let seconds: Int64 = 600
+    private static let failureSeconds: Int64 = 10
+
+    /// Returns the endpoints of a provider; asks for them if they are not known.
+    mutating func urls(
+        of provider: String, at now: MonotonicTime, _ ask: () throws(OIDCError) -> [WebURL]
+    ) throws(OIDCError) -> [WebURL] {
+        if self.provider != provider { self = KnownEndpoints() }
+        self.provider = provider
+        if let end, now < end { return urls }
+        if let failure, now < failure.end { throw failure.error }
+        do throws(OIDCError) { urls = try ask() } catch {
+            guard [.unreachable, .timedOut].contains(error.kind) else { throw error }
+            if end == nil {
+                failure = (error, now.adding(seconds: KnownEndpoints.failureSeconds))
+                throw error
+            }
+        }
+        failure = nil
+        end = now.adding(seconds: KnownEndpoints.seconds)
+        return urls
+    }
+}
+
 /// The URLs that a lender signs proofs for.
 struct LentProof {
     private let account: Account
@@ -502,8 +523,11 @@ struct LentProof {
     /// The endpoints that a token is never for.
     private let endpoints: [WebURL]
 
-    /// The endpoints that a token is never for; for UserInfo, it is.
-    static let named = ProviderEndpoint.allCases.filter { $0 != .userInfo }
+    /// The longest path; most servers take less.
+    private static let pathLimit = 16_384
+
+    /// The kinds of endpoints that get no proof: all but UserInfo.
+    static let withoutProof = ProviderEndpoint.allCases.filter { $0 != .userInfo }
 
     /// `discovered` are the endpoints in the provider's metadata.
     init(_ account: Account, _ session: Session, _ discovered: [WebURL]) throws(OIDCError) {
@@ -512,7 +536,7 @@ struct LentProof {
         let provider = account.provider
         allowed = try AllowedOrigins(provider, session, naming: [])
         let stored = session.endpoints
-        let configured = LentProof.named.map {
+        let configured = LentProof.withoutProof.map {
             provider.settings.provider.endpoint($0).flatMap { WebURL($0) }
         }
         endpoints =
@@ -525,14 +549,15 @@ struct LentProof {
     func check(_ url: WebURL) throws(OIDCError) {
         let shown = DisplayText.clean(url.withoutQuery)
         let isForbidden = OIDCError(.refused, "no proof is signed for \(shown)", stage: .resource)
+        // Reading a path takes time, for which the proofs of others wait.
+        guard url.path.utf8.count <= LentProof.pathLimit, !url.hasDotSegments else { throw isForbidden }
         if let target = account.provider.target {
             guard target.covers(url) else { throw isForbidden }
-        } else if session.endpoints.userInfo.map({ $0.mayBeRead(as: url) }) == true {
+        } else if session.endpoints.userInfo.map({ $0.withoutQuery == url.withoutQuery }) == true {
             return
         } else {
             guard allowed.contains(url) else { throw isForbidden }
         }
-        guard !url.hasDotSegments else { throw isForbidden }
         guard providerOrigins.contains(url.origin) else { return }
         // Apart from the provider's own endpoints, only URLs that the profile names are allowed.
         let isNamed =
@@ -541,7 +566,7 @@ struct LentProof {
                 !resource.url.pathWithoutLastSlash.isEmpty
                     && ResourceIdentifier(resource.url.withoutQuery)?.covers(url) == true
             }
-        guard isNamed, !endpoints.contains(where: { $0.mayBeRead(as: url) }) else { throw isForbidden }
+        guard isNamed, !url.mayBeRead(asOneOf: endpoints) else { throw isForbidden }
     }
 
     private var providerOrigins: Set<String> {
@@ -551,19 +576,10 @@ struct LentProof {
 }
 
 extension WebURL {
-    /// Returns whether a server may read this URL and another one as the same, apart from the query.
-    func mayBeRead(as other: WebURL) -> Bool {
-        func reading(_ url: WebURL) -> String {
-            let path = String(decoding: PathReadings(url.path).all.last ?? [], as: UTF8.self)
-            // Servers drop parameters, some also what follows a question mark or NUL, and dots and spaces at the end.
-            let words = path.split { "/\\".contains($0) }.map { word in
-                var word = word.prefix { !";?\0".contains($0) }
-                while let last = word.last, ". ".contains(last) { word.removeLast() }
-                return word
-            }
-            return ASCII.lowercased(words.filter { !$0.isEmpty }.joined(separator: "/"))
-        }
-        return origin == other.origin && reading(self) == reading(other)
+    /// Returns whether a server may read this URL as one of the others, apart from the query.
+    func mayBeRead(asOneOf others: [WebURL]) -> Bool {
+        let segments = PathReadings(path).lenientSegments
+        return others.contains { $0.origin == origin && PathReadings($0.path).lenientSegments == segments }
     }
 }
 

@@ -207,13 +207,46 @@ struct LendMessageTests {
         "spellings that a server may read as an endpoint are that endpoint",
         arguments: [
             "/api//t", "/api/;/t", "/;a/api;b/t", "/api/t.", "/api/t%20", "/api/t%00x", "/api/t%3fx",
-            "/api\\t",
-            "/API/%74/",
+            "/api%5Ct",
+            "/API/%74/", "/api/t;%cc%81", "/api/t%23x", "/api%ef%bc%8ft",
         ])
     func spelling(path: String) throws {
         let endpoint = try #require(WebURL("https://op.example/api/t"))
-        #expect(WebURL("https://op.example" + path)?.mayBeRead(as: endpoint) != false)
-        #expect(WebURL("https://op.example/api/tt")?.mayBeRead(as: endpoint) == false)
+        let url = try #require(WebURL("https://op.example\(path)"))
+        #expect(url.mayBeRead(asOneOf: [endpoint]))
+    }
+
+    @Test(
+        "other paths and origins are not",
+        arguments: ["op.example/api/tt", "op.example/api", "api.example/api/t"])
+    func otherPath(rest: String) throws {
+        let endpoint = try #require(WebURL("https://op.example/api/t"))
+        let url = try #require(WebURL("https://\(rest)"))
+        #expect(!url.mayBeRead(asOneOf: [endpoint]))
+    }
+
+    @Test("a provider's endpoints are asked for every ten minutes, and known while it does not answer")
+    func knownEndpoints() throws {
+        var known = KnownEndpoints()
+        let urls = [try #require(WebURL("https://op.example/t"))]
+        let down = OIDCError(.unreachable, "down", stage: .discovery)
+        func answer(_ provider: String, at seconds: Int64, _ result: Result<[WebURL], OIDCError>) -> String {
+            let now = MonotonicTime(nanoseconds: 0).adding(seconds: seconds)
+            do throws(OIDCError) {
+                let urls = try known.urls(of: provider, at: now) { () throws(OIDCError) in try result.get() }
+                return urls.isEmpty ? "none" : "found"
+            } catch {
+                return error.message
+            }
+        }
+        let answers = [
+            answer("a", at: 0, .failure(down)), answer("a", at: 9, .success(urls)),
+            answer("a", at: 10, .success(urls)), answer("a", at: 609, .success([])),
+            answer("a", at: 611, .failure(down)),
+            answer("a", at: 1_212, .failure(OIDCError(.usage, "wrong"))),
+            answer("b", at: 1_212, .failure(down)), answer("a", at: 1_212, .success([])),
+        ]
+        #expect(answers == ["down", "down", "found", "found", "found", "wrong", "down", "none"])
     }
 
     @Test(

@@ -32,29 +32,32 @@ struct SocketListenerTests {
             #expect(!FileManager.default.fileExists(atPath: path))
         }
     }
-    @Test("a caller waits while the queue of the listener is full", .timeLimit(.minutes(2)))
-    func fullQueue() throws {
-        let listener = try SocketListener(directory["s"])
-        defer { listener.remove() }
-        try #require(listen(listener.descriptor.rawValue, 1) == 0)
-        var queued: [SocketWire] = []
-        let fault = #expect(throws: WireFault.self) {
-            while queued.count < 100 {
-                queued.append(
-                    try SocketWire.connect(
-                        socket: listener.path, until: .now().adding(milliseconds: 50)))
+
+    #if os(Linux)
+        @Test("a caller waits while the queue of the listener is full", .timeLimit(.minutes(2)))
+        func fullQueue() throws {
+            let listener = try SocketListener(directory["s"])
+            defer { listener.remove() }
+            try #require(listen(listener.descriptor.rawValue, 1) == 0)
+            var queued: [SocketWire] = []
+            let fault = #expect(throws: WireFault.self) {
+                while queued.count < 100 {
+                    queued.append(
+                        try SocketWire.connect(
+                            socket: listener.path, until: .now().adding(milliseconds: 50)))
+                }
             }
+            guard case .slow = fault else {
+                Issue.record("\(String(describing: fault))")
+                return
+            }
+            let server = try BackgroundResult {
+                Poll.sleep(until: .now().adding(milliseconds: 100))
+                return try? LoopbackSocket.accept(listener.descriptor)
+            }
+            _ = try SocketWire.connect(socket: listener.path, until: .now().adding(seconds: 60))
+            listener.descriptor.close()
+            withExtendedLifetime((server, queued)) {}
         }
-        guard case .slow = fault else {
-            Issue.record("\(String(describing: fault))")
-            return
-        }
-        let server = try BackgroundResult {
-            Poll.sleep(until: .now().adding(milliseconds: 100))
-            return try? LoopbackSocket.accept(listener.descriptor)
-        }
-        _ = try SocketWire.connect(socket: listener.path, until: .now().adding(seconds: 60))
-        listener.descriptor.close()
-        withExtendedLifetime((server, queued)) {}
-    }
+    #endif
 }

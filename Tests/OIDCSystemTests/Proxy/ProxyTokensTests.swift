@@ -359,6 +359,34 @@ struct ProxyTokensTests {
         #expect(results.count == 19 && !results.contains("proof-17") && !results.contains("none"))
     }
 
+    @Test("a lender that does not answer keeps nobody waiting twice")
+    func lostLender() throws {
+        let world = try World()
+        let tokens = world.tokens()
+        var delivery = world.delivery("bound", .dpop)
+        let gate = DispatchSemaphore(value: 0)
+        delivery.signing = { (_, _, _) throws(OIDCError) in
+            _ = gate.wait(timeout: .now() + 60)
+            throw OIDCError(.unreachable, "the lender is gone")
+        }
+        let grant = try ProxyTokens.Grant(delivery, after: nil)
+        var failures = 0
+        for _ in 0..<50 {
+            tokens.authorize(
+                grant, .get, WebURL("https://api.example/")!, nonce: nil, isNeeded: { true }
+            ) { result in
+                if case .failure = result { failures += 1 }
+            }
+        }
+        for _ in 0..<16 { gate.signal() }
+        let end = MonotonicTime.now().adding(seconds: 60)
+        while tokens.isAwaited, MonotonicTime.now() < end {
+            world.wait()
+            tokens.advance(now: moment(0))
+        }
+        #expect(failures == 50)
+    }
+
     @Test("where a request may sign in, a good token does not wait for the replacement of a refused one")
     func besideReplacement() throws {
         let world = try World()
