@@ -14,16 +14,13 @@ package struct ClientUse: StoredRecord {
     package var isFound = false
     /// Whether an option named the client for the server's URL, so the client's secret may be sent there.
     package var isChosen = false
-    /// Whether the token endpoint has issued tokens, so it is not only a claim of a server that a URL led to.
-    package var hasIssued = false
 
     /// Creates a use. Long names of servers are cut, as they would only fill the file.
     package init(
         issuer: String?, tokenEndpoint: String, origin: String?, isRegistered: Bool = false,
-        isFound: Bool = false, isChosen: Bool = false, hasIssued: Bool = false
+        isFound: Bool = false, isChosen: Bool = false
     ) {
         self.isRegistered = isRegistered
-        self.hasIssued = hasIssued
         self.isFound = isFound
         self.isChosen = isChosen
         self.issuer = issuer.map(ClientUse.name)
@@ -41,7 +38,7 @@ package struct ClientUse: StoredRecord {
         self.init(
             issuer: json["issuer"]?.string, tokenEndpoint: tokenEndpoint, origin: json["origin"]?.string,
             isRegistered: json["registered"]?.bool ?? false, isFound: json["found"]?.bool ?? false,
-            isChosen: json["chosen"]?.bool ?? false, hasIssued: json["issued"]?.bool ?? false)
+            isChosen: json["chosen"]?.bool ?? false)
     }
 
     package var json: JSONValue {
@@ -52,7 +49,6 @@ package struct ClientUse: StoredRecord {
         if isRegistered { object["registered"] = true }
         if isFound { object["found"] = true }
         if isChosen { object["chosen"] = true }
-        if hasIssued { object["issued"] = true }
         return .object(object)
     }
 }

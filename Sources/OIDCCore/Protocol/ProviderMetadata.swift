@@ -49,6 +49,9 @@ public struct ProviderMetadata: Equatable, Sendable {
     /// `client_id_metadata_document_supported` (OAuth Client ID Metadata Document).
     package var supportsClientMetadataDocuments = false
 
+    /// The endpoints that are not used, because they would get tokens that come from another server.
+    package var unusedEndpoints: [ProviderEndpoint] = []
+
     /// Whether the metadata was discovered; false if the configuration names every endpoint.
     public var isDiscovered = false
     /// Whether plain http beyond loopback was allowed when the metadata was read.

@@ -394,7 +394,9 @@ extension ProviderContext {
     /// agreed to it.
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
         let secret = settings.layers.entries.first { secrets.contains($0.setting) }
-        if target == nil, secret?.origin.layer != .profile, earlierFinder != nil, !isClientChosen {
+        if target == nil, let secret, ![.profile, .options].contains(secret.origin.layer),
+            earlierFinder != nil, !isClientChosen
+        {
             let issuer = DisplayText.clean(settings.provider.issuer ?? "")
             throw .usage(
                 "\(issuer) is known by its URL only, and would get a secret",
@@ -724,20 +726,12 @@ extension ProviderMetadata {
             return self
         }
         var metadata = self
-        for endpoint in ProviderMetadata.tokenReceivers where origin(endpoint) != token {
+        for endpoint in [ProviderEndpoint.userInfo, .revocation, .introspection, .endSession] {
+            guard let found = origin(endpoint), found != token else { continue }
             metadata[endpoint] = nil
             metadata.mtlsEndpointAliases[endpoint] = nil
+            metadata.unusedEndpoints.append(endpoint)
         }
         return metadata
-    }
-
-    private static let tokenReceivers: [ProviderEndpoint] = [
-        .userInfo, .revocation, .introspection, .endSession,
-    ]
-
-    /// The names of the endpoints that were left out because tokens go only back to where they come from.
-    var endpointsLeftOut: [String] {
-        ProviderMetadata.tokenReceivers.filter { self[$0] == nil && raw[$0.rawValue]?.string != nil }
-            .map(\.rawValue)
     }
 }

@@ -215,11 +215,17 @@ extension CommandContext {
         if let resource = key.resources.first {
             return WebURL(resource).map { .url(ResourceOperand($0, provider.settings, self)) }
         }
+        // A profile in use may name another account, or scopes of another provider.
+        let ofSession: [Setting] = [.account, .audience, .resource, .scope]
+        let others = provider.settings.layers.given.filter {
+            $0.origin.layer != .profile || !ofSession.contains($0.setting)
+        }
+        let provider = ProviderContext(settings(profile: provider.settings.profile, others), self)
         let origin = SettingLayers.Origin.session
         let isEndpoint = session.endpoints.token.text == key.provider
         let values: [(Setting, String?)] = [
             (isEndpoint ? .tokenEndpoint : .issuer, key.provider), (.clientID, key.clientID),
-            (.account, key.account), (.audience, key.audience),
+            (.account, key.account), (.audience, key.audience), (.grant, key.grant.rawValue),
         ]
         let registered = try? ResourceRecords(self)?.registrations.client(
             key.clientID, issuer: key.provider)

@@ -148,7 +148,7 @@ struct ProxySession {
         guard account.key.grant.needsUser,
             let demand = ResourceDemand(answer, of: account, nil)
         else { return try token(insteadOf: refused, context, replacesBySignIn: true) }
-        try demand.checkScope(of: account)
+        if let scope = demand.scope { try account.provider.settings.checkScope(scope) }
         let signedIn = try demand.nextAccount(after: account, account.provider.target?.operand)
         if signedIn.store.reach == .process { memory.store.withLock { $0 = signedIn.store } }
         memory.usesOwnToken.withLock { $0 = true }

@@ -109,27 +109,15 @@ struct ResourceDemand {
         }
     }
 
-    /// Refuses a server that asks for more than the scopes that an option named.
-    func checkScope(of account: Account) throws(OIDCError) {
-        let settings = account.provider.settings
-        guard settings.isScopeAnOption, let allowed = settings.token.scope, let scope,
-            !scope.isSubset(of: allowed)
-        else { return }
-        throw OIDCError(
-            .refused, "the server asks for more than the scopes that --scope names", stage: .resource)
-    }
-
     /// Signs in as the response requires, once for all waiting processes.
     private func signedIn(
         _ account: Account, _ operand: ResourceOperand?
     ) throws(OIDCError) -> Account {
-        // With a client of the user's own, the user is asked.
-        if let link = account.provider.target?.link, link.agreedScope == nil { try checkScope(of: account) }
         if let operand, account.provider.target != nil || leadsElsewhere {
             return try operand.adding(entries).signedInOnDemand(
                 evidence, replacing: session, key: account.key)
         }
-        try checkScope(of: account)
+        if let scope { try account.provider.settings.checkScope(scope) }
         var entries = self.entries
         if let scope {
             entries.append(

@@ -56,8 +56,7 @@ struct KnownClients {
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
                 guard use.origin == nil || use.origin != origin else { continue }
                 // A server that only a URL has led to may name any token endpoint.
-                let endpoint = use.isFound && !use.hasIssued ? nil : use.tokenEndpoint
-                let servers = [use.issuer, endpoint].compactMap { $0 }
+                let servers = [use.issuer, use.isFound ? nil : use.tokenEndpoint].compactMap { $0 }
                 let kind = use.isRegistered ? Use.registered : use.origin == nil ? .own : .ofResource
                 clients.append(Client(servers: servers, id: id, use: kind))
             }
@@ -87,7 +86,8 @@ struct KnownClients {
             }
             let isOwn = key.resources.isEmpty && !isRegistered
             let use = isOwn ? Use.own : isOfDocument ? .ofResource : .registered
-            // A resource's server may have named any token endpoint. Without a resource, it has issued the tokens.
+            // A resource's server may have named any token endpoint. Without a resource, that endpoint issued this
+            // session's tokens.
             let servers = [key.provider] + (key.resources.isEmpty ? [session.endpoints.token.text] : [])
             clients.append(Client(servers: servers, id: key.clientID, use: use))
         }

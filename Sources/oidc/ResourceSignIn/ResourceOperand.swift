@@ -536,6 +536,13 @@ extension Settings {
     var isScopeAnOption: Bool {
         layers.entry(.scope)?.origin.layer == .options
     }
+
+    /// Refuses a server that asks for more than the scopes that an option named.
+    func checkScope(_ scope: Scope) throws(OIDCError) {
+        guard isScopeAnOption, let allowed = token.scope, !scope.isSubset(of: allowed) else { return }
+        throw OIDCError(
+            .refused, "the server asks for more than the scopes that --scope names", stage: .resource)
+    }
 }
 
 /// The sessions of one resource, which may be at several servers and of several clients.
@@ -554,17 +561,18 @@ extension ResourceOperand {
             && fits(self.link(of: key, resource), ownership)
     }
 
-    /// Returns whether a session is of the provider that this URL names, and fits the options and a profile that is
-    /// named. A profile that happens to be the default says nothing about the sessions that are meant.
+    /// Returns whether a session is of the provider that this URL names, and fits the options and variables, and a profile
+    /// that is named. The default profile does not say which sessions are meant.
     func isProvider(of key: SessionKey?) -> Bool {
         guard let key, key.resources.isEmpty, url.isSame(exceptLastSlash: key.provider) else { return false }
         guard namedProfile == nil else { return fits(link(of: key, url.text), ownership) }
-        let options: [(Setting, String?)] = [
-            (.clientID, key.clientID), (.account, key.account), (.grant, key.grant.rawValue),
-        ]
-        return options.allSatisfy { setting, value in
-            ownership.text(setting, in: [.options]).map { $0 == value } ?? true
+        func isNamed(_ setting: Setting, _ value: String?, in layers: Set<SettingLayers.Layer>) -> Bool {
+            ownership.text(setting, in: layers).map { $0 == value } ?? true
         }
+        return isNamed(.clientID, key.clientID, in: [.options])
+            && isNamed(.account, key.account, in: [.options, .variables])
+            && isNamed(.audience, key.audience, in: [.options, .variables])
+            && isNamed(.grant, key.grant.rawValue, in: [.options, .variables])
     }
 
     /// Returns the link that would lead to a session.

@@ -121,6 +121,8 @@ struct ResourceResolution {
             scope: requested.scope, grant: grant, server: server, entries: entries,
             isIssuerNamed: link.isIssuerNamed)
         link.agreedScope = try consent.scopes(knownFrom: [evidence.agreed, earlier])
+        // With a client of the user's own, the user was asked.
+        if link.agreedScope == nil, let scope = evidence.scope { try operand.settings.checkScope(scope) }
         link.isSecretAgreed = link.agreedScope != nil && consent.hasUnnamedIssuer
         if link.agreedScope == nil, client.clientID == operand.settings.client.metadataURL {
             link.unaskedScope = requested.scope

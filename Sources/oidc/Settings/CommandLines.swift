@@ -62,18 +62,28 @@ extension Settings {
 
     /// Returns the command line of a command for the same session, with the options that were given.
     func line(_ command: String, _ options: [String] = [], and more: [(String, Setting)] = []) -> Hint {
-        let operand = resource.map { [$0.url] } ?? []
         let profile = profileOption(profile, isNeeded: layers.isProfileNamed)
+        if command == "login", resource == nil, let issuer = layers.entry(.issuer), issuer.origin == .session,
+            let url = issuer.value.string
+        {
+            // An option would name a server that only a URL may have led to, and the client that was registered there.
+            var known: Set<Setting> = [.issuer]
+            if case .resource = layers.entry(.redirectURI)?.origin { known.insert(.clientID) }
+            return .run(command, options + [url] + profile + givenOptions(and: more, without: known))
+        }
+        let operand = resource.map { [$0.url] } ?? []
         return .run(command, options + operand + profile + givenOptions(and: more))
     }
 
     /// Returns those of the given options that name a session.
-    func givenOptions(and more: [(String, Setting)] = []) -> [String] {
+    func givenOptions(
+        and more: [(String, Setting)] = [], without known: Set<Setting> = []
+    ) -> [String] {
         var words: [String] = []
         for (option, setting) in [
             ("--issuer", Setting.issuer), ("--client-id", .clientID), ("--audience", .audience),
             ("--account", .account),
-        ] + more {
+        ] + more where !known.contains(setting) {
             if let text = given(setting) { words += [option, text] }
         }
         let others: [Setting] =

@@ -120,10 +120,13 @@ extension ResourceOperand {
             let other = KnownClients(self).other(than: server, sharing: id, isRegistered: isRegistered)
         else { return nil }
         let shown = DisplayText.clean(other)
-        let shared = isRegistered ? "client" : "redirect URL"
+        let shared =
+            isRegistered
+            ? "has the same client"
+            : WebURL(id) == nil ? "has the same redirect URL" : "may know the same client"
         return .untrusted(
             .discovery, "authorization_response_iss_parameter_supported",
-            expected: "true, as a sign-in at \(shown) has the same \(shared)", found: "none",
+            expected: "true, as a sign-in at \(shown) \(shared)", found: "none",
             hint: .trusting(server, asMuchAs: shown, wayOn))
     }
 

@@ -149,9 +149,6 @@ struct SignIn {
     ) throws(OIDCError) -> Session {
         provider.traceIDToken(outcome.idToken, nonce: true)
         for warning in outcome.warnings { console.warn(warning) }
-        if finder != nil {
-            noteUse(issuer: metadata.issuer, tokenEndpoint: metadata.tokenEndpoint, hasIssued: true)
-        }
         remember()
         warnOfMissingRefreshToken(outcome.session, metadata)
         if let signal = Interruption.pending {
@@ -221,20 +218,29 @@ struct SignIn {
                 "Sign in at \(DisplayText.clean(page.hostAndPort)), which "
                     + "\(DisplayText.clean(askedURL.withoutQuery)) names")
         }
-        let unused = metadata.endpointsLeftOut
-        let presentsCertificate = provider.settings.client.certificate != nil
-        if !unused.isEmpty, let issuer = metadata.issuer,
-            let token = metadata.url(.token, presentingCertificate: presentsCertificate)
-        {
-            console.warn(
-                Warning(
-                    "tokens come from \(DisplayText.clean(token.hostAndPort)), so these endpoints of "
-                        + "\(DisplayText.clean(issuer)) are not used: \(unused.joined(separator: ", "))",
-                    hint: (try? wayOn(metadata)).map { .words("if they belong to one provider: ", $0) }))
-        }
+        warnOfUnusedEndpoints(metadata)
         let isOfChallenge = provider.settings.layers.entry(.scope)?.origin == .challenge
         guard provider.target != nil || isOfChallenge, !scope.isEmpty else { return }
         console.note("Scopes: \(scope.text)")
+    }
+
+    private func warnOfUnusedEndpoints(_ metadata: ProviderMetadata) {
+        let unused = metadata.unusedEndpoints.filter { metadata[$0] == nil }
+        let presentsCertificate = provider.settings.client.certificate != nil
+        guard !unused.isEmpty, let issuer = metadata.issuer,
+            let token = metadata.url(.token, presentingCertificate: presentsCertificate)
+        else { return }
+        // A client that is registered just now gets its profile after this, which the command would not find.
+        let isNew =
+            provider.finder != nil
+            && ((try? MixUpDefense.isOwn(settings.redirect().text, of: issuer)) ?? false)
+        let wayOn = isNew ? nil : try? wayOn(metadata)
+        console.warn(
+            Warning(
+                "the token endpoint is on \(DisplayText.clean(token.hostAndPort)), so these endpoints of "
+                    + "\(DisplayText.clean(issuer)) are not used: "
+                    + unused.map(\.rawValue).joined(separator: ", "),
+                hint: wayOn.map { .words("if both belong to the same provider: ", $0) }))
     }
 
     /// Starts a sign-in for `authorize-url`, without a listener.
@@ -285,10 +291,10 @@ struct SignIn {
         throw OIDCError.usage("dpop needs a session to keep its key in", hint: .run("login"))
     }
 
-    /// Records at which server the client is used, before the user signs in: from then on, the server may
-    /// know the user and the client, even if the sign-in fails. Nothing is recorded if the settings contain
+    /// Records the server at which the client is used. Called before the user signs in, because the server may know the
+    /// user and the client even if that fails. Nothing is recorded if the settings contain
     /// this already, or if the link does, for a client that was registered for a resource.
-    func noteUse(issuer: String?, tokenEndpoint: WebURL?, hasIssued: Bool = false) {
+    func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
         let origin = provider.settings.layers.entry(.issuer)?.origin
         let isNamed = origin?.layer == .options && origin != .session && origin != .pending
         if let issuer, finder == nil, isNamed {
@@ -302,23 +308,22 @@ struct SignIn {
         let use = ClientUse(
             issuer: issuer, tokenEndpoint: tokenEndpoint.text,
             origin: provider.target.flatMap { WebURL($0.link.resource)?.origin }, isRegistered: isRegistered,
-            isFound: finder != nil && !isIssuerNamed, isChosen: isSecretMeant(issuer, tokenEndpoint),
-            hasIssued: hasIssued)
+            isFound: finder != nil && !isIssuerNamed, isChosen: isSecretMeant(issuer, tokenEndpoint))
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
         } catch {
-            console.warn(error, "where the client was used could not be stored")
+            console.warn(error, "the use of the client was not recorded")
         }
     }
 
-    /// Returns whether the user chose to send the client's secret to this server: an option names the client for the
+    /// Returns whether the user chose to send the secret of a variable to this server: an option names the client for the
     /// server's URL, and no other server knows that client.
     private func isSecretMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
         let secrets = Setting.presented(by: provider.settings.token.grant)
         guard let finder = provider.finder,
             finder.settings.layers.entry(.clientID)?.origin.layer == .options,
             provider.settings.layers.entries.contains(where: {
-                secrets.contains($0.setting) && $0.origin.layer != .resource
+                secrets.contains($0.setting) && $0.origin.layer == .variables
             })
         else { return false }
         let server = ProviderMetadata(issuer: issuer, endpoints: [.token: tokenEndpoint])

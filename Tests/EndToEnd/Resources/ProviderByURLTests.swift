@@ -34,10 +34,29 @@ struct ProviderByURLTests {
                     ? HTTPResponse(status: 400, body: Array(#"{"error":"invalid_grant"}"#.utf8)) : nil
             }
         }
+        // The hint does not name the server, which only a URL led to, nor the client, which was registered there.
+        let ended = try world.run(["token", "--refresh"])
+        #expect(
+            ended.status == 3 && ended.errorOutput.hasSuffix(": oidc login \(world.server.issuer)\n"),
+            "\(ended)")
         expectSuccess(try world.run(["token", "--login", "--refresh", "--scope", "api"]))
         let redirects = world.server.authorizations.map { WebURL($0["redirect_uri"] ?? "")?.path }
         #expect(redirects.count == 2 && redirects[0] == redirects[1], "\(redirects)")
         #expect(world.server.registrations.count == 1)
+    }
+
+    @Test("the token of a provider's URL is the user's, also if the default profile is a machine's")
+    func tokenBesideMachine() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        let issuer = #""issuer":"\#(world.server.issuer)","scope":"api""#
+        let machine = #"{\#(issuer),"client_id":"m","client_secret":"s3cret","grant":"client_credentials"}"#
+        try world.configure(
+            #"{"default_profile":"ci","profiles":{"ci":\#(machine),"me":{\#(issuer),"client_id":"mine"}}}"#)
+        expectSuccess(try world.run(["login", "-p", "me"]))
+        let token = try world.run(["token", world.server.issuer])
+        let own = try world.run(["token", "-p", "me"])
+        #expect(token.status == 0 && token.output == own.output, "\(token)")
+        #expect(world.server.tokenRequests.allSatisfy { $0.form["grant_type"] == "authorization_code" })
     }
 
     @Test(
@@ -49,7 +68,8 @@ struct ProviderByURLTests {
         try world.configure(#"{"default_profile":"a","profiles":{\#(profiles)}}"#)
         for name in ["a", "b"] { expectSuccess(try world.run(["login", "-p", name])) }
         #expect(try world.run(["logout", world.server.issuer, "--account", "none"]).status == 0)
-        #expect(world.program.sessionFiles.count == 2)
+        let other = try world.program.start(["logout", world.server.issuer], ["OIDC_ACCOUNT": "none"])
+        #expect(other.finish().status == 0 && world.program.sessionFiles.count == 2)
         expectSuccess(try world.run(["logout", world.server.issuer]))
         #expect(world.program.sessionFiles.isEmpty)
     }

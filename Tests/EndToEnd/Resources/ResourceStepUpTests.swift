@@ -57,7 +57,9 @@ struct ResourceStepUpTests {
         #expect(world.server.authorizations.map { $0["scope"] } == ["mcp:read"])
     }
 
-    @Test("nor does a resource whose client nobody is asked about", arguments: [false, true])
+    @Test(
+        "a resource whose client nobody is asked about gets no more than the scopes of an option",
+        arguments: [false, true])
     func pinnedResource(isOfDocument: Bool) throws {
         let document = ["OIDC_CLIENT_METADATA_URL": "https://client.example/oidc.json"]
         let world = try world(isOfDocument ? document : [:]) {
