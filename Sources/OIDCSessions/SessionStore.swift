@@ -101,7 +101,7 @@ public struct SessionStore: Sendable {
         do throws(OIDCError) {
             try withLock(session.key, wait) { () throws(OIDCError) in
                 isTried = true
-                // Others may have had the lease for longer than that.
+                // The wait for the lease may have used up that time.
                 last = records.lastAttempt()
                 try save(session, replacingDamaged: true, until: last)
             }

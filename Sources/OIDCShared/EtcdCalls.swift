@@ -133,7 +133,8 @@ final class EtcdCalls: Sendable {
             // An answer that is too large, or a redirect, is not etcd's. Another server may answer.
             guard error.kind == .refused else { throw error }
             error.kind = .unreachable
-            error.message = url.name(error.message)
+            error.code = .noStoreAnswer
+            error.message = url.withoutPassword(error.message)
             error.hint = .tryAgain(seconds: nil)
             throw error
         }
@@ -151,7 +152,7 @@ final class EtcdCalls: Sendable {
             guard response.isSuccess else { throw EtcdCalls.nonsense }
             return json
         }
-        let words = words(text)
+        let words = withoutSecrets(text)
         if text.includes("invalid auth token") {
             throw OIDCError(
                 .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
@@ -176,9 +177,9 @@ final class EtcdCalls: Sendable {
     }
 
     /// Returns a message of the server without the store's secrets, its own token included.
-    func words(_ text: String) -> String {
+    func withoutSecrets(_ text: String) -> String {
         let token = state.withLock { $0.token }
-        return url.words(WithheldSecrets([token?.revealed].compactMap { $0 }).removed(from: text))
+        return url.withoutSecrets(WithheldSecrets([token?.revealed].compactMap { $0 }).removed(from: text))
     }
 
     /// Returns the error for an answer that is not JSON.
@@ -186,7 +187,7 @@ final class EtcdCalls: Sendable {
         guard response.mediaType == "text/plain", response.body.count < 1_000 else {
             return EtcdCalls.nonsense
         }
-        let words = words(String(decoding: response.body, as: UTF8.self))
+        let words = withoutSecrets(String(decoding: response.body, as: UTF8.self))
         // etcd reads the CommonName as a user name, which its JSON gateway does not support.
         guard words.includes("CommonName") else { return .sharedStore(url.server, words) }
         return .sharedStoreRefusal(

@@ -34,8 +34,8 @@ package final class EtcdEngine: SharedEngine {
     }
 
     package var description: String { url.server }
-    package func words(_ text: String) -> String { calls.words(text) }
-    package func name(_ text: String) -> String { url.name(text) }
+    package func withoutSecrets(_ text: String) -> String { calls.withoutSecrets(text) }
+    package func withoutPassword(_ text: String) -> String { url.withoutPassword(text) }
 
     func key(_ name: String) -> JSONValue { EtcdEngine.encoded("\(url.prefix)/\(name)") }
 

@@ -28,7 +28,7 @@ extension EtcdEngine {
         let isOld = numbers.count < 2 || (numbers[0], numbers[1]) < (3, 4)
         var reports = [
             HealthReport(
-                "etcd \(version.isEmpty ? "of an unknown version" : calls.words(version))",
+                "etcd \(version.isEmpty ? "of an unknown version" : calls.withoutSecrets(version))",
                 warning: isOld ? "use etcd 3.4 or later" : nil)
         ]
         // Compared as a string, as the leader's ID may not fit a signed number.
@@ -39,7 +39,8 @@ extension EtcdEngine {
         for problem in status["errors"]?.array ?? [] {
             reports.append(
                 HealthReport(
-                    calls.words(problem.string ?? ""), warning: "check the cluster: etcdctl alarm list")
+                    calls.withoutSecrets(problem.string ?? ""),
+                    warning: "check the cluster: etcdctl alarm list")
             )
         }
         if let date { reports.append(.clock(differingBy: date.seconds(since: now))) }

@@ -56,7 +56,7 @@ struct PendingSession {
     /// The session that it replaces; nil if there was none.
     var current: Session?
 
-    /// Returns what replaces the stored session, of which nil is one that was signed out of; nil if that stays.
+    /// Returns the session to store in place of `stored`, which is nil after a sign-out; nil if `stored` stays.
     func replacement(of stored: Session?) -> Session? {
         guard let stored else { return current == nil || !session.key.grant.needsUser ? session : nil }
         return stored == current ? session : current.flatMap { stored.successor(session, of: $0) }

@@ -35,7 +35,7 @@ struct RedisCluster: Equatable {
 /// The meaning of Redis's errors.
 enum RedisRefusal {
     static func error(_ text: String, _ url: SharedStoreURL) -> OIDCError {
-        let (server, words) = (url.server, url.words(text))
+        let (server, words) = (url.server, url.withoutSecrets(text))
         switch text.prefix(while: { $0 != " " }) {
         case "NOAUTH", "WRONGPASS":
             return .sharedStoreRefusal(server, words, hint: "check user and password in the store's URL")

@@ -24,13 +24,13 @@ package final class RedisEngine: SharedEngine {
         var url = other.url
         url.hosts = [host]
         url.master = nil
-        url.isNamed = true
+        url.isNamedByServer = true
         self.init(url, other.configuration)
     }
 
     package var description: String { url.server }
-    package func words(_ text: String) -> String { url.words(text) }
-    package func name(_ text: String) -> String { url.name(text) }
+    package func withoutSecrets(_ text: String) -> String { url.withoutSecrets(text) }
+    package func withoutPassword(_ text: String) -> String { url.withoutPassword(text) }
 
     private func key(_ name: String) -> String {
         guard let (kind, stem) = name.parts(around: "/") else { return "oidc:\(name)" }
@@ -122,7 +122,7 @@ package final class RedisEngine: SharedEngine {
 
     /// Returns the fields of a section of `INFO`.
     func info(_ section: String = "default") throws(OIDCError) -> [String: String] {
-        RedisHealth.fields(try send(RedisCommand("INFO", section)).text ?? "").mapValues(url.words)
+        RedisHealth.fields(try send(RedisCommand("INFO", section)).text ?? "").mapValues(url.withoutSecrets)
     }
 
     func send(_ command: RedisCommand) throws(OIDCError) -> RedisReply { try link.send(command) }

@@ -9,7 +9,7 @@ extension RedisEngine {
         var found: [(report: HealthReport, servers: [String])] = []
         for master in masters.engines {
             for report in try master.ownHealth(now: now) {
-                let server = url.name(master.url.hosts.first?.text ?? "")
+                let server = url.withoutPassword(master.url.hosts.first?.text ?? "")
                 if let index = found.firstIndex(where: { $0.report == report }) {
                     found[index].servers.append(server)
                 } else {

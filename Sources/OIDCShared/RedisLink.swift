@@ -232,7 +232,7 @@ final class RedisLink: Sendable {
 
     private func fault(_ fault: WireFault) -> OIDCError {
         switch fault {
-        case .broken(let reason): return .noAnswer(of: description, url.name(reason))
+        case .broken(let reason): return .sharedStore(description, url.withoutPassword(reason))
         case .slow:
             if let deadline = configuration.deadline, MonotonicTime.now() >= deadline {
                 return OIDCError(
@@ -244,8 +244,8 @@ final class RedisLink: Sendable {
             return Interruption.pending.map(Interruption.error)
                 ?? OIDCError(.interrupted, "interrupted", stage: .store)
         case .other(var error):
-            error.message = url.name(error.message)
-            error.hint = error.hint?.replacingText(url.name)
+            error.message = url.withoutPassword(error.message)
+            error.hint = error.hint?.replacingText(url.withoutPassword)
             return error
         }
     }

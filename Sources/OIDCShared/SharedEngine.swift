@@ -42,11 +42,12 @@ package protocol SharedEngine: Sendable {
     /// Ends a lease, unless another owner has it. Waits no longer than `limit` for an answer.
     func release(_ lease: String, owner: String, within limit: Duration) throws(OIDCError)
 
-    /// Returns text of the server that can be shown: without the store's secrets.
-    func words(_ text: String) -> String
+    /// Returns the server's text with the store's secrets removed, so it can be shown.
+    func withoutSecrets(_ text: String) -> String
 
-    /// Returns a name of the server's, or a message with one, that can be shown: without the store's password.
-    func name(_ text: String) -> String
+    /// Returns a name or message from the server with the store's password removed. Passwords under eight bytes stay, as
+    /// they may be part of a name by chance.
+    func withoutPassword(_ text: String) -> String
 
     /// Checks the server for `oidc doctor`.
     func health(now: Instant) throws(OIDCError) -> [HealthReport]

@@ -75,7 +75,7 @@ final class SharedRecords: RecordPlace {
     /// The server removes the session of a grant without a user when it expires.
     var removesExpired: Bool { true }
 
-    func location(of stem: String) -> String { engine.name(seal.versions.location(stem)) }
+    func location(of stem: String) -> String { engine.withoutPassword(seal.versions.location(stem)) }
 
     /// Checks the server and the key.
     func health() throws(OIDCError) -> [HealthReport] {
@@ -104,7 +104,7 @@ final class SharedRecords: RecordPlace {
         case .unknownKey(let id, let known):
             return OIDCError(
                 .usage,
-                "\(subject) was sealed with the key \(engine.words(id)), found "
+                "\(subject) was sealed with the key \(engine.withoutSecrets(id)), found "
                     + known.joined(separator: " and "), hint: .advice(.giveStoreKey), stage: .store,
                 code: .unknownStoreKey)
         case .newerVersion(let found, let known):
@@ -112,7 +112,7 @@ final class SharedRecords: RecordPlace {
                 "\(subject) was written by a newer oidc: expected format \(known) at most, found \(found)",
                 hint: .advice(.useNewerVersion))
         case .damaged(let reason):
-            return .damagedRecord("\(subject) is damaged: \(engine.words(reason))")
+            return .damagedRecord("\(subject) is damaged: \(engine.withoutSecrets(reason))")
         case .notOpened(let error):
             return error
         }
@@ -282,7 +282,7 @@ extension SharedRecords {
     /// Replaces a record with that of its removal, from which a sign-in on any machine takes the next version; the
     /// machines' clocks may differ. A server that is full still deletes the record. Returns false if another one is
     /// stored by now. `unnoted` is set if the record is gone and no removal is there: another machine may take the session
-    /// for lost, and store it again. Where there was no record, none is deleted: somebody may sign in meanwhile.
+    /// for lost, and store it again. If there was no record, none is deleted, because somebody may sign in meanwhile.
     private func remove(
         _ name: RecordName, _ record: Record?, leaving removal: [UInt8]?, _ unnoted: inout OIDCError?
     ) throws(OIDCError) -> Bool {
@@ -395,7 +395,8 @@ extension SharedRecords {
             do throws(OIDCError) {
                 var isWritten = try perform(write)
                 if !isWritten { isWritten = try isStored(write) }
-                // Another machine has changed the record: the caller looks at it, which stores the copy if it is newer.
+                // Another machine changed the record, so the copy stays: the caller loads the session again, which stores
+                // the copy if it is newer.
                 if isWritten, let bytes = copy.bytes {
                     pending?.remove(pendingName(write.stem), ifStill: bytes)
                 }
@@ -516,8 +517,8 @@ extension SharedRecords {
     }
 
     /// Throws the fault of a session that waits and cannot be opened, unless the stored one can, and is later: versions
-    /// follow the clock. What waits for a server of another name is about this one's session if this machine has last
-    /// seen it there.
+    /// follow the clock. A copy that waits under another name of the server concerns this session if this machine last
+    /// saw the same sign-in under that name.
     private func checkOpens(
         _ stem: String, _ waiting: [UInt8], in name: String, beside fault: StoreFault
     ) throws(OIDCError) {

@@ -37,7 +37,7 @@ package struct SharedStoreURL: Hashable, Sendable {
     /// The prefix of names in etcd, without the final slash.
     package var prefix = "oidc"
     /// Whether the store named the host, as one of its cluster.
-    var isNamed = false
+    var isNamedByServer = false
 
     private static let schemes: [(scheme: String, engine: Engine, isSecure: Bool)] = [
         ("redis://", .redis, false), ("rediss://", .redis, true), ("etcd://", .etcd, false),
@@ -207,12 +207,12 @@ extension SharedStoreURL {
         var bare = self
         bare.user = nil
         bare.password = nil
-        return isNamed ? name(bare.redacted) : bare.redacted
+        return isNamedByServer ? withoutPassword(bare.redacted) : bare.redacted
     }
 
-    /// Returns a message of the server that can be shown. A server may repeat what it was sent: a Redis without
-    /// AUTH quotes the words of the command that it does not know.
-    package func words(_ text: String) -> String {
+    /// Returns the server's text with the store's secrets removed, so it can be shown. A Redis without AUTH quotes the
+    /// words of the command that it does not know.
+    package func withoutSecrets(_ text: String) -> String {
         // A short user name is likely to be a word of the text.
         let secrets = [user, isSecretShort ? nil : password?.revealed].compactMap { $0 }
         let shown = WithheldSecrets(secrets.filter { $0.utf8.count >= 8 }).removed(from: text)
@@ -222,9 +222,9 @@ extension SharedStoreURL {
         return "(the server's words contain the password)"
     }
 
-    /// Returns a name from the server, of a host or a record, or a message with one, that can be shown. A user name or a
-    /// short password may be part of a name by chance. Names of hosts are in lowercase in URLs.
-    package func name(_ text: String) -> String {
+    /// Returns a name or message from the server with the store's password removed. Passwords under eight bytes stay, as
+    /// they may be part of a name by chance. Names of hosts are in lowercase in URLs.
+    package func withoutPassword(_ text: String) -> String {
         let secrets = [password?.revealed].compactMap { $0 }.filter { $0.utf8.count >= 8 }
         return WithheldSecrets(secrets + secrets.map { ASCII.lowercased($0) }).removed(from: text)
     }

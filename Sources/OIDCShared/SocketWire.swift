@@ -47,7 +47,7 @@ package final class SocketWire: Wire {
         throw last
     }
 
-    /// Resolves a name on a thread of its own: a resolver takes its time, and heeds no signal.
+    /// Resolves a name on a separate thread, because a resolver may be slow and ignores signals.
     static func addresses(
         of name: String, until deadline: MonotonicTime,
         by lookUp: @escaping @Sendable (String) -> [String] = { HostLookup.addresses(of: $0) }

@@ -275,11 +275,11 @@ extension Session {
         key == other.key && createdAt == other.createdAt && nonce == other.nonce && signInID == other.signInID
     }
 
-    /// Returns what takes this session's place when the refresh of `presented` to `next` ends, if another process has
-    /// written this one meanwhile; nil if it stays.
+    /// Returns the session to store in place of this one, which another process wrote during the refresh of `presented`
+    /// to `next`; nil if this one stays.
     ///
-    /// It is outdated if it still has the refresh token that was presented, or if that was refused, whatever else has
-    /// changed: the next one exists nowhere else. One whose refresh token the user revoked stays.
+    /// This one is outdated if it still has the presented refresh token, or if that was refused: the new token exists
+    /// nowhere else.
     package func successor(_ next: Session, of presented: Session) -> Session? {
         let (token, spent) = (tokens.refreshToken, presented.tokens.refreshToken)
         let isRefused = ended != nil && (token ?? spent) == spent && replacedToken == presented.replacedToken
@@ -288,7 +288,7 @@ extension Session {
         return next.keeping(changesIn: self, since: presented)
     }
 
-    /// Returns the session with the tokens and keys of another one, as far as this one has those of `base`.
+    /// Returns the session with the other one's tokens and keys wherever this one still has those of `base`.
     package func keeping(changesIn other: Session, since base: Session) -> Session {
         var session = self
         if tokens.access == base.tokens.access { session.tokens.access = other.tokens.access }

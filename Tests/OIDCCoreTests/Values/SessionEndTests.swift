@@ -81,7 +81,7 @@ struct SessionEndTests {
         #expect(try kept.successor(Self.next(), of: session) == Self.next())
     }
 
-    @Test("a session whose tokens the user revoked is no rest, so no late answer is written over it")
+    @Test("a session whose refresh token the user revoked takes no successor")
     func revoked() throws {
         let session = try Self.session()
         var revoked = session

@@ -130,7 +130,7 @@ extension RefusedSignInTests {
 
     private final class Asked: Sendable { let count = Mutex(0) }
 
-    @Test("a session that a silent server may have stored is neither revoked nor said to be lost")
+    @Test("a session that an unresponsive store may have stored is not revoked, and not reported as lost")
     func unknownWhetherStored() throws {
         let provider = try InMemoryProvider()
         var login = try provider.login()

@@ -55,8 +55,10 @@ final class MemoryEngine: SharedEngine {
         return other
     }
 
-    func words(_ text: String) -> String { text.replacingOccurrences(of: "correct-horse", with: "(secret)") }
-    func name(_ text: String) -> String { words(text) }
+    func withoutSecrets(_ text: String) -> String {
+        text.replacingOccurrences(of: "correct-horse", with: "(secret)")
+    }
+    func withoutPassword(_ text: String) -> String { withoutSecrets(text) }
 
     func pass(_ milliseconds: Int64) { state.withLock { $0.time += milliseconds } }
     func fail(_ error: OIDCError?) { state.withLock { $0.failure = error } }
