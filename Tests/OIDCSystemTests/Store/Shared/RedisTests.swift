@@ -395,13 +395,14 @@ struct RedisTests {
     @Test("a name server that does not answer keeps nobody beyond the time limit")
     func slowLookup() throws {
         let start = MonotonicTime.now()
+        let isOver = DispatchSemaphore(value: 0)
         #expect(throws: WireFault.self) {
             _ = try SocketWire.addresses(of: "redis.example", until: start.adding(milliseconds: 100)) { _ in
-                Poll.pause(until: start.adding(milliseconds: 2_000))
+                isOver.wait()
                 return []
             }
         }
-        #expect(MonotonicTime.now().milliseconds(from: start) < 1_500)
+        isOver.signal()
         let found = try SocketWire.addresses(of: "a.example", until: start.adding(milliseconds: 60_000)) {
             [$0]
         }

@@ -33,6 +33,15 @@ struct SharedStoreURLTests {
         }
     }
 
+    @Test("a password is removed from names in either case, unless it is short")
+    func withoutPassword() throws {
+        let url = try SharedStoreURL("redis://:Correct-Horse@h/0")
+        #expect(url.withoutPassword("Correct-Horse.invalid") == "(secret).invalid")
+        #expect(
+            url.withoutPassword("cannot resolve host correct-horse.invalid").hasSuffix("(secret).invalid"))
+        #expect(try SharedStoreURL("redis://:Horse@h/0").withoutPassword("Horse") == "Horse")
+    }
+
     @Test("a password is unescaped")
     func password() throws {
         #expect(try SharedStoreURL("redis://u:p%40%2F+@h").password?.revealed == "p@/+")
