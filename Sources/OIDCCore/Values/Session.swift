@@ -292,7 +292,12 @@ extension Session {
     package func keeping(changesIn other: Session, since base: Session) -> Session {
         var session = self
         if tokens.access == base.tokens.access { session.tokens.access = other.tokens.access }
-        if derived == base.derived { session.derived = other.derived }
+        if derived == base.derived {
+            session.derived = other.derived
+        } else {
+            // One that was revoked meanwhile must not come back.
+            session.derived.removeAll { base.derived.contains($0) && !other.derived.contains($0) }
+        }
         if kept == base.kept { session.kept = other.kept }
         return session
     }
