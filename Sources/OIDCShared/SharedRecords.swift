@@ -403,7 +403,9 @@ extension SharedRecords {
                 return isWritten
             } catch {
                 guard error.kind == .unreachable, runtime.now() < end else {
-                    if error.kind == .unreachable { lease.note(outage: error) }
+                    // The others wait until the lease ends, as they would present the old refresh token. A failure of this
+                    // machine is repeated.
+                    if error.kind != .failed { lease.note(outage: error) }
                     throw copy.noted(in: error)
                 }
                 runtime.sleep(500)
@@ -551,6 +553,7 @@ extension SharedRecords {
                     lifetime: next.lifetime(at: seal.now())))
             if isWritten { return }
         }
+        throw storeError("the session keeps changing while it is saved")
     }
 
     private static let writeLimit = 20
