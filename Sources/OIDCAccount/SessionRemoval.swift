@@ -58,7 +58,7 @@ extension AccountEngine {
         removal.failure = nil
         do throws(OIDCError) {
             guard let found = try store.load(key) else {
-                do throws(OIDCError) { try noteRemoval() } catch {
+                do throws(OIDCError) { try noteRemoval(of: removal.session) } catch {
                     guard error.kind == .unreachable else { throw error }
                     removal.failure = error
                     removal.failure?.hint = "log out again once the store takes writes"
@@ -96,8 +96,19 @@ extension AccountEngine {
         return removal
     }
 
-    private func noteRemoval() throws(OIDCError) {
-        if store.reach == .machines { try store.noteRemoval(of: key) }
+    /// Notes the removal of a session, or of the one that this machine has seen last if that is nil.
+    private func noteRemoval(of session: Session? = nil) throws(OIDCError) {
+        guard store.reach == .machines else { return }
+        if session == nil {
+            try store.noteRemoval(of: key)
+        } else {
+            try store.remove(key, expecting: session)
+        }
+    }
+
+    /// Returns whether the session may be gone after a failed removal. Only a shared store says when it is not.
+    private func isUnknown(_ failure: OIDCError) -> Bool {
+        store.reach == .machines ? failure.code == .noStoreAnswer : failure.kind == .unreachable
     }
 
     /// Whether the store has no session; one that cannot be read counts as one.

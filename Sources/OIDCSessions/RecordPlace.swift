@@ -120,8 +120,13 @@ extension RecordPlace {
 package struct SeenSession {
     /// The key; nil if only an earlier version has seen it.
     package var key: SessionKey?
+    /// The sign-in, by `Session.signIn`.
+    package var signIn: String
 
-    package init(key: SessionKey?) { self.key = key }
+    package init(key: SessionKey?, signIn: String) {
+        self.key = key
+        self.signIn = signIn
+    }
 }
 
 /// The processes that can see the sessions of a store.

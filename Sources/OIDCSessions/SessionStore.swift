@@ -210,10 +210,8 @@ public struct SessionStore: Sendable {
     package func remove(_ key: SessionKey, expecting session: Session?) throws(OIDCError) {
         copies?.keep(nil, key)
         func isLater(_ record: Record) -> Bool {
-            guard let session, records.reach == .machines,
-                case .some(.some(let found)) = try? seal.open(record, of: key)
-            else { return false }
-            return !found.isSameSignIn(as: session)
+            guard let session, records.reach == .machines else { return false }
+            return mayHave(record, key) { !$0.isSameSignIn(as: session) }
         }
         try remove(key.fileStem, unlessLater: isLater) { record throws(OIDCError) in
             do throws(StoreFault) { _ = try seal.open(record, of: key) } catch {
@@ -225,13 +223,24 @@ public struct SessionStore: Sendable {
     }
 
     /// Notes the removal of a session that a server says it does not have: it may only be hiding it, or be an outdated
-    /// replica, and its record must not count when it comes back. One that was stored meanwhile stays.
+    /// replica, and its record must not count when it comes back. One that this machine has not seen was stored meanwhile,
+    /// and stays.
     package func noteRemoval(of key: SessionKey) throws(OIDCError) {
         copies?.keep(nil, key)
-        func isSession(_ record: Record) -> Bool {
-            if case .some(.some) = try? seal.open(record, of: key) { true } else { false }
+        // A read that shows another session changes it.
+        let signIn = records.seen(key.recordName)?.signIn
+        func isLater(_ record: Record) -> Bool {
+            mayHave(record, key) { $0.signIn == nil || $0.signIn != signIn }
         }
-        try remove(key.fileStem, unlessLater: isSession) { _ in false }
+        try remove(key.fileStem, unlessLater: isLater) { _ in false }
+    }
+
+    /// Returns whether a record has a session for which `isMeant` returns true, or may have one that this machine cannot
+    /// open.
+    private func mayHave(_ record: Record, _ key: SessionKey, _ isMeant: (Session) -> Bool) -> Bool {
+        do throws(StoreFault) { return try seal.open(record, of: key).map(isMeant) ?? false } catch {
+            return !error.isReplaceable
+        }
     }
 
     /// Removes an entry that `all` listed.
@@ -485,6 +494,13 @@ extension SessionKey {
 }
 
 extension Session {
+    /// What a user's sign-in is known by, which a refresh keeps; nil for one without a nonce that an earlier version
+    /// stored.
+    package var signIn: String? {
+        guard key.grant.needsUser, let value = nonce ?? signInID else { return nil }
+        return "\(createdAt.secondsSinceEpoch)-\(FNV1a.digits(value))"
+    }
+
     /// Returns how long the session is useful: until its last token expires. Nil, without a limit, if a user signed in,
     /// if there is a refresh token, or if a token does not expire.
     package func lifetime(at now: Instant) -> Duration? {

@@ -325,7 +325,7 @@ extension SharedRecords {
     func seen(_ name: RecordName) -> SeenSession? {
         let seen = seal.versions.seen(name.stem)
         guard let latest = seen.latest, !seal.versions.ended(name.stem).contains(latest) else { return nil }
-        return SeenSession(key: seen.key.flatMap { SessionKey(text: $0) })
+        return SeenSession(key: seen.key.flatMap { SessionKey(text: $0) }, signIn: latest)
     }
 
     /// With those of all, also notes the removal of sessions that the server does not list: it may only be hiding them.

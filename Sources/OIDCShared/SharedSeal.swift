@@ -196,12 +196,6 @@ extension StoreFault {
 }
 
 extension Session {
-    /// What a user's sign-in is known by, which a refresh keeps; nil for one without a nonce that an earlier version
-    /// stored.
-    var signIn: String? {
-        guard key.grant.needsUser, let value = nonce ?? signInID else { return nil }
-        return "\(createdAt.secondsSinceEpoch)-\(FNV1a.digits(value))"
-    }
     /// The key as text, where there is a sign-in.
     var keyOfSignIn: String? { signIn == nil ? nil : key.text }
 }
