@@ -63,7 +63,9 @@ package struct CurlFailure {
     }
 
     func error(_ kind: OIDCError.Kind, _ message: String, hint: Hint? = nil) -> OIDCError {
-        OIDCError(kind, "\(stage.title): \(message)", hint: hint, stage: stage)
+        OIDCError(
+            kind, "\(stage.title): \(message)", hint: hint, stage: stage,
+            code: stage == .store && result.isSent && kind != .interrupted ? .noStoreAnswer : nil)
     }
 
     /// Returns libcurl's fixed text for a code; its text for a transfer may quote the proxy's password.

@@ -42,7 +42,7 @@ extension AccountEngine {
         let result = removal ?? removed()
         guard let failure = result.failure else { return result }
         if result.session == nil { throw failure }
-        if failure.kind == .unreachable { return try settled(result, failure) }
+        if isUnknown(failure) { return try settled(result, failure) }
         // A session that stays may be used again, so its tokens must not be revoked.
         guard isEmpty else { throw AccountEngine.notRemoved(failure) }
         return result
@@ -75,7 +75,7 @@ extension AccountEngine {
                 throw error
             }
         } catch {
-            guard error.kind == .unreachable || error.code == .oldRecord else { throw error }
+            guard [.unreachable, .timedOut].contains(error.kind) else { throw error }
             removal.failure = failure
             removal.failure?.message += "; it is not known whether the session was removed"
             removal.failure?.hint = "log out again once the store can be reached"

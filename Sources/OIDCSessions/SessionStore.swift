@@ -79,13 +79,15 @@ public struct SessionStore: Sendable {
         _ session: Session, replacingDamaged: Bool, until last: MonotonicTime?
     ) throws(OIDCError) {
         copies?.keep(nil, session.key)
+        var isUnanswered = false
         for _ in 0..<SessionStore.writeLimit {
             do throws(OIDCError) {
                 let current = try replaceable(session.key, orDamaged: replacingDamaged)
                 if isSaved(session, as: current) { return records.forgetLeftover(session.key.recordName) }
                 if try write(session, over: current) { return records.forgetLeftover(session.key.recordName) }
             } catch {
-                guard records.waits(after: error, until: last) else { throw error }
+                isUnanswered = isUnanswered || error.code == .noStoreAnswer
+                guard records.waits(after: error, until: last) else { throw error.unanswered(isUnanswered) }
             }
         }
         throw records.storeError("the session keeps changing while it is saved")
@@ -106,7 +108,8 @@ public struct SessionStore: Sendable {
                 try save(session, replacingDamaged: true, until: last)
             }
         } catch {
-            let isAway = error.kind == .unreachable && error.code != .leaseHeld
+            let isAway =
+                error.kind == .unreachable && error.code != .leaseHeld || error.code == .noStoreAnswer
             guard error.kind != .interrupted, !isAway || !isTried && records.waits(after: error, until: last)
             else { throw error }
             if error.code == .leaseHeld { last = records.lastAttempt() }

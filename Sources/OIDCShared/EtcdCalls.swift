@@ -27,7 +27,7 @@ final class EtcdCalls: Sendable {
         OIDCError(
             .unreachable, "store: the answer is not one of etcd's JSON gateway",
             hint: .tryAgain(seconds: nil),
-            stage: .store)
+            stage: .store, code: .noStoreAnswer)
     }
 
     /// Sends a call and returns the answer, within the time limit of a request for each endpoint, or `limit` for all.
@@ -40,6 +40,19 @@ final class EtcdCalls: Sendable {
     /// Sends a call and returns the answer with the server's time.
     func sendForDate(
         _ path: String, _ body: JSONValue, until end: MonotonicTime? = nil
+    ) throws(OIDCError) -> (answer: JSONValue, date: Instant?) {
+        var isUnanswered = false
+        do throws(OIDCError) { return try attempt(path, body, until: end, &isUnanswered) } catch {
+            // Another endpoint may have had the call before, or none, as the sign-in failed.
+            var error = error
+            if isUnanswered { error.code = nil }
+            throw error.unanswered(isUnanswered)
+        }
+    }
+
+    /// Sends a call to the endpoints in turn. `isUnanswered` is set if one of them may have carried it out.
+    private func attempt(
+        _ path: String, _ body: JSONValue, until end: MonotonicTime?, _ isUnanswered: inout Bool
     ) throws(OIDCError) -> (answer: JSONValue, date: Instant?) {
         var hasSignedIn = false
         if url.user != nil, state.withLock({ $0.token == nil }) {
@@ -65,6 +78,7 @@ final class EtcdCalls: Sendable {
                 let answer = try read(response)
                 return (answer, HTTPDate.instant(response.headers["Date"] ?? ""))
             } catch {
+                isUnanswered = isUnanswered || [.noStoreAnswer, .etcdLeaderLost].contains(error.code)
                 // A token of etcd expires after five minutes, and when a server restarts.
                 if error.code == .etcdToken, url.user != nil, !hasSignedIn {
                     hasSignedIn = true
@@ -73,7 +87,7 @@ final class EtcdCalls: Sendable {
                 }
                 guard error.kind == .unreachable else { throw error }
                 last = error
-                isElecting = isElecting || error.code == .etcdElection
+                isElecting = isElecting || [.etcdElection, .etcdLeaderLost].contains(error.code)
                 attempts += 1
                 state.withLock { $0.index = index + 1 }
             }
@@ -126,12 +140,9 @@ final class EtcdCalls: Sendable {
                     .post, target, headers: headers, body: body.bytes, usesClientCertificate: url.isSecure),
                 stage: .store)
         } catch {
-            var error = error
-            if [.unreachable, .timedOut].contains(error.kind), error.code == nil {
-                error.code = .noStoreAnswer
-            }
             // An answer that is too large, or a redirect, is not etcd's. Another server may answer.
             guard error.kind == .refused else { throw error }
+            var error = error
             error.kind = .unreachable
             error.code = .noStoreAnswer
             error.message = url.withoutPassword(error.message)
@@ -158,10 +169,11 @@ final class EtcdCalls: Sendable {
                 .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
                 code: .etcdToken)
         }
-        if ["no leader", "leader changed", "request timed out"].contains(where: text.includes) {
+        let isLost = ["leader changed", "request timed out"].contains(where: text.includes)
+        if isLost || text.includes("no leader") {
             throw OIDCError(
                 .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
-                code: .etcdElection)
+                code: isLost ? .etcdLeaderLost : .etcdElection)
         }
         if text.includes("permission denied") {
             throw .sharedStoreRefusal(
@@ -189,7 +201,10 @@ final class EtcdCalls: Sendable {
         }
         let words = withoutSecrets(String(decoding: response.body, as: UTF8.self))
         // etcd reads the CommonName as a user name, which its JSON gateway does not support.
-        guard words.includes("CommonName") else { return .sharedStore(url.server, words) }
+        guard words.includes("CommonName") else {
+            // A proxy answers 502 or 504 if it got no answer.
+            return .sharedStore(url.server, words).unanswered(response.status >= 500)
+        }
         return .sharedStoreRefusal(
             url.server, words, hint: "use a client certificate without CommonName, and a user and a password")
     }
@@ -200,4 +215,6 @@ extension OIDCError.Code {
     fileprivate static let etcdToken = OIDCError.Code(rawValue: "etcd_token")
     /// etcd has no leader, and is electing one.
     fileprivate static let etcdElection = OIDCError.Code(rawValue: "etcd_election")
+    /// etcd lost its leader during a call, which it may have carried out.
+    fileprivate static let etcdLeaderLost = OIDCError.Code(rawValue: "etcd_leader_lost")
 }

@@ -267,7 +267,13 @@ extension EtcdEngine {
 
     func grant(_ duration: Duration) throws(OIDCError) -> Grant {
         let seconds = EtcdEngine.seconds(duration)
-        let answer = try calls.send("lease/grant", ["TTL": .string(String(seconds))])
+        let answer: JSONValue
+        do throws(OIDCError) {
+            answer = try calls.send("lease/grant", ["TTL": .string(String(seconds))])
+        } catch {
+            // Nothing uses the grant yet.
+            throw error.unanswered(false)
+        }
         guard let id = EtcdEngine.number(answer["ID"]) else { throw EtcdCalls.nonsense }
         return Grant(id: String(id), seconds: seconds)
     }

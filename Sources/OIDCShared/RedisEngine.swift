@@ -196,5 +196,5 @@ package final class RedisEngine: SharedEngine {
         return number == 1
     }
 
-    private var nonsense: OIDCError { .sharedStore(description, "does not answer as a Redis server") }
+    private var nonsense: OIDCError { .noAnswer(of: description, "does not answer as a Redis server") }
 }

@@ -49,31 +49,34 @@ final class RedisLink: Sendable {
         var pause: Int64 = 100
         let hosts = max(1, url.hosts.count)
         var asksFirst = false
+        // Whether an attempt got no reply, so the server may have run the command.
+        var isUnanswered = false
         while true {
             attempts += 1
             // The time is divided, so a server that hangs leaves time for the next one.
             let end =
                 attempts < hosts
                 ? min(deadline, .now().adding(milliseconds: timeout.milliseconds / Int64(hosts))) : deadline
-            var wasOpen = false
+            var attempt = Attempt()
             let reply: RedisReply
             do throws(WireFault) {
-                reply = try exchange(command, asksFirst: asksFirst, &wasOpen, until: end)
+                reply = try exchange(command, asksFirst: asksFirst, &attempt, until: end)
             } catch {
                 drop()
+                isUnanswered = isUnanswered || attempt.isSent
                 if case .slow = error, attempts < hosts, MonotonicTime.now() < deadline {
                     moveOn()
                     continue
                 }
-                if case .broken = error, attempts <= (wasOpen ? 2 : 1) + hosts - 1 {
-                    if !wasOpen { moveOn() }
+                if case .broken = error, attempts <= (attempt.wasOpen ? 2 : 1) + hosts - 1 {
+                    if !attempt.wasOpen { moveOn() }
                     continue
                 }
                 if case .other(let refusal) = error, refusal.kind == .unreachable, attempts < hosts {
                     moveOn()
                     continue
                 }
-                throw fault(error)
+                throw fault(error).unanswered(isUnanswered)
             }
             guard case .error(let text) = reply else { return reply }
             let isMoving = text.hasPrefix("TRYAGAIN")
@@ -101,7 +104,7 @@ final class RedisLink: Sendable {
                 pause *= 2
                 continue
             }
-            throw RedisRefusal.error(text, url)
+            throw RedisRefusal.error(text, url).unanswered(isUnanswered)
         }
     }
 
@@ -121,9 +124,16 @@ final class RedisLink: Sendable {
         }
     }
 
-    /// Sends a command over a connection that nothing else uses meanwhile. `wasOpen` is set if that is an earlier one.
+    private struct Attempt {
+        /// Whether the connection is an earlier one.
+        var wasOpen = false
+        /// Whether the command may have been sent.
+        var isSent = false
+    }
+
+    /// Sends a command over a connection that nothing else uses meanwhile.
     private func exchange(
-        _ command: RedisCommand, asksFirst: Bool, _ wasOpen: inout Bool, until deadline: MonotonicTime
+        _ command: RedisCommand, asksFirst: Bool, _ attempt: inout Attempt, until deadline: MonotonicTime
     ) throws(WireFault) -> RedisReply {
         let (used, generation) = state.withLock { ($0.target, $0.generation) }
         let target: SharedStoreURL.Host
@@ -132,7 +142,7 @@ final class RedisLink: Sendable {
             state.target = target
             return state.idle[target]?.popLast()
         }
-        wasOpen = idle != nil
+        attempt.wasOpen = idle != nil
         let connection: RedisConnection
         if let idle {
             connection = idle
@@ -146,6 +156,7 @@ final class RedisLink: Sendable {
             }
         }
         let commands = asksFirst ? [RedisCommand("ASKING"), command] : [command]
+        attempt.isSent = true
         let replies = try connection.send(commands, until: deadline)
         state.withLock { state in
             if state.generation == generation { state.idle[target, default: []].append(connection) }
@@ -235,11 +246,9 @@ final class RedisLink: Sendable {
         case .broken(let reason): return .sharedStore(description, url.withoutPassword(reason))
         case .slow:
             if let deadline = configuration.deadline, MonotonicTime.now() >= deadline {
-                return OIDCError(
-                    .timedOut, "store: timed out waiting for \(description)", stage: .store,
-                    code: .noStoreAnswer)
+                return OIDCError(.timedOut, "store: timed out waiting for \(description)", stage: .store)
             }
-            return .noAnswer(of: description, "no answer within \(timeout.components.seconds) s")
+            return .sharedStore(description, "no answer within \(timeout.components.seconds) s")
         case .interrupted:
             return Interruption.pending.map(Interruption.error)
                 ?? OIDCError(.interrupted, "interrupted", stage: .store)

@@ -110,9 +110,6 @@ extension HealthReport {
 }
 
 extension OIDCError {
-    /// Whether the server may have done what it was asked, as its answer is missing.
-    var mayHaveBeenCarriedOut: Bool { [.unreachable, .timedOut, .interrupted].contains(kind) }
-
     /// Returns the error about a shared store that cannot be used now.
     static func sharedStore(_ server: String, _ message: String) -> OIDCError {
         OIDCError(
@@ -120,11 +117,9 @@ extension OIDCError {
             stage: .store)
     }
 
-    /// Returns the error about a shared store that did not answer.
+    /// Returns the error about a shared store that was asked and did not answer.
     static func noAnswer(of server: String, _ message: String) -> OIDCError {
-        var error = sharedStore(server, message)
-        error.code = .noStoreAnswer
-        return error
+        sharedStore(server, message).unanswered(true)
     }
 
     /// Returns the error about a shared store that refuses us.

@@ -82,7 +82,8 @@ final class SharedLease: Sendable {
         } catch {
             // The server may have given it, and the others would wait until it ends.
             if error.mayHaveBeenCarriedOut { release() }
-            throw error
+            // No session was written.
+            throw error.unanswered(false)
         }
         if answer.isOurs { state.withLock { $0.givenAt = start } }
         return answer

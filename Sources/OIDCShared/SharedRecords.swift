@@ -124,7 +124,12 @@ extension SharedRecords {
     func read(_ name: RecordName) throws(OIDCError) -> Record? {
         // Noted before the read: afterwards, another process may have written a newer record.
         let newest = name.kind == .session ? seal.versions.newest(name.stem) : 0
-        return record(try engine.read(name.description), name, after: newest)
+        return record(try value(name.description), name, after: newest)
+    }
+
+    /// Reads a value. That changes nothing, so it does not matter whether only the answer was lost.
+    private func value(_ name: String) throws(OIDCError) -> SharedValue? {
+        do throws(OIDCError) { return try engine.read(name) } catch { throw error.unanswered(false) }
     }
 
     private func record(_ value: SharedValue?, _ name: RecordName, after newest: Int64) -> Record? {
@@ -206,8 +211,8 @@ extension SharedRecords {
                 name.description, write.bytes, replacing: write.current?.sharedValue,
                 lifetime: write.lifetime.map { $0 + SharedRecords.expiredLifetime })
         } catch {
-            // A server that has stored it may hide it from the sign-out, and show it afterwards.
-            if error.code == .noStoreAnswer { noteSignIn(in: write.bytes, version: 1, write.stem) }
+            // The server may have stored it, and may hide it until after a sign-out.
+            if error.mayHaveBeenCarriedOut { noteSignIn(in: write.bytes, version: 1, write.stem) }
             throw error
         }
         guard let value else {
@@ -262,9 +267,10 @@ extension SharedRecords {
         do throws(OIDCError) {
             guard try remove(name, current, leaving: removal, &unnoted) else { return false }
         } catch {
-            // A copy that waits here would be used while the server is away, and stored again. If the server has refused
-            // the removal, the session stays, and its copy is the only one of the refresh token.
-            if error.kind == .unreachable, hasPending(name.stem) {
+            // A copy that waits here would be used while the server is away, and stored again. If the record was certainly
+            // not removed, the session stays, and its copy is the only one of the refresh token. So it does after a
+            // signal: nothing is revoked then.
+            if error.mayHaveBeenCarriedOut, error.kind != .interrupted, hasPending(name.stem) {
                 seal.versions.note(SeenRecord(ended: ended), name.stem)
                 forgetLeftover(name)
             }
@@ -288,7 +294,7 @@ extension SharedRecords {
     ) throws(OIDCError) -> Bool {
         let name = name.description
         let current = record?.sharedValue
-        if record == nil, try engine.read(name) != nil { return false }
+        if record == nil, try value(name) != nil { return false }
         // A removal that this machine cannot seal anew stays for the others.
         let isRemoval = current.flatMap { try? SealedRecord(stored: $0.bytes) }?.content == .removal
         guard let removal else {
@@ -301,10 +307,18 @@ extension SharedRecords {
         }
         if let current {
             // If only the answer was lost, the record has changed the second time, and the caller looks at it again.
-            for _ in 0..<2 { if let isLeft = try? leave(over: current) { return isLeft } }
+            var isUnanswered = false
+            for _ in 0..<2 {
+                do throws(OIDCError) { return try leave(over: current) } catch {
+                    isUnanswered = isUnanswered || error.mayHaveBeenCarriedOut
+                }
+            }
             if isRemoval { return true }
             // Somebody may have signed in meanwhile.
-            let found = try engine.read(name)?.bytes
+            let found: [UInt8]?
+            do throws(OIDCError) { found = try value(name)?.bytes } catch {
+                throw error.unanswered(isUnanswered)
+            }
             if found == removal { return true }
             guard found == nil || found == current.bytes else { return false }
         }
@@ -313,7 +327,8 @@ extension SharedRecords {
             var error = error
             if error.kind != .interrupted { error.kind = .unreachable }
             error.message += "; another machine may store the session again"
-            unnoted = error
+            // The session itself is gone.
+            unnoted = error.unanswered(true)
             return true
         }
     }

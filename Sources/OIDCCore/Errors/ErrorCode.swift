@@ -76,3 +76,19 @@ extension OIDCError {
         public var description: String { rawValue }
     }
 }
+
+extension OIDCError {
+    /// Whether the store's server may have done what it was asked, as its answer is missing.
+    package var mayHaveBeenCarriedOut: Bool { code == .noStoreAnswer || kind == .interrupted }
+
+    /// Returns the error, marked by whether the server may have done what it was asked.
+    package func unanswered(_ isUnanswered: Bool) -> OIDCError {
+        var error = self
+        if isUnanswered {
+            if code == nil, kind != .interrupted { error.code = .noStoreAnswer }
+        } else if code == .noStoreAnswer {
+            error.code = nil
+        }
+        return error
+    }
+}

@@ -180,6 +180,58 @@ struct AccountEngineTests {
         #expect(try engine(store()).taken().content.get() == nil)
     }
 
+    @Test("a sign-out that the server has certainly not carried out leaves the session, and revokes nothing")
+    func refusedRemoval() throws {
+        let (keys, server) = (try SealingKeys.example(), MemoryEngine())
+        let store = SessionStore(server) { () throws(OIDCError) in keys }
+        try store.save(.example(), replacingDamaged: false)
+        let readOnly = OIDCError.sharedStore("memory://test", "READONLY")
+        server.fail(readOnly, writing: "session/")
+        server.fail(readOnly, removing: "session/")
+        let ours = engine(store)
+        let refusal = failure { () throws(OIDCError) in _ = try ours.taken() }
+        #expect(refusal?.message.hasSuffix("; the session stays, and nothing was revoked") == true)
+        let silence = OIDCError.noAnswer(of: "memory://test", "silent")
+        server.fail(silence, writing: "session/")
+        server.fail(silence, removing: "session/")
+        #expect(try ours.taken().session == .example())
+    }
+
+    @Test("a session whose removal got no answer is ended, even if the server hides it for a moment")
+    func hiddenAfterRemoval() throws {
+        let (keys, server, reads) = (try SealingKeys.example(), MemoryEngine(), Mutex(0))
+        let store = SessionStore(server) { () throws(OIDCError) in keys }
+        var session = Session.example()
+        session.nonce = "one"
+        try store.save(session, replacingDamaged: false)
+        let name = "session/\(SessionKey.example.fileStem)"
+        let last = server[name]
+        let silence = OIDCError.noAnswer(of: "memory://test", "silent")
+        server.fail(silence, writing: "session/")
+        server.fail(silence, removing: "session/")
+        server.state.withLock { state in
+            // After the removal has failed: hidden for the first read, and shown for the next.
+            state.onRemove = {
+                server.state.withLock { $0.onRemove = {} }
+                server.fail(nil, writing: "session/")
+                server[name] = nil
+                server.state.withLock { state in
+                    state.onRead = {
+                        let count = reads.withLock { count in
+                            count += 1
+                            return count
+                        }
+                        if count == 2 { server[name] = last }
+                    }
+                }
+            }
+        }
+        let removal = try engine(store).taken()
+        #expect(removal.session == session && removal.failure == nil)
+        #expect(reads.withLock { $0 } >= 2 && server[name] != last)
+        #expect(try store.load(.example) == nil)
+    }
+
     @Test(
         "a session that only other machines can read is not ended by this one, unless its tokens may stay valid"
     )

@@ -131,11 +131,51 @@ struct EtcdTests {
     func lostLease() throws {
         let gateway = Gateway { request in
             request.url.path.hasSuffix("txn")
-                ? .failure(OIDCError(.unreachable, "no answer")) : .success(#"{"ID":"7"}"#)
+                ? .failure(OIDCError(.unreachable, "no answer", code: .noStoreAnswer))
+                : .success(#"{"ID":"7"}"#)
         }
         let lease = SharedLease("lease/x", try engine(gateway, "etcd://a"), LeaseTimes())
         #expect(throws: OIDCError.self) { try lease.acquire(now: { .now() }) }
         #expect(gateway.requests == ["a /v3/lease/grant", "a /v3/kv/txn", "a /v3/lease/revoke"])
+    }
+
+    @Test(
+        "only a call that a server may have had may have been carried out",
+        arguments: [
+            (.failure(OIDCError(.unreachable, "no answer", code: .noStoreAnswer)), true),
+            (.failure(OIDCError(.refused, "the answer is too large")), true), (.success("<html>"), true),
+            (.success(#"{"error":"etcdserver: leader changed"}"#), true),
+            (.success(#"{"error":"etcdserver: request timed out"}"#), true),
+            (.success(#"{"error":"etcdserver: no leader"}"#), false),
+            (.success(#"{"error":"etcdserver: mvcc: database space exceeded"}"#), false),
+            (.failure(OIDCError(.unreachable, "cannot connect")), false),
+        ] as [(Result<String, OIDCError>, Bool)])
+    func unanswered(answer: Result<String, OIDCError>, isUnknown: Bool) throws {
+        func code(_ url: String, _ path: String) throws -> OIDCError? {
+            let gateway = Gateway { request in
+                guard request.url.host == "a" else { return .failure(OIDCError(.unreachable, "refused")) }
+                return request.url.path.hasSuffix(path) ? answer : .success(#"{"ID":"7"}"#)
+            }
+            let engine = EtcdEngine(try SharedStoreURL(url), gateway, election: 0)
+            return failure { () throws(OIDCError) in
+                _ = try engine.write("session/x", [1], replacing: nil, lifetime: .seconds(9))
+            }
+        }
+        let alone = try code("etcd://a", "txn")
+        #expect(alone?.kind == .unreachable && (alone?.code == .noStoreAnswer) == isUnknown)
+        // Nothing was written if there is no grant, or no token.
+        #expect(try code("etcd://a", "grant")?.code != .noStoreAnswer)
+        #expect(try code("etcd://u:hunter2@a", "authenticate")?.code != .noStoreAnswer)
+    }
+
+    @Test("what one server may have carried out is not forgotten because the next one is away")
+    func unansweredBefore() throws {
+        let gateway = Gateway { request in
+            .failure(
+                OIDCError(.unreachable, "away", code: request.url.host == "a" ? .noStoreAnswer : nil))
+        }
+        let refusal = failure { () throws(OIDCError) in try engine(gateway).remove("session/x") }
+        #expect(refusal?.code == .noStoreAnswer && gateway.requests.count == 3)
     }
 
     @Test("a server that hangs does not delay the end of a lease")

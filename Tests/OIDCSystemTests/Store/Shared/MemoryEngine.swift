@@ -39,6 +39,8 @@ final class MemoryEngine: SharedEngine {
         var losesAnswers = false
         /// Whether the answer to a request for a lease is lost.
         var losesLeases = false
+        /// Runs before each removal.
+        var onRemove: @Sendable () -> Void = {}
         /// Runs before each write.
         var onWrite: @Sendable () -> Void = {}
     }
@@ -111,7 +113,7 @@ final class MemoryEngine: SharedEngine {
             Self.put(name, bytes, lifetime, &state)
             if state.losesAnswers {
                 state.losesAnswers = false
-                return .failure(.sharedStore(description, "the connection was closed"))
+                return .failure(.noAnswer(of: description, "the connection was closed"))
             }
             return .success(state.entries[name]?.value)
         }.get()
@@ -125,6 +127,7 @@ final class MemoryEngine: SharedEngine {
     }
 
     func remove(_ name: String) throws(OIDCError) {
+        state.withLock { $0.onRemove }()
         if let (prefix, error) = state.withLock({ $0.removeFailure }), name.hasPrefix(prefix) { throw error }
         try run { $0.entries[name] = nil }
     }
@@ -152,7 +155,7 @@ final class MemoryEngine: SharedEngine {
             }
             for name in names { answer.values[name] = .some(Self.found(name, state)?.value) }
             if answer.isOurs { Self.put(lease, Array(owner.utf8), duration, &state) }
-            if state.losesLeases { return .failure(.sharedStore(description, "no answer")) }
+            if state.losesLeases { return .failure(.noAnswer(of: description, "no answer")) }
             return .success(answer)
         }
         return try result.get()

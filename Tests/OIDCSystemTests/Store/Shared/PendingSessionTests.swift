@@ -306,7 +306,7 @@ struct PendingSessionTests {
     @Test("a sign-in whose server is silent waits for one answer only")
     func silentAtSignIn() throws {
         let (milliseconds, engine) = (milliseconds, engine)
-        engine.fail(.sharedStore("memory://test", "no answer within 30 s"))
+        engine.fail(.noAnswer(of: "memory://test", "no answer within 30 s"))
         engine.state.withLock { $0.onCall = { milliseconds.passed.withLock { $0 += 30_000 } } }
         let store = try machine()
         let refusal = failure { () throws(OIDCError) in
@@ -535,19 +535,84 @@ struct PendingSessionTests {
         #expect(try machine().health().map(\.warning).count == 1)
     }
 
-    @Test("a successor that waits stays if the server refuses the sign-out", arguments: [true, false])
-    func refusedSignOut(isRefused: Bool) throws {
+    @Test(
+        "a successor that waits stays if the server has certainly not carried out the sign-out",
+        arguments: [
+            (.sharedStoreRefusal("memory://test", "NOPERM", hint: "allow it"), true),
+            (.sharedStore("memory://test", "READONLY You can't write against a read only replica."), true),
+            (.noAnswer(of: "memory://test", "silent"), false),
+            (OIDCError(.timedOut, "timed out", stage: .store, code: .noStoreAnswer), false),
+            (OIDCError(.interrupted, "interrupted"), true),
+        ] as [(OIDCError, Bool)])
+    func refusedSignOut(fault: OIDCError, isRefused: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)
         try fail(from: .example(), to: .example("at-2"))
         try recover()
-        engine.fail(
-            isRefused
-                ? .sharedStoreRefusal("memory://test", "NOPERM", hint: "allow it")
-                : .sharedStore("memory://test", "down"))
-        #expect(throws: OIDCError.self) { try machine().remove(.example) }
-        engine.fail(nil)
+        engine.fail(fault, writing: "session/")
+        engine.fail(fault, removing: "session/")
+        let store = try machine()
+        let said = failure { () throws(OIDCError) in try store.remove(.example) }
+        #expect(said?.kind == fault.kind)
+        engine.fail(nil, writing: "session/")
+        engine.fail(nil, removing: "session/")
         #expect(try files().count == (isRefused ? 1 : 0))
         #expect(try machine().load(.example) == (isRefused ? .example("at-2") : .example()))
+    }
+
+    @Test(
+        "a successor that the server refuses waits under the lease, so nobody presents the old refresh token")
+    func refusedSuccessor() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.reserveSpace(for: .example)
+            engine.fail(
+                .sharedStoreRefusal("memory://test", "NOPERM", hint: "allow it"), writing: "session/")
+            #expect(throws: OIDCError.self) { try store.replace(.example(), with: .example("at-2")) }
+            engine.fail(nil, writing: "session/")
+        }
+        #expect(engine["lease/\(SessionKey.example.fileStem)"] != nil)
+        #expect(try machine().load(.example) == .example("at-2"))
+    }
+
+    @Test(
+        "a successor that waits stays on this machine while the server claims that the record keeps changing")
+    func changingRecord() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let (engine, name) = (engine, "session/\(SessionKey.example.fileStem)")
+        // It has another revision each time.
+        engine.state.withLock { $0.onWrite = { engine[name] = engine[name] } }
+        #expect(try machine().load(.example) == .example("at-2"))
+        #expect(try files().count == 1)
+        engine.state.withLock { $0.onWrite = {} }
+        #expect(try machine().load(.example) == .example("at-2"))
+        #expect(try files() == [])
+    }
+
+    @Test("a token that was revoked meanwhile does not come back with the successor that waits")
+    func revokedMeanwhile() throws {
+        func derived(_ token: String, _ session: Session) -> Session {
+            var session = session
+            session.keep(
+                AccessToken(
+                    token: Redacted(token), type: .bearer, obtainedAt: session.createdAt,
+                    expiresAt: session.createdAt.adding(seconds: 3_600), scope: nil),
+                scope: OAuthScope(token), resources: [])
+            return session
+        }
+        let session = derived("read", .example())
+        try machine().save(session, replacingDamaged: false)
+        try fail(from: session, to: derived("write", derived("read", Self.successor())))
+        try recover()
+        let keys = try SealingKeys.example()
+        let other = SessionStore(engine) { () throws(OIDCError) in keys }
+        let rest = try #require(session.revoking(Redacted("read")))
+        #expect(try other.replace(session, with: rest))
+        let found = try machine().load(.example)
+        #expect(found?.tokens.refreshToken == Redacted("rt-2"))
+        #expect(found?.derived.map(\.access.token) == [Redacted("write")])
     }
 
     @Test("after a sign-out nothing is stored", arguments: [true, false])

@@ -392,6 +392,31 @@ struct RedisTests {
         #expect(reports.contains { $0.text.hasPrefix("its clock differs by ") && $0.warning != nil })
     }
 
+    @Test("only a command that may have been sent may have been carried out")
+    func unanswered() throws {
+        let silent = try server { _ in nil }
+        let lost = failure { () throws(OIDCError) in try engine(silent.port).remove("session/x") }
+        #expect(lost?.kind == .unreachable && lost?.code == .noStoreAnswer)
+        let refusing = try server { _ in "-READONLY replica\r\n" }
+        let refused = failure { () throws(OIDCError) in try engine(refusing.port).remove("session/x") }
+        #expect(refused?.kind == .unreachable && refused?.code == nil)
+        // Nothing listens there.
+        let unsent = failure { () throws(OIDCError) in try engine(1).remove("session/x") }
+        #expect(unsent?.kind == .unreachable && unsent?.code == nil)
+        // A refusal says nothing about the attempt before.
+        let count = Mutex(0)
+        let mixed = try server { _ in
+            count.withLock { count in
+                count += 1
+                return count == 1 ? nil : "-READONLY replica\r\n"
+            }
+        }
+        let unknown = failure { () throws(OIDCError) in
+            try engine(mixed.port, mixed.port).remove("session/x")
+        }
+        #expect(unknown?.code == .noStoreAnswer, "\(unknown as Any)")
+    }
+
     @Test("a name server that does not answer keeps nobody beyond the time limit")
     func slowLookup() throws {
         let start = MonotonicTime.now()

@@ -2,6 +2,7 @@ import Foundation
 import OIDCCore
 @testable import OIDCSessions
 @testable import OIDCShared
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
@@ -143,23 +144,94 @@ extension SharedStoreTests {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
         var session = Session.example()
         session.nonce = "one"
+        let (engine, passed) = (engine, Mutex<Int64>(0))
         var runtime = LeaseRuntime()
-        runtime.sleep = { _ in }
+        runtime.now = { MonotonicTime(nanoseconds: passed.withLock { $0 } * 1_000_000) }
+        runtime.sleep = { milliseconds in
+            passed.withLock { $0 += milliseconds }
+            // The server goes away after the write.
+            engine.fail(.sharedStore("memory://test", "connection refused"))
+        }
         let store = SessionStore(engine, state: scratch.path, runtime: runtime) {
             () throws(OIDCError) in keys
         }
-        engine.fail(.noAnswer(of: "memory://test", "silent"), writing: "session/")
-        #expect(throws: OIDCError.self) { try store.save(session, replacingDamaged: true) }
-        engine.fail(nil, writing: "session/")
-        // Another machine has seen it.
-        let other = SessionStore(engine, versions: SharedVersions()) { () throws(OIDCError) in keys }
-        try other.save(session, replacingDamaged: true)
+        engine.state.withLock { $0.losesAnswers = true }
+        let said = failure { () throws(OIDCError) in try store.save(session, replacingDamaged: true) }
+        #expect(said?.code == .noStoreAnswer && said?.message.contains("refused") == true, "\(said as Any)")
+        engine.fail(nil)
         let last = try #require(engine[record])
         engine[record] = nil
         #expect(store.hides(.example))
         try store.remove(.example)
         engine[record] = last
         #expect(try process(state: scratch.path, keys).load(.example) == nil)
+    }
+
+    @Test("a sign-in that was not sent is certainly not stored, whatever else got no answer")
+    func unsentSignIn() throws {
+        var session = Session.example()
+        session.nonce = "one"
+        let passed = Mutex<Int64>(0)
+        var runtime = LeaseRuntime()
+        runtime.now = { MonotonicTime(nanoseconds: passed.withLock { $0 } * 1_000_000) }
+        runtime.sleep = { milliseconds in passed.withLock { $0 += milliseconds } }
+        let keys = try SealingKeys.example()
+        let store = SessionStore(engine, runtime: runtime) { () throws(OIDCError) in keys }
+        engine.fail(.noAnswer(of: "memory://test", "silent"))
+        let said = failure { () throws(OIDCError) in
+            try store.saveSignIn(session, LockWait(limit: .seconds(90)))
+        }
+        #expect(said?.kind == .unreachable && said?.code == nil)
+        #expect(!store.hides(.example))
+    }
+
+    @Test("a sign-out ends the session that the server hides for one read, and shows for the next")
+    func hiddenOnce() throws {
+        let (scratch, keys, reads) = (ScratchDirectory(), try SealingKeys.example(), Mutex(0))
+        var session = Session.example()
+        session.nonce = "one"
+        try process(state: scratch.path, keys).save(session, replacingDamaged: false)
+        let (engine, record) = (engine, record)
+        let last = try #require(engine[record])
+        engine[record] = nil
+        engine.state.withLock { state in
+            state.onRead = {
+                let count = reads.withLock { count in
+                    count += 1
+                    return count
+                }
+                if count == 2 { engine[record] = last }
+            }
+        }
+        let store = process(state: scratch.path, keys)
+        #expect(try store.load(.example) == nil)
+        try store.noteRemoval(of: .example)
+        #expect(engine[record] != last && !store.hides(.example))
+        engine[record] = last
+        #expect(try process(state: scratch.path, keys).load(.example) == nil)
+    }
+
+    @Test(
+        "a sign-out that finds no session leaves one that only other machines can open",
+        arguments: [true, false])
+    func unopenedMeanwhile(isNewer: Bool) throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        var session = Session.example()
+        session.nonce = "one"
+        let store = process(state: scratch.path, keys)
+        try store.save(session, replacingDamaged: false)
+        engine[record] = nil
+        if isNewer {
+            engine[record] = Array(#"{"format":2}"#.utf8)
+        } else {
+            let keys = try SealingKeys.example(9)
+            try SessionStore(engine, versions: SharedVersions()) { () throws(OIDCError) in keys }
+                .save(session, replacingDamaged: false)
+        }
+        let found = engine[record]
+        try store.noteRemoval(of: .example)
+        try store.remove(.example, expecting: session)
+        #expect(engine[record] == found)
     }
 
     @Test(
