@@ -199,7 +199,8 @@ struct AccountEngineTests {
 
     @Test("a session whose removal got no answer is ended, even if the server hides it for a moment")
     func hiddenAfterRemoval() throws {
-        let (keys, server, reads) = (try SealingKeys.example(), MemoryEngine(), Mutex(0))
+        let (keys, server) = (try SealingKeys.example(), MemoryEngine())
+        let reads = Mutex(0)
         let store = SessionStore(server) { () throws(OIDCError) in keys }
         var session = Session.example()
         session.nonce = "one"

@@ -18,8 +18,8 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
     /// Whether the process has presented a refresh token whose successor it has not stored.
     private var isPresenting = false
     let description = "simulation"
-    func words(_ text: String) -> String { text }
-    func name(_ text: String) -> String { text }
+    func withoutSecrets(_ text: String) -> String { text }
+    func withoutPassword(_ text: String) -> String { text }
 
     init(_ fleet: SimulatedFleet, _ faults: SimulatedFleet.Faults, _ machine: Int, _ skew: Int64) {
         self.fleet = fleet

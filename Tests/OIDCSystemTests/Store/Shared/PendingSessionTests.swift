@@ -598,7 +598,7 @@ struct PendingSessionTests {
             session.keep(
                 AccessToken(
                     token: Redacted(token), type: .bearer, obtainedAt: session.createdAt,
-                    expiresAt: session.createdAt.adding(seconds: 3_600), scope: nil),
+                    expiresAt: session.createdAt.adding(3_600), scope: nil),
                 scope: OAuthScope(token), resources: [])
             return session
         }

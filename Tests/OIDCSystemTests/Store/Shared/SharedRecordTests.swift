@@ -144,7 +144,8 @@ extension SharedStoreTests {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
         var session = Session.example()
         session.nonce = "one"
-        let (engine, passed) = (engine, Mutex<Int64>(0))
+        let engine = engine
+        let passed = Mutex<Int64>(0)
         var runtime = LeaseRuntime()
         runtime.now = { MonotonicTime(nanoseconds: passed.withLock { $0 } * 1_000_000) }
         runtime.sleep = { milliseconds in
@@ -187,7 +188,8 @@ extension SharedStoreTests {
 
     @Test("a sign-out ends the session that the server hides for one read, and shows for the next")
     func hiddenOnce() throws {
-        let (scratch, keys, reads) = (ScratchDirectory(), try SealingKeys.example(), Mutex(0))
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        let reads = Mutex(0)
         var session = Session.example()
         session.nonce = "one"
         try process(state: scratch.path, keys).save(session, replacingDamaged: false)
