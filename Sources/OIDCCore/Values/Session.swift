@@ -278,13 +278,15 @@ extension Session {
     /// Returns the session to store in place of this one, which another process wrote during the refresh of `presented`
     /// to `next`; nil if this one stays.
     ///
-    /// This one is outdated if it still has the presented refresh token, or if that was refused: the new token exists
-    /// nowhere else.
+    /// This one is outdated if it still has the presented refresh token, or if that was refused, and `next` has another
+    /// one, which exists nowhere else.
     package func successor(_ next: Session, of presented: Session) -> Session? {
         let (token, spent) = (tokens.refreshToken, presented.tokens.refreshToken)
+        let isSpent = token != nil && token == spent
         let isRefused = ended != nil && (token ?? spent) == spent && replacedToken == presented.replacedToken
-        let isSpent = token != nil && token == spent && token != next.tokens.refreshToken
-        guard isSameSignIn(as: presented), isSpent || isRefused else { return nil }
+        guard isSameSignIn(as: presented), spent != next.tokens.refreshToken, isSpent || isRefused else {
+            return nil
+        }
         return next.keeping(changesIn: self, since: presented)
     }
 

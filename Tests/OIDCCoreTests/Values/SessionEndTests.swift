@@ -67,6 +67,10 @@ struct SessionEndTests {
         for ended in [plain, derived, own] {
             #expect(ended.tokens.refreshToken == nil && ended.ended?.error == "invalid_grant")
             #expect(ended.successor(try Self.next(), of: session)?.tokens.refreshToken == Redacted("rt-2"))
+            // A new access token does not bring the session back.
+            var same = session
+            same.tokens.access = Self.access("new")
+            #expect(ended.successor(same, of: session) == nil)
             #expect(try Session(stored: ended.json.bytes) == ended)
         }
     }

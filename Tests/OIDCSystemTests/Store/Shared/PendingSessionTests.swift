@@ -65,20 +65,17 @@ struct PendingSessionTests {
     @Test(
         "a successor that the server does not take is kept, and stored unless the session has changed meanwhile",
         arguments: [
-            (Session.example(), Session.example("at-2")), (.example("other"), .example("other")),
-            (
-                Session.example().refused(
-                    by: OIDCError(.loginRequired, "ended", oauthError: "invalid_grant", code: .sessionEnded),
-                    at: Instant(secondsSinceEpoch: 1_800_000_000)
-                ).without(Session.example().tokens.access), .example("at-2")
-            ),
+            (Session.example(), Session.refreshed("at-2"), Session.refreshed("at-2")),
+            (Session.refreshed("other", "rt-3"), Session.refreshed("at-2"), Session.refreshed("other", "rt-3")),
+            (Session.refused, Session.refreshed("at-2"), Session.refreshed("at-2")),
+            (Session.refused, Session.example("at-2"), Session.refused),
         ])
-    func kept(meanwhile: Session, found: Session) throws {
+    func kept(meanwhile: Session, next: Session, found: Session) throws {
         try machine().save(.example(), replacingDamaged: false)
-        try fail(from: .example(), to: .example("at-2"))
+        try fail(from: .example(), to: next)
         #expect((5_000...6_000).contains(milliseconds.passed.withLock { $0 }))
         #expect(try files().count == 1 && !files()[0].contains("at-2"))
-        #expect(try machine().load(.example) == .example("at-2"))
+        #expect(try machine().load(.example) == next)
         try recover()
         let keys = try SealingKeys.example()
         let other = SessionStore(engine) { () throws(OIDCError) in keys }
@@ -88,24 +85,17 @@ struct PendingSessionTests {
         #expect(try files() == [])
     }
 
-    /// A session after a refresh, without a new access token.
-    private static func successor() -> Session {
-        var next = Session.example()
-        next.tokens.refreshToken = Redacted("rt-2")
-        return next
-    }
-
     @Test("a successor that waits is stored over a record that was changed and not refreshed")
     func changed() throws {
         try machine().save(.example(), replacingDamaged: false)
-        try fail(from: .example(), to: Self.successor())
+        try fail(from: .example(), to: .refreshed())
         try recover()
         let keys = try SealingKeys.example()
         let other = SessionStore(engine) { () throws(OIDCError) in keys }
         var erased = Session.example()
         erased.expire(Redacted("at-1"))
         #expect(try other.replace(.example(), with: erased))
-        var expected = Self.successor()
+        var expected = Session.refreshed()
         expected.tokens.access = erased.tokens.access
         #expect(try machine().load(.example) == expected)
         #expect(try files() == [])
@@ -117,7 +107,7 @@ struct PendingSessionTests {
         let keys = try SealingKeys.example()
         let other = SessionStore(engine) { () throws(OIDCError) in keys }
         let store = try machine()
-        var expected = Self.successor()
+        var expected = Session.refreshed()
         try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
             _ = try store.load(.example)
             _ = try store.reserveSpace(for: .example)
@@ -125,7 +115,7 @@ struct PendingSessionTests {
             erased.expire(Redacted("at-1"))
             expected.tokens.access = erased.tokens.access
             _ = try other.replace(.example(), with: erased)
-            #expect(try !store.replace(.example(), with: Self.successor()))
+            #expect(try !store.replace(.example(), with: .refreshed()))
             #expect((try? files().count) == 1)
             #expect(try store.load(.example) == expected)
         }
@@ -604,7 +594,7 @@ struct PendingSessionTests {
         }
         let session = derived("read", .example())
         try machine().save(session, replacingDamaged: false)
-        try fail(from: session, to: derived("write", derived("read", Self.successor())))
+        try fail(from: session, to: derived("write", derived("read", .refreshed())))
         try recover()
         let keys = try SealingKeys.example()
         let other = SessionStore(engine) { () throws(OIDCError) in keys }
@@ -645,5 +635,20 @@ struct PendingSessionTests {
         #expect(milliseconds.passed.withLock { $0 } == 0)
         #expect(engine.state.withLock { $0.entries[lease] } == nil)
         #expect(try machine().load(.example) == .example("at-2"))
+    }
+}
+
+extension Session {
+    fileprivate static func refreshed(_ token: String = "at-1", _ refreshToken: String = "rt-2") -> Session {
+        var session = Session.example(token)
+        session.tokens.refreshToken = Redacted(refreshToken)
+        return session
+    }
+
+    /// The session after its refresh token was refused.
+    fileprivate static var refused: Session {
+        let refusal = OIDCError(.loginRequired, "ended", oauthError: "invalid_grant", code: .sessionEnded)
+        return Session.example().refused(by: refusal, at: Instant(secondsSinceEpoch: 1_800_000_000))
+            .without(Session.example().tokens.access)
     }
 }
