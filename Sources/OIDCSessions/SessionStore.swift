@@ -227,13 +227,13 @@ public struct SessionStore: Sendable {
 
     /// Notes the removal of a session that a server says it does not have: it may only be hiding it, or be an outdated
     /// replica, and its record must not count when it comes back. One that this machine has not seen was stored meanwhile,
-    /// and stays.
+    /// and stays. The tokens of a machine belong to no sign-in, and can be requested again.
     package func noteRemoval(of key: SessionKey) throws(OIDCError) {
         copies?.keep(nil, key)
         // A read that shows another session changes it.
         let signIn = records.seen(key.recordName)?.signIn
         func isLater(_ record: Record) -> Bool {
-            mayHave(record, key) { $0.signIn == nil || $0.signIn != signIn }
+            key.grant.needsUser && mayHave(record, key) { $0.signIn == nil || $0.signIn != signIn }
         }
         try remove(key.fileStem, unlessLater: isLater) { _ in false }
     }

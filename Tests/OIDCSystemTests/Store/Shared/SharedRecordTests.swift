@@ -186,14 +186,17 @@ extension SharedStoreTests {
         #expect(!store.hides(.example))
     }
 
-    @Test("a sign-out ends the session that the server hides for one read, and shows for the next")
-    func hiddenOnce() throws {
+    @Test(
+        "a sign-out ends the session that the server hides for one read, and shows for the next",
+        arguments: [SessionKey.example, .machine])
+    func hiddenOnce(_ key: SessionKey) throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        let record = "session/\(key.fileStem)"
         let reads = Mutex(0)
-        var session = Session.example()
-        session.nonce = "one"
+        var session = Session.example(key: key)
+        session.nonce = key.grant.needsUser ? "one" : nil
         try process(state: scratch.path, keys).save(session, replacingDamaged: false)
-        let (engine, record) = (engine, record)
+        let engine = engine
         let last = try #require(engine[record])
         engine[record] = nil
         engine.state.withLock { state in
@@ -206,12 +209,12 @@ extension SharedStoreTests {
             }
         }
         let store = process(state: scratch.path, keys)
-        #expect(try store.load(.example) == nil)
-        try store.noteRemoval(of: .example)
-        #expect(engine[record] != last && !store.hides(.example))
+        #expect(try store.load(key) == nil)
+        try store.noteRemoval(of: key)
+        #expect(engine[record] != last && !store.hides(key))
         engine[record] = last
         // It is refused as an old record.
-        let found = Result { () throws(OIDCError) in try process(state: scratch.path, keys).load(.example) }
+        let found = Result { () throws(OIDCError) in try process(state: scratch.path, keys).load(key) }
         #expect((try? found.get()) == nil, "\(found)")
     }
 
