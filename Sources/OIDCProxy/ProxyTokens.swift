@@ -202,7 +202,7 @@ package final class ProxyTokens {
         let answered = signatures.map { ($0, $0.job.take()) }
         signatures = answered.filter { $0.1 == nil }.map(\.0)
         let failure = answered.lazy.compactMap { _, result in
-            if case .failure(let error)? = result, error.kind == .unreachable { error } else { nil }
+            if case .failure(let error)? = result, error.code == .noLender { error } else { nil }
         }.first
         if let failure {
             // Those that wait would not be answered either, and each part of them would wait for the time limit.

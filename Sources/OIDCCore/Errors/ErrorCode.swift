@@ -67,6 +67,8 @@ extension OIDCError {
         public static let unknownStoreKey = Code(rawValue: "unknown_store_key")
         /// The store's server gave no answer, so it may have done what it was asked.
         package static let noStoreAnswer = Code(rawValue: "no_store_answer")
+        /// The lender of the session cannot be reached.
+        package static let noLender = Code(rawValue: "no_lender")
         /// The store's file or directory is not writable.
         public static let notWritable = Code(rawValue: "not_writable")
         /// The failure is temporary.

@@ -181,7 +181,7 @@ struct LentSession: Sendable {
             hint: .text(
                 "where the session is, run it again: oidc lend (for a session of your own here: unset "
                     + "\(LentSocket.variable))"),
-            stage: .token)
+            stage: .token, code: .noLender)
     }
 
     /// Returns a lender's error, with a hint for this side.

@@ -359,21 +359,24 @@ struct ProxyTokensTests {
         #expect(results.count == 19 && !results.contains("proof-17") && !results.contains("none"))
     }
 
-    @Test("a lender that does not answer keeps nobody waiting twice")
-    func lostLender() throws {
+    @Test(
+        "a lender that cannot be reached keeps nobody waiting twice, and one that is full fails no other proof",
+        arguments: [true, false])
+    func lostLender(isGone: Bool) throws {
         let world = try World()
         let tokens = world.tokens()
         var delivery = world.delivery("bound", .dpop)
         let gate = DispatchSemaphore(value: 0)
-        delivery.signing = { (_, _, _) throws(OIDCError) in
+        delivery.signing = { (_, _, nonce) throws(OIDCError) in
+            guard let number = nonce.flatMap({ Int($0) }), number < 16 else { return "proof" }
             _ = gate.wait(timeout: .now() + 60)
-            throw OIDCError(.unreachable, "the lender is gone")
+            throw OIDCError(.unreachable, "no proof", code: isGone ? .noLender : nil)
         }
         let grant = try ProxyTokens.Grant(delivery, after: nil)
         var failures = 0
-        for _ in 0..<50 {
+        for number in 0..<50 {
             tokens.authorize(
-                grant, .get, WebURL("https://api.example/")!, nonce: nil, isNeeded: { true }
+                grant, .get, WebURL("https://api.example/")!, nonce: "\(number)", isNeeded: { true }
             ) { result in
                 if case .failure = result { failures += 1 }
             }
@@ -384,7 +387,7 @@ struct ProxyTokensTests {
             world.wait()
             tokens.advance(now: moment(0))
         }
-        #expect(failures == 50)
+        #expect(failures == (isGone ? 50 : 16) && !tokens.isAwaited)
     }
 
     @Test("where a request may sign in, a good token does not wait for the replacement of a refused one")
