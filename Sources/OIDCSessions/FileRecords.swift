@@ -3,7 +3,7 @@ import Posix
 
 /// Records in files: `<name>.json` or `<name>.sealed`, its lock and temporary file beside it, and `<name>.failure`, so
 /// the session's file stays unchanged.
-package struct FileRecords: RecordPlace {
+package struct FileRecords: OwnRecordStore {
     private let directory: SessionDirectory
 
     /// Creates the records; the directory is created when it is first needed.

@@ -86,7 +86,7 @@ public final class MemoryRecords: RecordStore {
     }
 }
 
-extension MemoryRecords: RecordPlace {
+extension MemoryRecords: OwnRecordStore {
     package var reach: StoreReach { .process }
     package func location(of stem: String) -> String { description }
 }

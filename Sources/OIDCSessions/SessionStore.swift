@@ -8,7 +8,7 @@ import Posix
 /// counts as missing; newer versions and other keys are never overwritten; each write is a compare-and-set; what a
 /// killed refresh left is adopted.
 public struct SessionStore: Sendable {
-    private let records: any RecordPlace
+    private let records: any OwnRecordStore
     private let seal: any SessionSeal
     private let copies: SessionCopies?
     private let now: @Sendable () -> Instant
@@ -28,7 +28,7 @@ public struct SessionStore: Sendable {
     public static func inMemory() -> SessionStore { SessionStore(MemoryRecords(), PlainSeal()) }
 
     package init(
-        _ records: any RecordPlace, _ seal: any SessionSeal = PlainSeal(), copies: SessionCopies? = nil,
+        _ records: any OwnRecordStore, _ seal: any SessionSeal = PlainSeal(), copies: SessionCopies? = nil,
         now: @escaping @Sendable () -> Instant = { Clock.now() }
     ) {
         self.records = records

@@ -32,7 +32,7 @@ extension SessionStore {
 ///
 /// A lease lets one machine refresh at a time. Each write is a compare-and-set on the record, so a holder
 /// that lost its lease cannot overwrite a newer session.
-final class SharedRecords: RecordPlace {
+final class SharedRecords: OwnRecordStore {
     private let engine: any SharedEngine
     private let seal: SharedSeal
     private let times: LeaseTimes

@@ -132,7 +132,7 @@ extension InvokedLine {
         let url: String? =
             switch command {
             case let command as LoginCommand:
-                command.operand.flatMap { WebURL($0) ?? Entrance.url(withoutScheme: $0) }?.text
+                command.operand.flatMap { WebURL($0) ?? LoginOperand.url(withoutScheme: $0) }?.text
             case let command as TokenCommand: command.url
             case let command as StatusCommand: command.url
             case let command as LogoutCommand: command.url

@@ -320,12 +320,12 @@ extension ProviderMetadata {
     }
 
     /// Checks that no endpoint leads to this machine or its network from a URL elsewhere that led to the server.
-    package func checkReach(from finder: WebURL) throws(OIDCError) {
+    package func checkReach(from referrer: WebURL) throws(OIDCError) {
         let urls =
             endpoints.all.map { ($0.endpoint.rawValue, $0.url) }
             + mtlsEndpointAliases.all.map { ("mtls_endpoint_aliases.\($0.endpoint.rawValue)", $0.url) }
         for (member, url) in urls.sorted(by: { $0.0 < $1.0 }) {
-            try ProtectedResourceMetadata.checkReach(of: url, named: member, from: finder)
+            try ProtectedResourceMetadata.checkReach(of: url, named: member, from: referrer)
         }
     }
 }

@@ -103,7 +103,7 @@ package struct BrowserSignIn {
             onStray: { notice(.strayRequest($0)) })
         receiver.lingers = lingers
         if redirect.loopback?.ports != .any { receiver.handover = handover }
-        receiver.result = redirect.resultPlace
+        receiver.result = redirect.resultLocation
         receiver.files = redirect.files
         while true {
             let arrival: RedirectReceiver.Arrival

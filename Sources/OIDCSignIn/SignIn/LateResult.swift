@@ -7,7 +7,7 @@ import Posix
 /// detached process serves it at the listener's port for a few seconds.
 package struct LateResult {
     let page: HTTPResponse
-    let place: ResultPlace
+    let location: ResultLocation
     let program: String?
     let host: LoopbackAddress.Host
     let port: UInt16
@@ -50,7 +50,7 @@ package struct LateResult {
             server.secure(with: identity)
         }
         server.finish(
-            showing: late.page, at: late.place, program: late.program, milliseconds: lifetime,
+            showing: late.page, at: late.location, program: late.program, milliseconds: lifetime,
             unless: late.handover.map { handover in { handover.isWanted(late.port) } })
         return 0
     }
@@ -59,8 +59,8 @@ package struct LateResult {
 extension LateResult {
     var json: JSONValue {
         var members = JSONObject()
-        members["callback"] = .string(place.callback)
-        members["name"] = .string(place.name)
+        members["callback"] = .string(location.callback)
+        members["name"] = .string(location.name)
         members["program"] = program.map { .string($0) }
         members["host"] = .string(host.text)
         members["port"] = JSONValue(Int64(port))
@@ -91,7 +91,7 @@ extension LateResult {
         self.init(
             page: HTTPResponse(
                 status: Int(status), headers: HTTPHeaders(fields), body: Array(body.utf8)),
-            place: ResultPlace(callback: callback, name: name, location: nil),
+            location: ResultLocation(callback: callback, name: name, reference: nil),
             program: json["program"]?.string, host: host, port: port,
             names: (json["names"]?.array ?? []).compactMap(\.string),
             files: json["certificate"]?.string.flatMap { certificate in

@@ -100,8 +100,8 @@ package struct RedirectAddress: Hashable, Sendable {
 
     /// The location of the result page. It is random if the redirect is passed on, as others may use the same
     /// way.
-    var resultPlace: ResultPlace {
-        route == nil ? ResultPlace(below: path) : ResultPlace(below: path, seenAs: outerPath)
+    var resultLocation: ResultLocation {
+        route == nil ? ResultLocation(below: path) : ResultLocation(below: path, seenAs: outerPath)
     }
 
     /// Whether another path may be added to the URI, as every redirect to its host and port arrives here.

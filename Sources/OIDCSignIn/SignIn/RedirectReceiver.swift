@@ -8,7 +8,7 @@ struct RedirectReceiver {
     private(set) var pending: PendingAuthorization
     let path: String
     /// The location of the result page.
-    var result: ResultPlace
+    var result: ResultLocation
     /// The certificate of the server, for the process that shows the result.
     var files: TLSFiles?
     let server: LoopbackServer?
@@ -34,7 +34,7 @@ struct RedirectReceiver {
     ) {
         self.pending = pending
         self.path = path
-        result = ResultPlace(below: path)
+        result = ResultLocation(below: path)
         self.server = server
         self.warn = warn
         self.words = words

@@ -4,17 +4,17 @@ import OIDCCrypto
 import Posix
 
 /// The location of the result page, below the path of the callback.
-package struct ResultPlace: Hashable, Sendable {
+package struct ResultLocation: Hashable, Sendable {
     /// The path of the callback, as it arrives.
     let callback: String
     /// The last segments of the page's path.
     let name: String
     /// The URL reference that the browser is redirected to after the callback.
-    let location: String
+    let reference: String
 
     /// Creates the location below a callback on this machine's loopback.
     package init(below callback: String) {
-        self.init(callback: callback, name: "done", location: nil)
+        self.init(callback: callback, name: "done", reference: nil)
     }
 
     /// Creates the location for a callback that is passed on; `outer` is the path that the browser requested.
@@ -25,17 +25,17 @@ package struct ResultPlace: Hashable, Sendable {
     init(below callback: String, seenAs outer: String) {
         let name = "done-\(Base64URL.encode(Random.bytes(16)))"
         let last = outer.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
-        self.init(callback: callback, name: name, location: last.isEmpty ? "./\(name)" : "./\(last)/\(name)")
+        self.init(callback: callback, name: name, reference: last.isEmpty ? "./\(name)" : "./\(last)/\(name)")
     }
 
-    init(callback: String, name: String, location: String?) {
+    init(callback: String, name: String, reference: String?) {
         self.callback = callback
         self.name = name
-        self.location = location ?? ResultPlace.path(name, below: callback)
+        self.reference = reference ?? ResultLocation.path(name, below: callback)
     }
 
     /// The path of the page, as it arrives.
-    var path: String { ResultPlace.path(name, below: callback) }
+    var path: String { ResultLocation.path(name, below: callback) }
 
     private static func path(_ name: String, below callback: String) -> String {
         callback.hasSuffix("/") ? "\(callback)\(name)" : "\(callback)/\(name)"
@@ -46,8 +46,8 @@ package struct ResultPlace: Hashable, Sendable {
 /// address bar nor its history keeps the code and the state of the callback, and the page can be reloaded.
 extension LoopbackServer {
     /// Answers the held callback of a connection with a redirect to the result page.
-    package func sendToResult(_ connection: Int, at place: ResultPlace) {
-        answer(connection, ResultPage.redirect(to: place.location))
+    package func sendToResult(_ connection: Int, at location: ResultLocation) {
+        answer(connection, ResultPage.redirect(to: location.reference))
     }
 
     /// Answers a held callback with a redirect to another page, and no longer holds it.
@@ -65,29 +65,29 @@ extension LoopbackServer {
     /// Shows the result page to each browser that was redirected to it, and finishes. Waits at most
     /// `milliseconds` for these browsers, and no longer once `isOver` returns true.
     package func finish(
-        showing page: HTTPResponse, at place: ResultPlace, program: String? = nil,
+        showing page: HTTPResponse, at location: ResultLocation, program: String? = nil,
         milliseconds: Int64? = nil, unless isOver: (() -> Bool)? = nil
     ) {
-        _ = show(page, at: place, program: program, milliseconds: milliseconds, unless: isOver)
+        _ = show(page, at: location, program: program, milliseconds: milliseconds, unless: isOver)
         finish()
     }
 
     /// Shows the result page to a browser that requests it at once, and finishes. For one that comes later, a
     /// detached process serves the page, so the caller need not wait.
     func finishLingering(
-        showing page: HTTPResponse, at place: ResultPlace, program: String?, files: TLSFiles? = nil,
+        showing page: HTTPResponse, at location: ResultLocation, program: String?, files: TLSFiles? = nil,
         handover: PortHandover? = nil
     ) {
-        let isShown = show(page, at: place, program: program, milliseconds: 300)
+        let isShown = show(page, at: location, program: program, milliseconds: 300)
         let late = LateResult(
-            page: page, place: place, program: program, host: host, port: port,
+            page: page, location: location, program: program, host: host, port: port,
             names: names, files: files?.absolute, handover: handover)
         if !isShown, Interruption.pending == nil {
             do throws(Errno) {
                 try late.serve(at: listeners)
                 return finish(admitting: false)
             } catch {
-                return finish(showing: page, at: place, program: program)
+                return finish(showing: page, at: location, program: program)
             }
         }
         finish()
@@ -95,10 +95,10 @@ extension LoopbackServer {
 
     /// Shows the result page to each browser that was redirected to it, and returns whether all have it.
     func show(
-        _ page: HTTPResponse, at place: ResultPlace, program: String?, milliseconds: Int64?,
+        _ page: HTTPResponse, at location: ResultLocation, program: String?, milliseconds: Int64?,
         unless isOver: (() -> Bool)? = nil
     ) -> Bool {
-        let (callback, path) = (place.callback, place.path)
+        let (callback, path) = (location.callback, location.path)
         let callbacks = heldRequests.map(\.request).filter { $0.path == callback }
         let limit = milliseconds ?? LoopbackServer.patience(for: callbacks)
         let end = MonotonicTime.now().adding(milliseconds: limit)

@@ -68,7 +68,7 @@ struct CompletionValues {
                 .map { Candidate($0, Setting.named($0)?.summary ?? "") } ?? []
         case "resources":
             (try? loader.load())?.tools.resources.map { Candidate($0.title, $0.url.text) } ?? []
-        case "entrances": profiles + Preset.all.map { Candidate($0.name, $0.title) }
+        case "login": profiles + Preset.all.map { Candidate($0.name, $0.title) }
         case "providers": Preset.all.map { Candidate($0.name, $0.title) }
         case "parameters": parameters
         default: []

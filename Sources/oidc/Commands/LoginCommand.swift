@@ -35,7 +35,7 @@ struct LoginCommand: RunnableCommand {
             Example("oidc login --finish -o json", "the second step: waits for the user's answer"),
         ],
         operands: [
-            .optional(\.operand, "URL|NAME", "what to sign in to", completion: .dynamic("entrances")),
+            .optional(\.operand, "URL|NAME", "what to sign in to", completion: .dynamic("login")),
             .rest(
                 \.words, "NAME=VALUE", "parameters of a provider known by name",
                 completion: .dynamic("parameters")),
@@ -136,8 +136,8 @@ struct LoginCommand: RunnableCommand {
             if try isUnconfigured(context) { return try setUp(context) }
             return try run(context, at: nil)
         }
-        let entrance = try Entrance(operand, profiles: profiles, context)
-        if case .preset(let preset) = entrance {
+        let meaning = try LoginOperand(operand, profiles: profiles, context)
+        if case .preset(let preset) = meaning {
             let own = try PresetProfiles(preset: preset, context: context)
                 .profile(words, try options.entries())
             if let own, common.profile == nil || common.profile == own {
@@ -151,9 +151,9 @@ struct LoginCommand: RunnableCommand {
                     + "\(DisplayText.quoted(DisplayText.address(operand), limit: 80))",
                 hint: .words("parameters are for a provider known by name: ", .run("help providers")))
         }
-        guard case .profile(let name) = entrance else {
+        guard case .profile(let name) = meaning else {
             context.makesProfile = try isProfileNew(context, beside: profiles)
-            return try run(context, at: entrance.url)
+            return try run(context, at: meaning.url)
         }
         if let other = common.profile, other != name {
             throw .usage(
@@ -165,7 +165,7 @@ struct LoginCommand: RunnableCommand {
 
     /// Returns whether the command line names the provider, without the configuration file.
     private func namesProvider(_ context: CommandContext) throws(OIDCError) -> Bool {
-        if let operand { return (try? Entrance(operand, profiles: [], context)) != nil }
+        if let operand { return (try? LoginOperand(operand, profiles: [], context)) != nil }
         let given = try options.entries().map(\.setting)
         return [.issuer, .tokenEndpoint, .resource].contains(where: given.contains)
     }

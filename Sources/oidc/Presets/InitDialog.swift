@@ -75,7 +75,7 @@ struct InitDialog {
                 draft.options.issuer = typed
                 return nil
             }
-            if let url = Entrance.url(withoutScheme: typed) {
+            if let url = LoginOperand.url(withoutScheme: typed) {
                 draft.options.issuer = url.text
                 return nil
             }

@@ -18,24 +18,24 @@ final class ProviderContext: Sendable {
     /// The resource that the URL operand names, and the link to store after a sign-in.
     let target: ResourceTarget?
     /// The URL that led to the provider, whose metadata name it; nil if the user or a resource does.
-    let finder: ResourceOperand?
+    let referrer: ResourceOperand?
 
     init(
         _ settings: Settings, _ context: CommandContext, until deadline: MonotonicTime? = nil,
-        target: ResourceTarget? = nil, finder: ResourceOperand? = nil
+        target: ResourceTarget? = nil, referrer: ResourceOperand? = nil
     ) {
         self.settings = settings
         self.context = context
         self.deadline = deadline
         self.target = target
-        self.finder = finder
+        self.referrer = referrer
     }
 
     /// Returns the context of a sign-in. If there is no deadline yet, `timeout` starts now.
     func forSignIn(until deadline: MonotonicTime? = nil) -> ProviderContext {
         ProviderContext(
             settings, context, until: deadline ?? .now().adding(seconds: settings.signIn.timeout),
-            target: target, finder: finder)
+            target: target, referrer: referrer)
     }
 
     var secrets: SecretReader {
@@ -86,8 +86,8 @@ final class ProviderContext: Sendable {
         }
         let metadata = try documents(environment).metadata(
             issuer: issuer, at: try settings.provider.checkedMetadataURL())
-        guard let finder = finder ?? earlierFinder else { return metadata }
-        try metadata.checkReach(from: finder.url)
+        guard let referrer = referrer ?? earlierReferrer else { return metadata }
+        try metadata.checkReach(from: referrer.url)
         return sendingTokensBack(metadata)
     }
 
@@ -395,7 +395,7 @@ extension ProviderContext {
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
         let secret = settings.layers.entries.first { secrets.contains($0.setting) }
         if target == nil, let secret, ![.profile, .options].contains(secret.origin.layer),
-            earlierFinder != nil, !isClientChosen
+            earlierReferrer != nil, !isClientChosen
         {
             let issuer = DisplayText.clean(settings.provider.issuer ?? "")
             throw .usage(
@@ -586,7 +586,7 @@ extension ProviderContext {
     func adding(_ entries: [SettingLayers.Entry]) -> ProviderContext {
         guard !entries.isEmpty else { return self }
         return ProviderContext(
-            settings.overridden(by: entries), context, until: deadline, target: target, finder: finder)
+            settings.overridden(by: entries), context, until: deadline, target: target, referrer: referrer)
     }
 
     /// Returns the provider with a wider scope for the sign-in.
@@ -596,7 +596,7 @@ extension ProviderContext {
         var target = target
         target?.link.scope = scope
         return ProviderContext(
-            settings.overridden(by: [entry]), context, until: deadline, target: target, finder: finder)
+            settings.overridden(by: [entry]), context, until: deadline, target: target, referrer: referrer)
     }
 
     /// Returns an error about the parameter `resource` with the hint to leave it out.

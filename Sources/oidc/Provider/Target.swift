@@ -121,7 +121,7 @@ extension CommandContext {
         else { return nil }
         throw .usage(
             "there are several sessions at \(DisplayText.clean(operand.url.withoutQuery))",
-            hint: "name one of them with -p NAME or --client-id ID")
+            hint: "name one of them with -p NAME, --client-id ID or --account NAME")
     }
 
     /// Returns the session that a command without an operand is about:
@@ -383,7 +383,7 @@ extension ResourceOperand {
         operand.deadline = deadline
         guard operand.settings.client.id == nil else {
             try operand.checkSecrets(for: metadata)
-            return ProviderContext(operand.settings, context, until: deadline, finder: self)
+            return ProviderContext(operand.settings, context, until: deadline, referrer: self)
         }
         let client = try ResourceClient(
             operand: operand, environment: environment, resource: nil, server: metadata,
@@ -402,7 +402,7 @@ extension ResourceOperand {
             entries.append(ClientRegistration.documentPorts(origin: origin))
         }
         return ProviderContext(
-            operand.adding(entries).settings, context, until: deadline, finder: self)
+            operand.adding(entries).settings, context, until: deadline, referrer: self)
     }
 
     /// Throws if the provider would get a secret that the settings do not assign to a provider, as the user

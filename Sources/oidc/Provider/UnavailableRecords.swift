@@ -10,7 +10,7 @@ extension SessionStore {
 }
 
 /// The records if no state directory is available.
-struct UnavailableRecords: RecordPlace {
+struct UnavailableRecords: OwnRecordStore {
     let description = "nowhere"
 
     let failure: OIDCError

@@ -6,7 +6,9 @@ import OIDCSignIn
 extension SignIn {
     /// The URL that led to the server: a resource's, or one whose own metadata names the server, now or at
     /// the sign-in that wrote the profile. Nil if the user named the server.
-    var finder: ResourceOperand? { provider.target?.operand ?? provider.finder ?? provider.earlierFinder }
+    var referrer: ResourceOperand? {
+        provider.target?.operand ?? provider.referrer ?? provider.earlierReferrer
+    }
 
     /// Whether the user has named the issuer, too.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
@@ -15,19 +17,19 @@ extension SignIn {
     /// redirect URL of its own for each issuer; with another client, the server's answers must be
     /// distinguishable from others', unless the settings name the authorization endpoint.
     func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
-        guard let finder, let issuer = metadata.issuer else { return }
+        guard let referrer, let issuer = metadata.issuer else { return }
         let isRegistered = try MixUpDefense.isOwn(settings.redirect().text, of: issuer)
         if !metadata.authorizationResponseIssParameterSupported, !isIssuerNamed {
             let wayOn = try wayOn(metadata)
-            if let fault = finder.fault(ofTokenEndpointOf: metadata, wayOn) { throw fault }
-            if let fault = finder.fault(
+            if let fault = referrer.fault(ofTokenEndpointOf: metadata, wayOn) { throw fault }
+            if let fault = referrer.fault(
                 ofClient: account.key.clientID, isRegistered: isRegistered, at: metadata, wayOn)
             {
                 throw fault
             }
             // The server may have registered the client, with its redirect URL, at the provider whose page it names.
             if isRegistered, let page = metadata.authorizationEndpoint,
-                let fault = finder.fault(
+                let fault = referrer.fault(
                     of: page, named: "authorization_endpoint", by: metadata, wayOn)
             {
                 throw fault
@@ -47,9 +49,9 @@ extension SignIn {
     /// polled: a server that only a URL led to could show the page of another provider, and poll for its
     /// tokens.
     func deviceMixUp(_ metadata: ProviderMetadata) -> OIDCError? {
-        guard let finder else { return nil }
+        guard let referrer else { return nil }
         if !isIssuerNamed, let wayOn = try? wayOn(metadata),
-            let fault = finder.fault(ofTokenEndpointOf: metadata, wayOn)
+            let fault = referrer.fault(ofTokenEndpointOf: metadata, wayOn)
         {
             return fault
         }
@@ -77,23 +79,23 @@ extension SignIn {
     }
 
     /// The command that signs in again, by the URL that led to the server.
-    var loginLine: Hint { provider.finder?.loginLine ?? provider.settings.loginLine }
+    var loginLine: Hint { provider.referrer?.loginLine ?? provider.settings.loginLine }
 
     /// Returns the error with other hints if only a URL led to the server: they neither name the server for
     /// the user, nor change a profile, which may be for another server.
     func naming(_ failure: OIDCError) -> OIDCError {
-        guard let finder = provider.finder else {
+        guard let referrer = provider.referrer else {
             return failure.signingInAgain(by: provider.settings.sameLoginLine)
         }
-        var error = failure.signingInAgain(by: finder.loginLine)
-        error.hint = error.hint.map { Settings.hint($0, byOptionsOf: finder.loginLine) }
+        var error = failure.signingInAgain(by: referrer.loginLine)
+        error.hint = error.hint.map { Settings.hint($0, byOptionsOf: referrer.loginLine) }
         return error
     }
 
     /// Returns the command with which the user names the issuer.
     func wayOn(_ metadata: ProviderMetadata) throws(OIDCError) -> Hint {
         let issuer = DisplayText.clean(metadata.issuer ?? "")
-        guard provider.target == nil, provider.finder != nil else {
+        guard provider.target == nil, provider.referrer != nil else {
             return provider.settings.loginLine.adding("--issuer", issuer)
         }
         guard try MixUpDefense.isOwn(settings.redirect().text, of: issuer) else {
@@ -194,7 +196,7 @@ extension CommandContext {
 
 extension ProviderContext {
     /// The URL that led to the server of a profile, a session or a pending sign-in before; nil if the user has named it.
-    var earlierFinder: ResourceOperand? {
+    var earlierReferrer: ResourceOperand? {
         guard target == nil, let origin = settings.layers.entry(.issuer)?.origin,
             origin.layer == .profile || [.session, .pending].contains(origin), context.isFound(settings),
             let url = settings.provider.issuer.flatMap({ WebURL.ofIssuer($0) })

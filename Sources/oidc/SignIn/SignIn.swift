@@ -232,7 +232,7 @@ struct SignIn {
         else { return }
         // A client that is registered just now gets its profile after this, which the command would not find.
         let isNew =
-            provider.finder != nil
+            provider.referrer != nil
             && ((try? MixUpDefense.isOwn(settings.redirect().text, of: issuer)) ?? false)
         let wayOn = isNew ? nil : try? wayOn(metadata)
         console.warn(
@@ -297,18 +297,18 @@ struct SignIn {
     func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
         let origin = provider.settings.layers.entry(.issuer)?.origin
         let isNamed = origin?.layer == .options && origin != .session && origin != .pending
-        if let issuer, finder == nil, isNamed {
+        if let issuer, referrer == nil, isNamed {
             try? ResourceRecords(provider.context)?.uses.noteNamed(issuer: issuer)
         }
         let isRegistered = (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer ?? "")) ?? false
         let isOfSettings =
-            finder == nil && WebURL(key.clientID) == nil && origin?.layer != .options
-        let isKnownByLink = isRegistered && (provider.target != nil || finder == nil)
+            referrer == nil && WebURL(key.clientID) == nil && origin?.layer != .options
+        let isKnownByLink = isRegistered && (provider.target != nil || referrer == nil)
         guard let tokenEndpoint, !isKnownByLink, !isOfSettings else { return }
         let use = ClientUse(
             issuer: issuer, tokenEndpoint: tokenEndpoint.text,
             origin: provider.target.flatMap { WebURL($0.link.resource)?.origin }, isRegistered: isRegistered,
-            isFound: finder != nil && !isIssuerNamed, isChosen: isSecretMeant(issuer, tokenEndpoint))
+            isFound: referrer != nil && !isIssuerNamed, isChosen: isSecretMeant(issuer, tokenEndpoint))
         do throws(OIDCError) {
             try ResourceRecords(provider.context)?.uses.note(use, of: key.clientID)
         } catch {
@@ -320,14 +320,14 @@ struct SignIn {
     /// server's URL, and no other server knows that client.
     private func isSecretMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
         let secrets = Setting.presented(by: provider.settings.token.grant)
-        guard let finder = provider.finder,
-            finder.settings.layers.entry(.clientID)?.origin.layer == .options,
+        guard let referrer = provider.referrer,
+            referrer.settings.layers.entry(.clientID)?.origin.layer == .options,
             provider.settings.layers.entries.contains(where: {
                 secrets.contains($0.setting) && $0.origin.layer == .variables
             })
         else { return false }
         let server = ProviderMetadata(issuer: issuer, endpoints: [.token: tokenEndpoint])
-        return KnownClients(finder).other(than: server, sharing: key.clientID, isRegistered: true) == nil
+        return KnownClients(referrer).other(than: server, sharing: key.clientID, isRegistered: true) == nil
     }
 
     /// Stores the resource's link, and ends the session that this one replaces.
@@ -453,10 +453,10 @@ extension SignIn {
         if provider.settings.layers[.resourceParameter] == nil, let earlier = try? store.load(key) {
             login.tokenEndpoint.sendsResources = earlier.sendsResources != false
         }
-        if let finder, !isIssuerNamed {
+        if let referrer, !isIssuerNamed {
             let wayOn = try wayOn(metadata)
             login.pageFault = { page in
-                finder.fault(of: page, named: "verification_uri", by: metadata, wayOn)
+                referrer.fault(of: page, named: "verification_uri", by: metadata, wayOn)
             }
         }
         login.requiresIDToken = needsIDToken

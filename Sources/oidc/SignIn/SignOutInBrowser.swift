@@ -114,9 +114,9 @@ struct SignOutInBrowser {
                     return false
                 }
                 guard let path else { return true }
-                let place = ResultPlace(below: path)
-                server.sendToResult(connection, at: place)
-                server.finish(showing: ResultPage.signedOut(program: "oidc"), at: place, program: "oidc")
+                let location = ResultLocation(below: path)
+                server.sendToResult(connection, at: location)
+                server.finish(showing: ResultPage.signedOut(program: "oidc"), at: location, program: "oidc")
                 return true
             case .interrupted(let signal): throw Interruption.error(signal: signal)
             case .readable, .deadline: continue

@@ -188,7 +188,7 @@ struct FirstStep {
         var object = JSONObject()
         object["settings"] = RecordedSettings(provider.settings).json
         object["target"] = provider.target?.recorded
-        object["finder"] = provider.finder.map { .object($0.recorded) }
+        object["finder"] = provider.referrer.map { .object($0.recorded) }
         object["profile"] = JSONValue(context.common.profile)
         object["configuration"] = JSONValue(context.common.config.map { UserFile.absolute(context.path($0)) })
         object["keeps_profile"] = .bool(context.keepsProfile)

@@ -56,9 +56,9 @@ struct SecondStep {
     ) throws(OIDCError) -> Account {
         let settings = recorded.settings(with: secrets, home: context.environment["HOME"])
         let target = plan["target"].flatMap { ResourceTarget(recorded: $0, context) }
-        let finder = plan["finder"].flatMap { ResourceOperand(recorded: $0, context) }
+        let referrer = plan["finder"].flatMap { ResourceOperand(recorded: $0, context) }
         return try Account(
-            ProviderContext(settings, context, until: deadline, target: target, finder: finder))
+            ProviderContext(settings, context, until: deadline, target: target, referrer: referrer))
     }
 
     /// Returns the context of the first step in this process.

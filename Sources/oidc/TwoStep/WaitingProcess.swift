@@ -63,21 +63,21 @@ enum WaitingProcess {
             waiting.fingerprint == fingerprint
         else { return }
         let step = try SecondStep(waiting, context, secrets: secrets, leaving: rest)
-        let door = Door(descriptors) { signIns.isStopped(id) }
-        defer { door.leave() }
+        let watch = ListenerWatch(descriptors) { signIns.isStopped(id) }
+        defer { watch.end() }
         _ = try step.wait(descriptors, signIns)
     }
 
     /// A listener that is closed as soon as the sign-in is canceled: the waiting thread may be in a request
     /// to the provider, which only its answer or its time limit ends.
-    private final class Door: Sendable {
-        private let isLeft = Mutex(false)
+    private final class ListenerWatch: Sendable {
+        private let hasEnded = Mutex(false)
         private let thread = Mutex<BackgroundThread?>(nil)
 
         init(_ listeners: [FileDescriptor], isStopped: @escaping @Sendable () -> Bool) {
             guard !listeners.isEmpty else { return }
             let watch = try? BackgroundThread { [self] in
-                while !isLeft.withLock({ $0 }) {
+                while !hasEnded.withLock({ $0 }) {
                     if isStopped() { return listeners.forEach(LoopbackSocket.stopListening) }
                     Poll.pause(until: MonotonicTime.now().adding(milliseconds: 250))
                 }
@@ -85,8 +85,8 @@ enum WaitingProcess {
             thread.withLock { $0 = watch }
         }
 
-        func leave() {
-            isLeft.withLock { $0 = true }
+        func end() {
+            hasEnded.withLock { $0 = true }
             thread.withLock { $0 }?.join()
         }
     }

@@ -270,23 +270,24 @@ struct RedirectReceiverTests {
             ("/cb/", "/cb", "./cb/"),
         ])
     func relative(path: String, outer: String, start: String) {
-        let place = ResultPlace(below: path, seenAs: outer)
-        #expect(place.location == start + place.name && place.name.utf8.count == 27)
-        #expect(place.path == (path.hasSuffix("/") ? path : path + "/") + place.name)
-        #expect(place.name != ResultPlace(below: path, seenAs: outer).name)
+        let location = ResultLocation(below: path, seenAs: outer)
+        #expect(location.reference == start + location.name && location.name.utf8.count == 27)
+        #expect(location.path == (path.hasSuffix("/") ? path : path + "/") + location.name)
+        #expect(location.name != ResultLocation(below: path, seenAs: outer).name)
     }
 
-    @Test("the process that serves a late page gets its place and the values of Host")
+    @Test("the process that serves a late page gets its location and the values of Host")
     func late() throws {
-        let place = ResultPlace(below: "/callback", seenAs: "/x/callback")
+        let location = ResultLocation(below: "/callback", seenAs: "/x/callback")
         let page = ResultPage.signedOut()
         let late = LateResult(
-            page: page, place: place, program: "oidc", host: .localhost, port: 8484,
+            page: page, location: location, program: "oidc", host: .localhost, port: 8484,
             names: ["code.example", "code.example:443"], files: nil,
             handover: PortHandover(directory: "/x/ports"))
         let read = try #require(LateResult(late.json))
         #expect(
-            read.names == late.names && read.place.path == place.path && read.place.callback == "/callback")
+            read.names == late.names && read.location.path == location.path
+                && read.location.callback == "/callback")
         #expect(read.handover == late.handover)
         #expect(read.host == .localhost && read.port == 8484 && read.page.body == page.body)
     }
@@ -298,7 +299,7 @@ struct RedirectReceiverTests {
             let visitor =
                 peer == .anotherUser ? try world.visit(world.request("", path: "/callback/done")) : nil
             world.server.finish(
-                showing: ResultPage.signedOut(), at: ResultPlace(below: "/callback"), milliseconds: 20)
+                showing: ResultPage.signedOut(), at: ResultLocation(below: "/callback"), milliseconds: 20)
             #expect(visitor?.status() ?? 404 == 404)
             #expect(RawConnection.isRefused(port: world.server.port))
         }

@@ -66,7 +66,10 @@ struct PendingSessionTests {
         "a successor that the server does not take is kept, and stored unless the session has changed meanwhile",
         arguments: [
             (Session.example(), Session.refreshed("at-2"), Session.refreshed("at-2")),
-            (Session.refreshed("other", "rt-3"), Session.refreshed("at-2"), Session.refreshed("other", "rt-3")),
+            (
+                Session.refreshed("other", "rt-3"), Session.refreshed("at-2"),
+                Session.refreshed("other", "rt-3")
+            ),
             (Session.refused, Session.refreshed("at-2"), Session.refreshed("at-2")),
             (Session.refused, Session.example("at-2"), Session.refused),
         ])

@@ -2,7 +2,7 @@ import CommandLineKit
 import OIDCCore
 
 /// The meaning of the operand of `oidc login`, in this order: a profile, a provider known by name, a URL.
-enum Entrance {
+enum LoginOperand {
     case profile(String)
     case preset(Preset)
     case url(WebURL)
@@ -14,10 +14,10 @@ enum Entrance {
             self = .preset(preset)
         } else if text.includes("://") {
             self = .url(try ResourceOperand.url(text, command: "login", context))
-        } else if let url = Entrance.url(withoutScheme: text) {
+        } else if let url = LoginOperand.url(withoutScheme: text) {
             self = .url(url)
         } else {
-            throw Entrance.unknown(text, profiles)
+            throw LoginOperand.unknown(text, profiles)
         }
     }
 

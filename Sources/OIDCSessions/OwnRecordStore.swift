@@ -2,7 +2,7 @@ package import OIDCCore
 package import Posix
 
 /// A record store with the operations that only this program's own stores have.
-package protocol RecordPlace: RecordStore {
+package protocol OwnRecordStore: RecordStore {
     /// The processes that can see the records.
     var reach: StoreReach { get }
 
@@ -32,7 +32,7 @@ package protocol RecordPlace: RecordStore {
     func remembered(_ name: RecordName) -> Record?
 
     /// Runs `body` while no other process replaces the tokens in this record. `mayRedeem` is whether a single-use
-    /// refresh token may be presented meanwhile. A place may call `settled` while it waits, and return its value
+    /// refresh token may be presented meanwhile. A store may call `settled` while it waits, and return its value
     /// instead of running `body`.
     func withTokenLock<Value>(
         _ name: RecordName, mayRedeem: Bool, _ wait: LockWait, unless settled: () throws(OIDCError) -> Value?,
@@ -73,7 +73,7 @@ package protocol RecordPlace: RecordStore {
     ) throws(OIDCError) -> [(stem: String, record: Record)]
 }
 
-extension RecordPlace {
+extension OwnRecordStore {
     package var reach: StoreReach { .machine }
     package var unavailability: OIDCError? { nil }
     package func location(of stem: String) -> String { "\(description), record \(stem)" }
@@ -140,7 +140,7 @@ package enum StoreReach: Hashable, Sendable {
 }
 
 /// A library user's records.
-struct ForeignRecords: RecordPlace {
+struct ForeignRecords: OwnRecordStore {
     let records: any RecordStore
 
     var description: String { records.description }
