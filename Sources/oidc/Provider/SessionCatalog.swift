@@ -151,13 +151,13 @@ struct SessionCatalog {
         }
     }
 
-    /// Returns the settings of a resource's session, with the secret of the client that was registered for
-    /// it.
+    /// Returns the settings of a session of a client that was registered automatically, with its secret; nil for
+    /// another client.
     private func registered(_ key: SessionKey) -> ProviderContext? {
-        guard let records = ResourceRecords(current.context), let resource = key.resources.first,
+        guard let records = ResourceRecords(current.context),
             let client = try? records.registrations.client(key.clientID, issuer: key.provider)
         else { return nil }
-        let origin = SettingLayers.Origin.resource(resource)
+        let origin = SettingLayers.Origin.resource(key.resources.first ?? key.provider)
         var entries = network
         func add(_ setting: Setting, _ value: JSONValue?) {
             guard let value else { return }

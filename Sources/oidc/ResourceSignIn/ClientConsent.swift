@@ -125,13 +125,15 @@ struct ClientConsent {
         }
     }
 
-    /// Returns whether the resource is on the origin of its server, or on one that the client's settings
-    /// name. `countsProfile` is whether a profile's `resource` counts.
+    /// Returns whether the resource is on the origin of its server, or on one that the settings for that server name.
+    /// `countsProfile` is whether a profile's `resource` counts.
     private func isOwnOrigin(countsProfile: Bool) -> Bool {
         guard let origin = WebURL(resource.resource)?.origin else { return false }
         // For id_jag, the server gets the user's identity, so a resource's own does not count.
-        var urls = isIssuerNamed || grant != .idJAG ? [issuer] : []
-        for entry in entries {
+        let ownership = ResourceOwnership(entries: entries)
+        let isNamed = isIssuerNamed || ownership.names(issuer: issuer)
+        var urls = isNamed || grant != .idJAG ? [issuer] : []
+        for entry in ownership.entries(for: issuer) {
             switch entry.setting {
             case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }
             case .resource:
@@ -139,7 +141,7 @@ struct ClientConsent {
                 let isOfClient = countsProfile && entry.origin == client.profile.map { .profile($0) }
                 guard entry.origin.layer != .profile || isOfClient else { continue }
                 urls += (entry.value.array ?? []).compactMap(\.string)
-            case let setting where setting == .issuer || ProviderEndpoint(rawValue: setting.name) != nil:
+            case let setting where ProviderEndpoint(rawValue: setting.name) != nil:
                 urls += [entry.value.string].compactMap { $0 }
             default: break
             }
@@ -213,11 +215,18 @@ struct ClientConsent {
                 hint: line.adding(isScopeGiven ? [] : ["--scope", scope.text]),
                 stage: .authorization)
         }
-        // The profile's scope would replace the one that is named here.
-        let isScopeNamed = operand.settings.isScopeAnOption || profileOption.isEmpty
+        // Without a scope, the answer would allow whatever the resource asks for by then.
+        let isScopeNamed = operand.settings.isScopeAnOption || scope.isEmpty
+        let answer = line.adding(names + (isScopeNamed ? [] : ["--scope", scope.text]))
+        // The server may stop promising `iss` once it is named.
+        let other =
+            isIssuerNamed
+            ? nil
+            : KnownClients(operand).other(
+                than: server, sharing: client.clientID, isRegistered: hasOwnRedirect)
         return .usage(
             "\(subject)\(secretText): there is no terminal to ask at",
-            hint: line.adding(names + (isScopeNamed ? [] : ["--scope", scope.text])))
+            hint: other.map { .trusting(server, asMuchAs: DisplayText.clean($0), answer) } ?? answer)
     }
 
     /// The error of a grant without a user, which is never asked.

@@ -262,12 +262,13 @@ struct ResourceClient {
         // loopback redirect URL (RFC 9700 §4.4).
         let id = outcome.client.clientID
         guard ![operand.settings.client.id, operand.settings.client.metadataURL].contains(id) else {
+            let named = operand.loginLine.adding("--issuer", DisplayText.clean(issuer), "--client-id", id)
             throw .untrusted(
                 .registration, "client_id", expected: "a new client",
                 found: "that of your settings, \(DisplayText.clean(id, limit: 200))",
-                hint: .words(
-                    "if the server gives all its clients this ID: ",
-                    operand.loginLine.adding("--issuer", DisplayText.clean(issuer), "--client-id", id)))
+                hint: KnownClients(operand).other(than: server, sharing: id).map {
+                    .trusting(server, asMuchAs: DisplayText.clean($0), named)
+                } ?? .words("if the server gives all its clients this ID: ", named))
         }
         let authentication = try outcome.client.authentication(at: server)
         var kept = JSONObject()

@@ -115,6 +115,20 @@ struct ClientConsentTests {
         }
     }
 
+    @Test(
+        "what the settings name for another provider does not make its origin the user's own",
+        arguments: [#""#, #","proxy_routes":[{"url":"ORIGIN/other"}]"#, #","userinfo_endpoint":"ORIGIN/me""#])
+    func originsOfOthers(more: String) throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let origin = world.resource.origin
+        try world.configure(
+            #"{"issuer":"\#(origin)""# + more.replacingOccurrences(of: "ORIGIN", with: origin) + "}")
+        let refused = try world.run(["login", world.url, "--client-id", "corp-client"])
+        #expect(
+            refused.status == 2 && refused.errorOutput.contains("as your client corp-client"), "\(refused)")
+        #expect(world.tabs.isEmpty)
+    }
+
     @Test("a client of variables, or of the last sign-in, is the user's own too")
     func otherOwnClients() throws {
         let world = try ResourceWorld(["OIDC_CLIENT_ID": "corp-client"], isOwnResource: false) {

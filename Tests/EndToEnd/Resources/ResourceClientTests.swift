@@ -62,7 +62,9 @@ struct ResourceClientTests {
         #expect(world.other.authorizations.count == 1 && world.server.authorizations.isEmpty)
     }
 
-    @Test("a registered client's secret is used for refreshing and revoking, also by logout --all")
+    @Test(
+        "a registered client's secret is used for refreshing and revoking, also by logout --all and of a provider"
+    )
     func secret() throws {
         let world = try ResourceWorld {
             $0.metadata = Self.confidential
@@ -72,14 +74,23 @@ struct ResourceClientTests {
         world.server.change { rules in
             rules.metadata["revocation_endpoint"] = .string("\(world.server.origin)/revoke")
         }
-        expectSuccess(try world.run(["login", world.url]))
-        expectSuccess(try world.run(["token", "--refresh", world.url]))
-        #expect(world.server.tokenRequests.map { $0.form["client_secret"] } == ["s3cret", "s3cret"])
-        _ = try world.run(["logout", "--all"])
-        let revocations = world.server.log.filter { $0.url.path == "/revoke" }
-        #expect(!revocations.isEmpty)
-        #expect(revocations.allSatisfy { String(decoding: $0.body, as: UTF8.self).contains("s3cret") })
-        #expect(try world.run(["token", world.url]).status == 3)
+        // A provider's session has no resource.
+        for url in [world.url, world.server.issuer] {
+            for operand in ["--all", url] {
+                let count = world.server.log.count
+                expectSuccess(try world.run(["login", url, "--no-profile"]))
+                expectSuccess(try world.run(["token", "--refresh", url]))
+                expectSuccess(try world.run(["logout", operand]))
+                let requests = world.server.log.dropFirst(count).filter { $0.method == .post }
+                #expect(requests.contains { $0.url.path == "/revoke" })
+                #expect(
+                    requests.allSatisfy {
+                        let isTokenRequest = ["/token", "/revoke"].contains($0.url.path)
+                        return !isTokenRequest || String(decoding: $0.body, as: UTF8.self).contains("s3cret")
+                    })
+                #expect(try world.run(["token", url]).status == 3)
+            }
+        }
     }
 
     @Test("the secret of a profile that names the server and no client is not sent with a registered client")
