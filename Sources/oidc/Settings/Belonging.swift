@@ -170,6 +170,7 @@ extension SettingLayers.Entry {
                 return isServer || !destination.isFound
             }
             return isServer && (belonging.isClient(destination) || !isRedirectOfIssuer)
+        case .tokens: return isServer
         case .server:
             // A client ID is not a secret: one in a variable is also used for an issuer in an option.
             let isOther = setting == .clientID && origin.layer == .variables

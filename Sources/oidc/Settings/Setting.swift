@@ -16,6 +16,8 @@ struct Setting: Hashable, Sendable {
         case machine
         /// The value is for every server of the settings.
         case anyone
+        /// The value names where the tokens of one server go.
+        case tokens
         /// The value is for one server only.
         case server
         /// The value is sent to one server and its endpoints only, for any client.
@@ -27,7 +29,7 @@ struct Setting: Hashable, Sendable {
     /// Whether the value is for one server, or for one of its clients.
     var isForOneServer: Bool {
         switch reach {
-        case .machine, .anyone: false
+        case .machine, .anyone, .tokens: false
         case .server, .request, .client: true
         }
     }

@@ -229,23 +229,25 @@ extension Setting {
 
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),
-        "APIs to call with the session's token")
+        "APIs to call with the session's token", reach: .tokens)
     static let proxyRoutes = Setting(
         "proxy_routes", .records(required: ["url"], optional: ["path"]),
-        "URLs that `oidc proxy` serves if it is given none, and their paths on the proxy")
+        "URLs that `oidc proxy` serves if it is given none, and their paths on the proxy", reach: .tokens)
     static let gitHosts = Setting(
-        "git_hosts", .records(required: ["host"], optional: ["username"]), "hosts that git gets a token for")
+        "git_hosts", .records(required: ["host"], optional: ["username"]), "hosts that git gets a token for",
+        reach: .tokens)
     static let dockerRegistries = Setting(
         "docker_registries", .records(required: ["host"], optional: ["username"]),
-        "registries that docker gets a token for")
+        "registries that docker gets a token for", reach: .tokens)
     static let keyringHosts = Setting(
         "keyring_hosts", .records(required: ["host"], optional: ["username"]),
-        "package indexes that pip and uv get a token for")
+        "package indexes that pip and uv get a token for", reach: .tokens)
     static let awsRoleARN = Setting("aws_role_arn", .text, "the AWS role to assume")
     static let awsRoleSessionName = Setting(
         "aws_role_session_name", .text, "the name of the role's session (default: oidc)")
     static let awsSTSEndpoint = Setting(
-        "aws_sts_endpoint", .url, "the AWS Security Token Service (default: https://sts.amazonaws.com)")
+        "aws_sts_endpoint", .url, "the AWS Security Token Service (default: https://sts.amazonaws.com)",
+        reach: .tokens)
     static let gcpTokenType = Setting("gcp_token_type", .text, "the token type to declare to Google")
 
     static let all: [Setting] = [
