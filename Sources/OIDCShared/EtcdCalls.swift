@@ -79,7 +79,7 @@ final class EtcdCalls: Sendable {
                 return (answer, HTTPDate.instant(response.headers["Date"] ?? ""))
             } catch {
                 isUnanswered = isUnanswered || [.noStoreAnswer, .etcdLeaderLost].contains(error.code)
-                // A token of etcd expires after five minutes, and when a server restarts.
+                // A token of etcd expires after five minutes, when a server restarts, or when users change.
                 if error.code == .etcdToken, url.user != nil, !hasSignedIn {
                     hasSignedIn = true
                     try signIn(until: end)
@@ -164,7 +164,8 @@ final class EtcdCalls: Sendable {
             return json
         }
         let words = withoutSecrets(text)
-        if text.includes("invalid auth token") {
+        // With signed tokens, any change of users or roles ends them.
+        if ["invalid auth token", "revision of auth store is old"].contains(where: text.includes) {
             throw OIDCError(
                 .unreachable, "store: \(url.server): \(words)", hint: .tryAgain(seconds: nil), stage: .store,
                 code: .etcdToken)

@@ -209,8 +209,10 @@ struct EtcdTests {
         #expect(away.requests.count == 3)
     }
 
-    @Test("a user signs in first, and again when the token has ended, once")
-    func signsIn() throws {
+    @Test(
+        "a user signs in first, and again when the token has ended, once",
+        arguments: ["invalid auth token", "revision of auth store is old"])
+    func signsIn(words: String) throws {
         let gateway = Gateway { [box = Box(calls: 0)] request in
             if request.url.path.hasSuffix("authenticate") { return .success(#"{"token":"t"}"#) }
             guard request.headers["Authorization"] == "t" else { return .success(#"{"error":"no token"}"#) }
@@ -218,7 +220,7 @@ struct EtcdTests {
                 calls += 1
                 return calls == 2
             }
-            return .success(isFirst ? #"{"error":"etcdserver: invalid auth token","code":16}"# : Self.found)
+            return .success(isFirst ? #"{"error":"etcdserver: \#(words)","code":16}"# : Self.found)
         }
         let engine = try engine(gateway, "etcd://u:hunter2@a/team")
         for _ in 0..<3 { #expect(try engine.read("session/x") != nil) }
