@@ -22,7 +22,7 @@ enum ProxyAddress: Hashable, Sendable {
     func isOurs(_ host: String?) -> Bool {
         switch self {
         case .tcp(let port): HTTP1.isHost(host, port: port, among: ["127.0.0.1", "localhost"])
-        case .socket: host.map { ASCII.isSameIgnoringCase($0, "localhost") } ?? false
+        case .socket: HTTP1.isHost(host, port: 80, among: ["localhost"])
         }
     }
 

@@ -111,7 +111,9 @@ enum ProxyHeaders {
     /// Fields of the server that are about its own connection, other origins or web pages.
     private static let theirs: Set<String> = [
         "content-length", "proxy-authenticate", "proxy-connection", "proxy-authentication-info", "dpop-nonce",
-        "alt-svc", "strict-transport-security",
+        "alt-svc", "strict-transport-security", "service-worker-allowed", "clear-site-data", "nel",
+        "report-to",
+        "reporting-endpoints",
     ]
 
     /// Returns whether the caller gets a field of the server's answer; `named` are the options of its

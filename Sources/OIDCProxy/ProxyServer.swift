@@ -71,8 +71,42 @@ package final class ProxyServer {
         case readable(Int32)
     }
 
+    /// The sign-ins to which the server of one or more routes led.
+    final class SignIns {
+        /// The tokens instead of which the user signed in lately, and when.
+        private var recent: [(token: Redacted<String>, time: MonotonicTime)] = []
+        /// Whether the user knows that the server gets no further sign-in for now.
+        private var hasWarned = false
+        /// The number of sign-ins to which a server may lead within `period`. One that takes the new token each time,
+        /// and then asks for more, could ask for any number.
+        static let limit = 5
+        /// A period in seconds.
+        static let period: Int64 = 600
+
+        /// Returns whether the server may lead to another sign-in. `warn` is called when it no longer may.
+        func mayAdd(now: MonotonicTime, otherwise warn: () -> Void) -> Bool {
+            recent.removeAll { now >= $0.time.adding(seconds: Self.period) }
+            guard recent.count >= Self.limit else { return true }
+            if !hasWarned { warn() }
+            hasWarned = true
+            return false
+        }
+
+        /// Notes that the user signed in, as the server refused a token. Requests that wait at the same time share one.
+        func note(insteadOf token: Redacted<String>, now: MonotonicTime) {
+            guard !recent.contains(where: { $0.token == token }) else { return }
+            recent.append((token, now))
+            hasWarned = false
+        }
+    }
+
     /// The state of a route that lasts from one request to the next.
     final class RouteState {
+        /// Those of all routes to the same server.
+        let signIns: SignIns
+
+        init(_ signIns: SignIns = SignIns()) { self.signIns = signIns }
+
         /// The number of requests that are being answered.
         var inProgress = 0
         /// When the places of requests that ended without a connection become free: libcurl's resolver thread may outlive such
@@ -142,32 +176,6 @@ package final class ProxyServer {
         /// Notes that a path has taken a token.
         func noteUsable(_ url: WebURL) { refused[url.path] = nil }
 
-        /// The tokens instead of which the user signed in lately, and when.
-        private var signIns: [(token: Redacted<String>, time: MonotonicTime)] = []
-        /// Whether the user knows that the server gets no further sign-in for now.
-        private var hasWarned = false
-        /// The number of sign-ins to which a server may lead within `signInPeriod`. One that takes the new token each time,
-        /// and then asks for more, could ask for any number.
-        static let signInLimit = 5
-        /// A period in seconds.
-        static let signInPeriod: Int64 = 600
-
-        /// Returns whether the server may lead to another sign-in. `warn` is called when it no longer may.
-        func maySignIn(now: MonotonicTime, otherwise warn: () -> Void) -> Bool {
-            signIns.removeAll { now >= $0.time.adding(seconds: Self.signInPeriod) }
-            guard signIns.count >= Self.signInLimit else { return true }
-            if !hasWarned { warn() }
-            hasWarned = true
-            return false
-        }
-
-        /// Notes that the user signed in, as the server refused a token. Requests that wait at the same time share one.
-        func noteSignIn(insteadOf token: Redacted<String>, now: MonotonicTime) {
-            guard !signIns.contains(where: { $0.token == token }) else { return }
-            signIns.append((token, now))
-            hasWarned = false
-        }
-
         /// Notes what came of the replacement of a refused token, whether or not the request still waits for it.
         func noteReplacement(
             of token: Redacted<String>, _ result: Result<ProxyTokens.Grant, OIDCError>, _ refreshes: Int,
@@ -175,7 +183,7 @@ package final class ProxyServer {
         ) {
             switch result {
             case .success(let grant):
-                if grant.delivery.isSignedIn, refreshes > 0 { noteSignIn(insteadOf: token, now: .now()) }
+                if grant.delivery.isSignedIn, refreshes > 0 { signIns.note(insteadOf: token, now: .now()) }
             case .failure(let error):
                 guard steppedUp else { break }
                 if error.kind == .unreachable {
@@ -244,7 +252,12 @@ package final class ProxyServer {
         self.configuration = configuration
         self.routes = routes.map(\.route)
         sessionOfRoute = routes.map(\.session)
-        states = routes.map { _ in RouteState() }
+        var signIns: [String: SignIns] = [:]
+        states = routes.map { route, _ in
+            let ofServer = signIns[route.url.origin] ?? SignIns()
+            signIns[route.url.origin] = ofServer
+            return RouteState(ofServer)
+        }
         try CurlLibrary.require()
         listener = try ProxyListener(endpoint)
         address = listener.address
@@ -306,10 +319,10 @@ package final class ProxyServer {
 
     /// Returns whether the server of a route may lead to another sign-in of the user.
     func maySignIn(for route: Int) -> Bool {
-        states[route].maySignIn(now: .now()) {
-            let period = RouteState.signInPeriod / 60
+        states[route].signIns.mayAdd(now: .now()) {
+            let period = SignIns.period / 60
             configuration.warn(
-                "\(routes[route].url.text) asked for more than \(RouteState.signInLimit) sign-ins in \(period) minutes: "
+                "\(routes[route].url.text) asked for more than \(SignIns.limit) sign-ins in \(period) minutes: "
                     + "for now, its callers get its own answers")
         }
     }

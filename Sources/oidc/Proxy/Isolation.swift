@@ -56,6 +56,7 @@ struct Isolation {
             + [configuration].compactMap { $0 }
             + (try Isolation.lentSockets(provider))
             + [environment["DBUS_SESSION_BUS_ADDRESS"].flatMap(Isolation.socket(ofBus:))].compactMap { $0 }
+        try Isolation.checkBus(provider)
         let mounts = MountTable.current
         let directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
         self.directories = directories
@@ -103,6 +104,26 @@ struct Isolation {
     private static func socket(ofBus address: String) -> String? {
         guard let start = address.pieces(between: "path=").dropFirst().first else { return nil }
         return String(start.prefix { $0 != "," && $0 != ";" })
+    }
+
+    /// Warns of a session bus that no directory hides: an abstract socket belongs to the network, which the command shares
+    /// to reach the proxy. Refuses it if that bus leads to the keychain that has the sessions.
+    private static func checkBus(_ provider: ProviderContext) throws(OIDCError) {
+        guard let bus = provider.context.environment["DBUS_SESSION_BUS_ADDRESS"], !bus.isEmpty,
+            bus.split(separator: ";").contains(where: { socket(ofBus: String($0)) == nil })
+        else { return }
+        let message =
+            "--isolate: the session bus at \(DisplayText.clean(bus, limit: 200)) cannot be hidden from the command"
+        guard
+            try !allSettings(provider).contains(where: {
+                ["keychain", "helper:secretservice"].contains($0.store)
+            })
+        else {
+            throw OIDCError(
+                .failed, "\(message), and leads to the keychain with the sessions",
+                hint: .run("config set", "store=file"))
+        }
+        provider.context.console.warn("\(message): what listens there can act for it outside")
     }
 
     /// Refuses a link on the way to a directory that the command could replace with a directory of its own:

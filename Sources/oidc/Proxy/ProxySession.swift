@@ -57,6 +57,7 @@ struct ProxySession {
                     isResource = try mayBeIts ? operand.stored() != nil : operand.wasSignedIn()
                 }
             }
+            if !isResource, !namesOther, provider.lent == nil { try noteNeighbors(of: operand) }
             guard isResource || own == nil else {
                 indices.append(own ?? 0)
                 continue
@@ -69,6 +70,19 @@ struct ProxySession {
                     minimumValidity: minimumValidity))
         }
         return (sessions, indices)
+    }
+
+    /// Warns if a route gets the token of a profile that the user has not named, and resources on its origin have sessions
+    /// of their own.
+    private static func noteNeighbors(of operand: ResourceOperand) throws(OIDCError) {
+        let settings = operand.settings
+        guard let profile = settings.profile, !settings.layers.isProfileNamed, !settings.lists(operand.url),
+            let links = try ResourceRecords(operand.context)?.links.links(of: operand.url), !links.isEmpty
+        else { return }
+        let resources = Set(links.map(\.resource)).sorted().joined(separator: ", ")
+        operand.context.console.warn(
+            "\(DisplayText.clean(operand.url.text)) gets the token of profile \(DisplayText.clean(profile)), and has "
+                + "resources with sessions of their own: \(DisplayText.clean(resources, limit: 300))")
     }
 
     private var context: CommandContext { target.context }

@@ -24,25 +24,25 @@ struct ProxySignInLimitTests {
 
     @Test("are five in ten minutes, and the user is told once that the server asked for more")
     func period() {
-        let state = ProxyServer.RouteState()
+        let signIns = ProxyServer.SignIns()
         var warnings = 0
         func moment(_ seconds: Int64) -> MonotonicTime {
             MonotonicTime(nanoseconds: 0).adding(seconds: seconds)
         }
-        func may(at seconds: Int64) -> Bool { state.maySignIn(now: moment(seconds)) { warnings += 1 } }
+        func may(at seconds: Int64) -> Bool { signIns.mayAdd(now: moment(seconds)) { warnings += 1 } }
         for number in 0..<5 {
             let seconds = Int64(number * 60)
             #expect(may(at: seconds))
             // Requests that wait for the same sign-in.
             for _ in 0..<3 {
-                state.noteSignIn(insteadOf: Redacted("token-\(number)"), now: moment(seconds))
+                signIns.note(insteadOf: Redacted("token-\(number)"), now: moment(seconds))
             }
         }
         #expect(warnings == 0)
         for seconds in Int64(240)..<600 { #expect(!may(at: seconds)) }
         #expect(warnings == 1)
         #expect(may(at: 600))
-        state.noteSignIn(insteadOf: Redacted("token-5"), now: moment(600))
+        signIns.note(insteadOf: Redacted("token-5"), now: moment(600))
         for _ in 0..<3 { #expect(!may(at: 659)) }
         #expect(warnings == 2 && may(at: 660))
     }

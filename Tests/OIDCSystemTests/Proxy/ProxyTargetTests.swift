@@ -204,7 +204,8 @@ struct ProxyHeaderTests {
             "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Trailer", "Upgrade",
             "X-Named",
             "Proxy-Authenticate", "DPoP-Nonce", "Alt-Svc", "Strict-Transport-Security",
-            "Access-Control-Allow-Origin",
+            "Access-Control-Allow-Origin", "Service-Worker-Allowed", "Clear-Site-Data", "NEL", "Report-To",
+            "Reporting-Endpoints",
         ] {
             #expect(!ProxyHeaders.passes(name, named: named), "\(name)")
         }
