@@ -157,7 +157,14 @@ final class ProviderContext: Sendable {
         // There may be sessions of sign-ins without a profile. Only files are fast to list.
         let sessions = settings.store == "file" ? try? SessionCatalog(self).items() : nil
         let keys = (sessions ?? []).compactMap(\.key)
-        let own = keys.filter { $0.resources.isEmpty || !$0.grant.needsUser }.map { Hint.options($0.options) }
+        let uses = ResourceRecords(context)?.uses
+        // An option would name a server for the user that only a URL led to.
+        let named = keys.filter { key in
+            guard key.grant.needsUser else { return true }
+            return key.resources.isEmpty
+                && uses?.isFound(issuer: key.provider, clientID: key.clientID) != true
+        }
+        let own = named.map { Hint.options($0.options) }
         let ways = own.isEmpty ? keys.compactMap(way) : own
         let listed = Hint.alternatives(ways.prefix(3), ", or ")
         return .usage(
@@ -179,15 +186,16 @@ final class ProviderContext: Sendable {
             .adding(settings.client.id == nil ? ["client_id=ID"] : [])
     }
 
-    /// Returns the equivalent of the current command for a resource's session; nil if there is none.
+    /// Returns the equivalent of the current command for the session of a URL; nil if there is none.
     private func way(of key: SessionKey) -> Hint? {
-        guard let resource = key.resources.first else { return nil }
-        let token = Hint.run("token", resource)
+        let url = key.resources.first ?? key.provider
+        let token = Hint.run("token", url)
         return switch context.console.command {
         case "token": token
-        case "revoke": .run("logout", resource)
+        case "revoke": .run("logout", url)
         case "inspect": .words(token, " | ", .run("inspect -"))
-        case "introspect": .words(token, " | ", .run("introspect -", key.options))
+        case "introspect" where !key.resources.isEmpty:
+            .words(token, " | ", .run("introspect -", key.options))
         default: nil
         }
     }

@@ -125,26 +125,29 @@ struct ClientConsent {
         }
     }
 
-    /// Returns whether the resource is on the origin of its server, or on one that the settings for that server name.
-    /// `countsProfile` is whether a profile's `resource` counts.
+    /// Returns whether the resource is on the origin of its server, or on one that the settings name: a profile only if it
+    /// is for that server. `countsProfile` is whether a profile's `resource` counts.
     private func isOwnOrigin(countsProfile: Bool) -> Bool {
         guard let origin = WebURL(resource.resource)?.origin else { return false }
         // For id_jag, the server gets the user's identity, so a resource's own does not count.
         let ownership = ResourceOwnership(entries: entries)
         let isNamed = isIssuerNamed || ownership.names(issuer: issuer)
         var urls = isNamed || grant != .idJAG ? [issuer] : []
-        for entry in ownership.entries(for: issuer) {
+        func add(_ entry: SettingLayers.Entry) {
             switch entry.setting {
             case .resources, .proxyRoutes: urls += (entry.value.array ?? []).compactMap { $0["url"]?.string }
-            case .resource:
-                // A profile that does not name the client may have been written by a sign-in to the URL.
-                let isOfClient = countsProfile && entry.origin == client.profile.map { .profile($0) }
-                guard entry.origin.layer != .profile || isOfClient else { continue }
-                urls += (entry.value.array ?? []).compactMap(\.string)
-            case let setting where ProviderEndpoint(rawValue: setting.name) != nil:
-                urls += [entry.value.string].compactMap { $0 }
+            case .resource: urls += (entry.value.array ?? []).compactMap(\.string)
             default: break
             }
+        }
+        // Options and variables are the user's word for this command. For id_jag, the profile is the own provider's.
+        for entry in entries where entry.origin.layer != .profile { add(entry) }
+        for entry in grant == .idJAG ? entries : ownership.entries(for: issuer) {
+            // A profile that does not name the client may have been written by a sign-in to the URL.
+            let isOfClient = countsProfile && entry.origin == client.profile.map { .profile($0) }
+            if entry.origin.layer == .profile, entry.setting != .resource || isOfClient { add(entry) }
+            guard ProviderEndpoint(rawValue: entry.setting.name) != nil else { continue }
+            urls += [entry.value.string].compactMap { $0 }
         }
         return urls.contains { WebURL.ofIssuer($0)?.origin == origin }
     }

@@ -105,6 +105,8 @@ struct SignIn {
                 browser: browser, environment: provider.childEnvironment, deadline: deadline,
                 notice: reporter.report)
             browserSignIn.offersDeviceCode = offersDeviceCode
+            // The user may have signed in elsewhere while this sign-in waited.
+            browserSignIn.claim = { () throws(OIDCError) in try checkMixUp(metadata) }
             browserSignIn.connect = { (url) throws(OIDCError) in
                 try transport.connect(to: url, stage: .authorization)
             }
@@ -272,6 +274,7 @@ struct SignIn {
         let environment = try provider.environment()
         let metadata = try provider.metadata(
             environment, for: [.token] + (pending.scope.contains("openid") ? [.keys] : []))
+        try checkMixUp(metadata)
         let login = try login(metadata, environment)
         return try Interruption.postponedOnceRedeeming { () throws(OIDCError) in try login.finish(code) }
     }

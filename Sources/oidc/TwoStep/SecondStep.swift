@@ -147,6 +147,7 @@ struct SecondStep {
             case .refusal(let error):
                 return try kept(result { () throws(OIDCError) in throw error }, signIns)
             case .code(let code, let continued):
+                try continued.signIn.checkMixUp(continued.metadata)
                 // Written before the request, so a second process never sends the same code.
                 try markRedeeming(signIns)
                 return try kept(
@@ -221,7 +222,11 @@ struct SecondStep {
                 flow: flow, redirect: try continued.signIn.settings.redirect(bound: text), readsInput: false,
                 browser: nil, environment: continued.signIn.provider.childEnvironment, deadline: waitLimit,
                 notice: notice)
-            way.claim = { () throws(OIDCError) in try markRedeeming(signIns) }
+            way.claim = { () throws(OIDCError) in
+                // The user may have signed in elsewhere meanwhile.
+                try continued.signIn.checkMixUp(continued.metadata)
+                try markRedeeming(signIns)
+            }
             way.begun = continued.begun
             if let loopback, let port = loopback.ports.candidates.first, !descriptors.isEmpty {
                 way.begun?.listener = LoopbackListener(descriptors, loopback.host, port: port)

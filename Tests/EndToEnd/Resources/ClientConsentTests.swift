@@ -80,7 +80,8 @@ struct ClientConsentTests {
         #expect(refused.status == 2, "\(refused)")
         let options = ["--issuer", world.server.issuer, "--client-id", "corp-client"]
         let line = (["oidc login", world.url] + options).joined(separator: " ")
-        #expect(refused.errorOutput.contains("try: \(line)\n"), "\(refused.errorOutput)")
+        // The scopes that are shown are the ones that are allowed.
+        #expect(refused.errorOutput.contains("try: \(line) --scope 'repo admin'\n"), "\(refused.errorOutput)")
         for half in [Array(options[..<2]), Array(options[2...])] {
             let outcome = try world.run(["login", world.url] + half)
             #expect(outcome.status == 2 && outcome.errorOutput.contains("--issuer"), "\(outcome)")

@@ -678,6 +678,54 @@ struct MixUpTests {
         #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
     }
 
+    /// A world of servers that register no clients and send no `iss`.
+    private func plainWorld() throws -> ResourceWorld {
+        try ResourceWorld {
+            $0.registers = false
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+    }
+
+    @Test("a server that only variables named is known after a sign-out, too")
+    func namedByVariables() throws {
+        let world = try plainWorld()
+        let variables = ["OIDC_ISSUER": world.other.issuer, "OIDC_CLIENT_ID": "mine"]
+        expectSuccess(try world.program.start(["login", "--scope", "api"], variables).finish())
+        expectSuccess(try world.program.start(["logout"], variables).finish())
+        #expect(world.program.sessionFiles.isEmpty)
+        let refused = try world.run([
+            "login", world.server.issuer, "--client-id", "other", "--scope", "api",
+        ])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+    }
+
+    @Test("a code that waited is not redeemed if the user has signed in elsewhere meanwhile")
+    func knownMeanwhile() throws {
+        let world = try plainWorld()
+        let words = ["login", world.server.issuer, "--client-id", "other", "--scope", "api"]
+        let run = try world.program.start(words + ["--timeout", "60"], ["BROWSER": "true"])
+        let line = try #require(
+            run.errorOutput { text in
+                text.split(separator: "\n").first { $0.contains("/authorize?") && text.hasSuffix("\n") }
+                    .map(String.init)
+            }, "\(run.finish())")
+        let url = try #require(WebURL(line.trimmingCharacters(in: .whitespaces)))
+        let parameters = Dictionary(
+            uniqueKeysWithValues: (FormEncoding.decode(url.query ?? "") ?? []).map { ($0.name, $0.value) })
+        let redirect = try #require(parameters["redirect_uri"].flatMap { WebURL($0) })
+        let named = ["--issuer", world.other.issuer, "--client-id", "mine", "--scope", "api", "--no-profile"]
+        expectSuccess(try world.run(["login"] + named))
+        let port = UInt16(redirect.effectivePort)
+        _ = RawConnection.exchange(
+            port: port,
+            "GET \(redirect.path)?code=stolen&state=\(parameters["state"] ?? "") HTTP/1.1\r\n"
+                + "Host: \(redirect.hostAndPort)\r\nConnection: close\r\n\r\n")
+        let outcome = run.finish()
+        #expect(outcome.status == 7 && outcome.errorOutput.contains(world.other.issuer), "\(outcome)")
+        #expect(world.server.tokenRequests.isEmpty)
+    }
+
     @Test("a provider that only a URL leads to gets no secret that the settings have for no provider")
     func secretByURL() throws {
         let client = ["OIDC_CLIENT_ID": "mine", "OIDC_CLIENT_SECRET": "s3cret"]

@@ -78,7 +78,7 @@ struct ResourceClientTests {
         for url in [world.url, world.server.issuer] {
             for operand in ["--all", url] {
                 let count = world.server.log.count
-                expectSuccess(try world.run(["login", url, "--no-profile"]))
+                expectSuccess(try world.run(["login", url, "--no-profile", "--scope", "api"]))
                 expectSuccess(try world.run(["token", "--refresh", url]))
                 expectSuccess(try world.run(["logout", operand]))
                 let requests = world.server.log.dropFirst(count).filter { $0.method == .post }
