@@ -292,12 +292,29 @@ extension SettingsLoader {
 }
 
 extension LentTerms {
+    /// The settings that tell one session from another.
+    private static let identity: [Setting] = [
+        .issuer, .tokenEndpoint, .clientID, .account, .audience, .resource,
+    ]
+
+    /// Refuses the token of another session than that of `settings`: another lender may serve on the socket by now, with a
+    /// profile of the same name.
+    fileprivate func check(isSessionOf settings: Settings) throws(OIDCError) {
+        let isSame = LentTerms.identity.allSatisfy {
+            settings.layers.entry($0)?.value == self.settings[$0.name]
+        }
+        guard !isSame else { return }
+        throw OIDCError(
+            .loginRequired,
+            "another session is lent now, of \(DisplayText.clean(issuer ?? tokenEndpoint.text))",
+            hint: "if that is the one you mean, run the command again", stage: .token)
+    }
+
     /// Refuses an option or variable that names another session than the one that is lent.
     fileprivate static func refuseOthers(
         _ given: [SettingLayers.Entry], than lent: [SettingLayers.Entry]
     ) throws(OIDCError) {
-        let own: [Setting] = [.issuer, .tokenEndpoint, .clientID, .account, .audience, .resource, .grant]
-        for entry in given where own.contains(entry.setting) {
+        for entry in given where entry.setting == .grant || identity.contains(entry.setting) {
             guard lent.first(where: { $0.setting == entry.setting })?.value != entry.value else { continue }
             throw .usage(
                 "\(entry.setting.name) (\(entry.origin.text)) is not that of the session that is lent here",
@@ -317,6 +334,7 @@ extension Account {
         let (access, terms) = try lent.accessToken(
             scope: demand.scope, minimumValidity: demand.minimumValidity, isRenewed: isRenewed,
             refused: refused?.access.token)
+        try terms.check(isSessionOf: provider.settings)
         var session = terms.session(key, at: Clock.now())
         session.tokens.access = access
         var delivery = SessionTokens.Delivery(session: session, access: access)

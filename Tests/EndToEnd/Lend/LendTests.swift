@@ -145,6 +145,47 @@ struct LendTests {
         #expect(answer.output.contains("hello"), "\(answer) \(proxy.finish())")
     }
 
+    @Test("a proxy stays with the session that was lent first, whatever another lender has by that name")
+    func proxyOfAnotherLender() throws {
+        let socket =
+            FileManager.default.temporaryDirectory.path + "/oidc-\(UInt32.random(in: 0 ... .max)).sock"
+        let world = try LendWorld(["-p", "work", "--listen", "unix:\(socket)"])
+        let issuer = JSONValue.string(world.world.issuer)
+        let proxy = try world.start(["proxy", "\(world.world.issuer)/api", "--timeout", "5"])
+        let url = proxy.output { text in text.split(separator: " ").first.map(String.init) } ?? ""
+        func call() throws -> String {
+            try world.world.run(["-sS", "\(url)hello"], as: "/usr/bin/curl").output
+        }
+        #expect(try call().contains("hello"))
+        world.lender.signal(SIGTERM)
+        _ = world.lender.finish()
+        try world.world.configure([
+            "profiles": [
+                "work": [
+                    "issuer": issuer, "client_id": "demo-confidential", "client_secret": "demo-secret",
+                    "grant": "client_credentials",
+                    "resources": [["title": "API", "url": .string("\(world.world.issuer)/api")]],
+                ]
+            ]
+        ])
+        let other = try Program(at: world.world).start(
+            ["lend", "-p", "work", "--listen", "unix:\(socket)"], ["USER": "alice"])
+        _ = other.output { $0.contains("\n") ? $0 : nil }
+        defer {
+            other.signal(SIGTERM)
+            _ = other.finish()
+            proxy.signal(SIGTERM)
+            _ = proxy.finish()
+        }
+        var answer = ""
+        let end = Date().addingTimeInterval(60)
+        repeat {
+            answer = try call()
+            if !answer.contains("another session is lent now") { usleep(200_000) }
+        } while !answer.contains("another session is lent now") && Date() < end
+        #expect(answer.contains("another session is lent now"), "\(answer)")
+    }
+
     @Test(
         "what only the session's owner can do is refused, with the owner's name",
         arguments: [
