@@ -66,6 +66,9 @@ package protocol OwnRecordStore: RecordStore {
     /// record, the store has lost it or hides it.
     func seen(_ name: RecordName) -> SeenSession?
 
+    /// Notes that the user ended a sign-in, by `Session.signIn`, whatever the store shows in its place now.
+    func noteEnd(of signIn: String, _ name: RecordName)
+
     /// Removes what killed writers left before a record existed, and records that were kept aside. Returns the former.
     /// Only those of one session, or of any if `stem` is nil, are removed, and only if `isMeant` returns true.
     func takeLeftovers(
@@ -110,6 +113,7 @@ extension OwnRecordStore {
     ) {}
 
     package func seen(_ name: RecordName) -> SeenSession? { nil }
+    package func noteEnd(of signIn: String, _ name: RecordName) {}
 
     package func takeLeftovers(
         of stem: String?, if isMeant: (Record) -> Bool

@@ -214,7 +214,7 @@ public struct SessionStore: Sendable {
         copies?.keep(nil, key)
         func isLater(_ record: Record) -> Bool {
             guard let session, records.reach == .machines else { return false }
-            return mayHave(record, key) { !$0.isSameSignIn(as: session) }
+            return hasLater(record, key, than: session.signIn) { !$0.isSameSignIn(as: session) }
         }
         try remove(key.fileStem, unlessLater: isLater) { record throws(OIDCError) in
             do throws(StoreFault) { _ = try seal.open(record, of: key) } catch {
@@ -233,17 +233,23 @@ public struct SessionStore: Sendable {
         // A read that shows another session changes it.
         let signIn = records.seen(key.recordName)?.signIn
         func isLater(_ record: Record) -> Bool {
-            key.grant.needsUser && mayHave(record, key) { $0.signIn == nil || $0.signIn != signIn }
+            key.grant.needsUser
+                && hasLater(record, key, than: signIn) { $0.signIn == nil || $0.signIn != signIn }
         }
         try remove(key.fileStem, unlessLater: isLater) { _ in false }
     }
 
     /// Returns whether a record has a session for which `isMeant` returns true, or may have one that this machine cannot
-    /// open.
-    private func mayHave(_ record: Record, _ key: SessionKey, _ isMeant: (Session) -> Bool) -> Bool {
-        do throws(StoreFault) { return try seal.open(record, of: key).map(isMeant) ?? false } catch {
-            return !error.isReplaceable
+    /// open, which stays. The server may show it only for this moment, so the end of the sign-in is noted.
+    private func hasLater(
+        _ record: Record, _ key: SessionKey, than signIn: String?, _ isMeant: (Session) -> Bool
+    ) -> Bool {
+        let isLater: Bool
+        do throws(StoreFault) { isLater = try seal.open(record, of: key).map(isMeant) ?? false } catch {
+            isLater = !error.isReplaceable
         }
+        if isLater, let signIn { records.noteEnd(of: signIn, key.recordName) }
+        return isLater
     }
 
     /// Removes an entry that `all` listed.

@@ -343,6 +343,10 @@ extension SharedRecords {
         return SeenSession(key: seen.key.flatMap { SessionKey(text: $0) }, signIn: latest)
     }
 
+    func noteEnd(of signIn: String, _ name: RecordName) {
+        seal.versions.note(SeenRecord(ended: [signIn]), name.stem)
+    }
+
     /// With those of all, also notes the removal of sessions that the server does not list: it may only be hiding them.
     /// Returns none, as none of them can be read.
     func takeLeftovers(
@@ -420,12 +424,20 @@ extension SharedRecords {
                 guard error.kind == .unreachable, runtime.now() < end else {
                     // The others wait until the lease ends, as they would present the old refresh token. A failure of this
                     // machine is repeated.
-                    if error.kind != .failed { lease.note(outage: error) }
+                    let isStored = error.kind == .interrupted && hasRefreshToken(of: write)
+                    if error.kind != .failed, !isStored { lease.note(outage: error) }
                     throw copy.noted(in: error)
                 }
                 runtime.sleep(500)
             }
         }
+    }
+
+    /// Returns whether the record that a write replaces has its refresh token already.
+    private func hasRefreshToken(of write: Write) -> Bool {
+        let stored = write.current.flatMap { try? seal.session(in: $0.bytes) }
+        let token = stored?.tokens.refreshToken
+        return token != nil && token == (try? seal.session(in: write.bytes))?.tokens.refreshToken
     }
 
     /// How long a failed write is retried, in milliseconds. A failover takes a few seconds.

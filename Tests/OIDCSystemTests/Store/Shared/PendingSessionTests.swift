@@ -569,6 +569,25 @@ struct PendingSessionTests {
     }
 
     @Test(
+        "a signal keeps the lease only while the server does not have the new refresh token",
+        arguments: [true, false])
+    func interrupted(isStored: Bool) throws {
+        try machine().save(.example(), replacingDamaged: false)
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.load(.example)
+            _ = try store.reserveSpace(for: .example)
+            if isStored { #expect(try store.replace(.example(), with: .refreshed())) }
+            engine.fail(OIDCError(.interrupted, "interrupted"), writing: "session/")
+            let current = isStored ? Session.refreshed() : .example()
+            #expect(throws: OIDCError.self) { try store.replace(current, with: .refreshed("at-2")) }
+            engine.fail(nil, writing: "session/")
+        }
+        #expect((engine["lease/\(SessionKey.example.fileStem)"] == nil) == isStored)
+        #expect(try machine().load(.example)?.tokens.refreshToken == Redacted("rt-2"))
+    }
+
+    @Test(
         "a successor that waits stays on this machine while the server claims that the record keeps changing")
     func changingRecord() throws {
         try machine().save(.example(), replacingDamaged: false)

@@ -227,6 +227,7 @@ extension SharedStoreTests {
         session.nonce = "one"
         let store = process(state: scratch.path, keys)
         try store.save(session, replacingDamaged: false)
+        let last = try #require(engine[record])
         engine[record] = nil
         if isNewer {
             engine[record] = Array(#"{"format":2}"#.utf8)
@@ -239,6 +240,9 @@ extension SharedStoreTests {
         try store.noteRemoval(of: .example)
         try store.remove(.example, expecting: session)
         #expect(engine[record] == found)
+        // The server does not bring the session back that was signed out of.
+        engine[record] = last
+        #expect(try process(state: scratch.path, keys).load(.example) == nil)
     }
 
     @Test(
