@@ -250,6 +250,10 @@ int oidc_broken_pipes_were_default(void) {
 }
 
 static _Atomic(pid_t) receiver;
+/// Whether the receiver may be in a session of its own, which gets none of our terminal's signals.
+static _Atomic(int) may_be_elsewhere;
+/// The signals that came while there was no receiver, a bit for each number.
+static _Atomic(unsigned) kept_signals;
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
 
 /// Returns whether the terminal sent a signal.
@@ -271,17 +275,27 @@ static int is_from_terminal(int number, const siginfo_t *information) {
 }
 
 /// Forwards a signal if another process sent it. The kernel sends the terminal's signals to the whole
-/// foreground group, which includes the child.
+/// foreground group, which includes the child, unless that is in another session.
 static void pass_on(int number, siginfo_t *information, void *context) {
     (void)context;
     int saved = errno;
     pid_t child = receiver;
-    if (child > 0 && !is_from_terminal(number, information)) kill(child, number);
+    if (child <= 0) {
+        kept_signals |= 1u << number;
+    } else if (!is_from_terminal(number, information)) {
+        kill(child, number);
+    } else if (may_be_elsewhere && getsid(child) != getsid(0)) {
+        pid_t group = getpgid(child);
+        kill(group > 1 ? -group : child, number);
+    }
     errno = saved;
 }
 
-void oidc_pass_signals_on(pid_t child) {
+void oidc_keep_signal(int number) { kept_signals |= 1u << number; }
+
+void oidc_pass_signals_on(pid_t child, int is_elsewhere) {
     receiver = child;
+    may_be_elsewhere = is_elsewhere;
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = pass_on;
@@ -296,6 +310,11 @@ void oidc_pass_signals_on(pid_t child) {
         sigaction(passed_signals[index], &action, NULL);
     }
     pthread_sigmask(SIG_UNBLOCK, &ours, NULL);
+    if (child <= 0) return;
+    unsigned kept = atomic_exchange(&kept_signals, 0);
+    for (size_t index = 0; index < sizeof passed_signals / sizeof passed_signals[0]; index++) {
+        if (kept & (1u << passed_signals[index])) kill(child, passed_signals[index]);
+    }
 }
 
 int oidc_is_ignored(int number) {

@@ -82,8 +82,13 @@ int oidc_reap(pid_t child, int *exit_status, int *signal_number);
 int oidc_await_end(pid_t child, int *exit_status, int *signal_number);
 
 /// Starts to forward signals that another process sends to a child: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1
-/// and SIGUSR2. The terminal's signals reach the child directly. Signals that are ignored stay ignored.
-void oidc_pass_signals_on(pid_t child);
+/// and SIGUSR2. The terminal's signals reach the child directly; if it may be in another session (`may_be_elsewhere`) and
+/// is, they are forwarded to its process group. Signals that are ignored stay ignored. If `child` is 0, the signals are kept
+/// for the next call.
+void oidc_pass_signals_on(pid_t child, int may_be_elsewhere);
+
+/// Keeps a signal for the next call of `oidc_pass_signals_on`.
+void oidc_keep_signal(int number);
 
 /// Whether a signal is ignored.
 int oidc_is_ignored(int number);

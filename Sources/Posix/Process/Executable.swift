@@ -54,7 +54,8 @@ package enum Executable {
         oidc_restore_dumps()
         defer { _ = oidc_forbid_dumps() }
         let child = try ForegroundChild(
-            try Spawn.startInPlace(path, command, setting: setting, removing: removing))
+            try Spawn.startInPlace(path, command, setting: setting, removing: removing),
+            keepsSignals: signalingGrandchild)
         if signalingGrandchild { child.signalGrandchild() }
         return child
     }

@@ -6,11 +6,13 @@ package struct ForegroundChild {
     private let ended: FileDescriptor
     private let thread: BackgroundThread
 
-    /// Takes over a program that was just started. From now on, signals to this process are passed on to it.
-    init(_ child: Child) throws(Errno) {
+    /// Takes over a program that was just started. From now on, signals to this process are passed on to it, or kept for
+    /// `signalGrandchild` if `keepsSignals` is true.
+    init(_ child: Child, keepsSignals: Bool = false) throws(Errno) {
         self.child = child
-        oidc_pass_signals_on(child.processID)
-        if let signal = Interruption.recorded { Child.signal(child.processID, signal) }
+        oidc_pass_signals_on(0, 0)
+        if let signal = Interruption.recorded { oidc_keep_signal(signal) }
+        if !keepsSignals { oidc_pass_signals_on(child.processID, 0) }
         Interruption.uninstall()
         do throws(Errno) {
             let (reading, writing) = try FileDescriptor.pipe()
@@ -33,17 +35,18 @@ package struct ForegroundChild {
         }
     }
 
-    /// Passes signals on to the program's only grandchild, as bubblewrap's own child only waits for the command. If
-    /// there is none within ten seconds, the program itself gets them.
+    /// Passes signals on to the program's only grandchild, as bubblewrap's own child only waits for the command, which may
+    /// be in a session of its own. If there is none within ten seconds, the program itself gets them.
     func signalGrandchild() {
         let deadline = MonotonicTime.now().adding(seconds: 10)
         while MonotonicTime.now() < deadline {
             if let grandchild = ProcessFamily.onlyGrandchild(of: child.processID) {
-                return oidc_pass_signals_on(grandchild)
+                return oidc_pass_signals_on(grandchild, 1)
             }
             let moment = MonotonicTime.now().adding(milliseconds: 10)
-            if Poll.wait(for: ended.rawValue, .reading, until: moment, isInterruptible: false) { return }
+            if Poll.wait(for: ended.rawValue, .reading, until: moment, isInterruptible: false) { break }
         }
+        oidc_pass_signals_on(child.processID, 0)
     }
 
     /// A descriptor that is readable when the program has ended.

@@ -294,6 +294,26 @@ struct ProxyExecTests {
         #expect(outcome.status == 9 && outcome.output == "ready\ncaught\n", "\(outcome)")
     }
 
+    @Test(
+        "Ctrl-C ends an isolated command, also one in a session of its own",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+    func isolatedInterrupt() throws {
+        guard Isolation.isPossible else { return }
+        let world = try ToolWorld()
+        // Who runs the tests may ignore it.
+        let previous = signal(SIGINT, SIG_DFL)
+        defer { signal(SIGINT, previous) }
+        let run = try TerminalRun(
+            Program(at: world),
+            [
+                "exec", "--isolate", "--proxy", "https://a.example", "--", "sh", "-c",
+                "echo rea''dy; while :; do sleep 0.1; done",
+            ], world.machine)
+        try #require(run.wait(within: 60) { $0.contains("ready") ? true : nil } == true, "\(run.text)")
+        run.type("\u{3}")
+        #expect(run.finish().status == 130)
+    }
+
     @Test("--isolate hides sessions, settings, secret files and other processes from the command")
     func isolated() throws {
         guard Isolation.isPossible else { return }
