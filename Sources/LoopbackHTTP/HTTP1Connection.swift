@@ -112,7 +112,7 @@ package final class HTTP1Connection {
             return openRequest == nil ? .reading : []
         }
         var interest: Poll.Direction = isBlocked ? .writing : []
-        let watchesForEnd = !isHalfClosed && stream.hasWholeBody && pending.isEmpty
+        let watchesForEnd = stream.hasWholeBody && !isUnwatched
         if stream.awaitsBody || watchesForEnd { interest.insert(.reading) }
         return interest
     }
@@ -244,11 +244,17 @@ package final class HTTP1Connection {
         }
     }
 
+    /// The number of bytes of further requests that are read before the answer has ended.
+    private static let pendingLimit = 16_384
+
+    /// Whether nothing is read that would tell that the peer has left.
+    var isUnwatched: Bool { isHalfClosed || pending.count >= Self.pendingLimit }
+
     /// Reads while the peer waits for its answer, to notice if it leaves.
     private func watch() {
         do throws(Errno) {
             let bytes = try descriptor.read(limit: LoopbackSocket.readSize)
-            if bytes.isEmpty { endUnlessHalfClosed() } else { pending = bytes[...] }
+            if bytes.isEmpty { endUnlessHalfClosed() } else { pending += bytes }
         } catch {
             guard error != .wouldBlock else { return }
             end()
@@ -257,11 +263,16 @@ package final class HTTP1Connection {
 
     /// Ends the connection if the peer has closed it, or may have. A peer that closed only its sending side still gets
     /// its answer, if it is certainly this user's.
-    func endUnlessHalfClosed() {
-        let isOpen =
-            isOnSocket
-            ? !Poll.isClosed(descriptor.rawValue) : PeerOwner.identified(descriptor) == .thisUser
-        if isOpen { isHalfClosed = true } else { end() }
+    private func endUnlessHalfClosed() {
+        isHalfClosed = true
+        endUnlessOpen()
+    }
+
+    /// Ends the connection if the peer has closed it, or may have after it closed its sending side.
+    func endUnlessOpen() {
+        guard !isOnSocket else { return Poll.isClosed(descriptor.rawValue) ? end() : () }
+        let owner = PeerOwner.identified(descriptor)
+        if isHalfClosed ? owner != .thisUser : owner == .gone { end() }
     }
 
     /// Reads bytes of the open request's body and returns their number: nil if none have arrived yet, 0 if the

@@ -99,7 +99,7 @@ package final class HTTP1Server {
     private var cycle = 1
     private var isFinishing = false
     /// The time of the next look at peers that closed their sending side.
-    private var halfClosedLook: MonotonicTime?
+    private var unwatchedLook: MonotonicTime?
 
     /// Serves listening sockets, and closes them.
     package init(_ listeners: [FileDescriptor], _ policy: Policy) {
@@ -134,7 +134,7 @@ package final class HTTP1Server {
         interests += listening.map { Poll.Interest($0.rawValue, .reading) }
         if let wakeUp = Interruption.wakeUpDescriptor { interests.append(Poll.Interest(wakeUp, .reading)) }
         let hasDue = connections.contains(where: \.isDue)
-        let moments = connections.map(nextMoment) + [deadline, pause?.end, halfClosedLook]
+        let moments = connections.map(nextMoment) + [deadline, pause?.end, unwatchedLook]
         let isReady = Poll.wait(&interests, until: hasDue ? .now() : moments.compactMap { $0 }.min())
         others = Array(interests.prefix(others.count))
         guard isReady || hasDue else { return nil }
@@ -342,7 +342,7 @@ package final class HTTP1Server {
     /// due.
     @discardableResult
     package func expire(now: MonotonicTime) -> Bool {
-        lookAtHalfClosed(now: now)
+        lookAtUnwatched(now: now)
         var wasDue = false
         for connection in connections {
             guard let moment = nextMoment(connection), moment <= now else { continue }
@@ -360,15 +360,15 @@ package final class HTTP1Server {
         return wasDue
     }
 
-    /// Ends the connections of peers that closed their sending side and have left since.
-    private func lookAtHalfClosed(now: MonotonicTime) {
-        guard connections.contains(where: \.isHalfClosed) else { return halfClosedLook = nil }
-        guard let moment = halfClosedLook else { return halfClosedLook = now.adding(milliseconds: 1_000) }
+    /// Ends the connections of peers that have left since nothing more is read from them.
+    private func lookAtUnwatched(now: MonotonicTime) {
+        guard connections.contains(where: \.isUnwatched) else { return unwatchedLook = nil }
+        guard let moment = unwatchedLook else { return unwatchedLook = now.adding(milliseconds: 1_000) }
         guard moment <= now else { return }
-        for connection in connections where connection.isHalfClosed && !connection.isEnded {
-            connection.endUnlessHalfClosed()
+        for connection in connections where connection.isUnwatched && !connection.isEnded {
+            connection.endUnlessOpen()
         }
-        halfClosedLook = now.adding(milliseconds: 1_000)
+        unwatchedLook = now.adding(milliseconds: 1_000)
     }
 
     private func removeEnded() { connections.removeAll(where: \.isEnded) }

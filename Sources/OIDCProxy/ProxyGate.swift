@@ -21,7 +21,7 @@ struct ProxyGate {
 
     func admit(_ request: HTTPServerRequest) -> Result<Admission, ProxyProblem.Refusal> {
         guard address.isOurs(request.host) else { return refuse(.wrongHost) }
-        guard request.headers["Origin"] == nil else { return refuse(.origin) }
+        guard request.headers["Origin"] == nil, !isOfOtherSite(request) else { return refuse(.origin) }
         guard let match = match(request) else {
             return refuse(address.needsSecret ? .wrongSecret : .noRoute)
         }
@@ -45,6 +45,14 @@ struct ProxyGate {
         return .success(
             Admission(
                 route: match.route, target: target, rawTarget: raw, prefix: match.prefix, shownPath: shown))
+    }
+
+    /// Returns whether a browser sends a request for a page of another site, and not because the user followed a link: such
+    /// requests may have no Origin (Fetch Metadata Request Headers §2).
+    private func isOfOtherSite(_ request: HTTPServerRequest) -> Bool {
+        let sites = request.headers.values("Sec-Fetch-Site").map(ASCII.trimmed)
+        guard sites.contains(where: { $0 != "none" && $0 != "same-origin" }) else { return false }
+        return request.headers["Sec-Fetch-User"] != "?1" || request.headers["Sec-Fetch-Mode"] != "navigate"
     }
 
     /// Returns whether the caller requires a WebSocket. Other upgrades are optional and are not passed on

@@ -109,6 +109,12 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
             $0.get("\($0.prefix)x", "Origin: http://127.0.0.1:\($0.port)")
         },
         ProxyAttack("a sandboxed page", .refused(403)) { $0.get("\($0.prefix)x", "Origin: null") },
+        ProxyAttack("an image in another site's page", .refused(403)) {
+            $0.get("\($0.prefix)x", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors")
+        },
+        ProxyAttack("a page of another port", .refused(403)) {
+            $0.get("\($0.prefix)x", "Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: navigate")
+        },
         ProxyAttack("a page's simple POST", .refused(403)) {
             send(
                 $0, "POST", "Origin: https://evil.example", "Content-Type: text/plain", "Content-Length: 1",

@@ -38,6 +38,31 @@ struct ProxyAnswerTests {
     }
 
     @Test(
+        "a caller that sent more than its request is missed as soon as it leaves",
+        arguments: [2, 100_000], [false, true])
+    func extraBytes(count: Int, isOnSocket: Bool) throws {
+        let (arrived, ended) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+            arrived.signal()
+            _ = peer.readRequest()
+            ended.signal()
+        }
+        var world: ProxyWorld?
+        do {
+            let (proxy, connection, request) = try caller(of: server, onSocket: isOnSocket)
+            world = proxy
+            connection.send(request)
+            #expect(arrived.wait(timeout: .now() + 60) == .success)
+            connection.send(String(repeating: "\r\n", count: count / 2))
+            #expect(connection.received(until: "event-stream").contains("200 OK"))
+        }
+        #expect(ended.wait(timeout: .now() + 60) == .success)
+        withExtendedLifetime(world) {}
+    }
+
+    @Test(
         "the server's faults are reported as its own",
         arguments: [
             ("HTTP/1.1 200 OK\r\nContent-Le", "header"),

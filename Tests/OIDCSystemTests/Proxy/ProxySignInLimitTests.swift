@@ -84,13 +84,16 @@ struct ProxySignInLimitTests {
         let tokens = ProxyWorld.Tokens()
         tokens.stepUps.withLock { $0 = [] }
         let warnings = Mutex<[String]>([])
-        let world = try ProxyWorld(server, tokens: tokens) {
+        // Two routes to the same server.
+        let world = try ProxyWorld([server.url("/"), server.url("/")], tokens: tokens) {
             $0.warn = { text in warnings.withLock { $0.append(text) } }
         }
         #expect(try world.exchange().contains("hello"))
         // No token is replaced without a sign-in.
         tokens.isIrreplaceable.withLock { $0 = true }
-        let statuses = try (0..<20).map { RawConnection.status(try world.exchange("GET", "x\($0)")) }
+        let statuses = try (0..<20).map {
+            RawConnection.status(try world.exchange("GET", "x\($0)", route: $0 % 2))
+        }
         #expect(statuses == Array(repeating: 200, count: 5) + Array(repeating: status, count: 15))
         #expect(tokens.stepUps.withLock { $0?.count } == 5)
         let texts = warnings.withLock { $0 }
