@@ -80,7 +80,7 @@ struct RequestCommand: RunnableCommand {
         guard let url = WebURL(String(url.prefix { $0 != "#" })) else { throw .usage("expected a URL") }
         let provider: ProviderContext
         var isOfResource = false
-        switch try context.target(options) {
+        switch try context.target(options, needsSession: false) {
         case .settings(let found): provider = found
         // The URL names its resource itself.
         case .url(let resource):

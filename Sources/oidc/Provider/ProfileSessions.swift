@@ -83,6 +83,15 @@ struct ProfileSessions {
         }
     }
 
+    /// Returns whether a profile is signed in. A session that its store has lost, or hides, counts. Throws if the session
+    /// cannot be read.
+    func isSignedIn(_ profile: Profile) throws(OIDCError) -> Bool {
+        if let problem = profile.problem, problem.stage == .store { throw problem }
+        guard let settings = profile.settings, let key = profile.key else { return false }
+        let store = try ProviderContext(settings, context).store()
+        return try store.load(key) != nil || store.hides(key)
+    }
+
     /// Returns who is signed in, with which account, and the other profiles that share the session.
     func state(_ profile: Profile) -> String {
         if let problem = profile.problem { return "not valid: \(problem.message)" }

@@ -48,6 +48,11 @@ struct SessionCatalog {
         return stores
     }
 
+    /// Whether the settings and all profiles use one store.
+    var hasOneStore: Bool {
+        profiles.allSatisfy { $0.settings.storeName == current.settings.storeName }
+    }
+
     /// Returns every session of every store. With `note`, a store that cannot be listed is reported and left
     /// out.
     ///

@@ -106,22 +106,29 @@ extension CommandContext {
         else {
             return nil
         }
-        if let known = try operand.knownProvider(), try Account(known).ifStored != nil,
-            known.settings.token.grant.needsUser
-        {
+        let known = try operand.knownProvider()
+        if let known, try Account(known).ifStored != nil, known.settings.token.grant.needsUser {
             return .settings(known)
         }
         let provider = ProviderContext(operand.settings, self)
         func isMeant(_ key: SessionKey?) -> Bool {
             key?.grant.needsUser == true && operand.isProvider(of: key)
         }
-        if let only = onlySession(provider, where: isMeant) { return only }
-        guard let sessions = try? SessionCatalog(provider).items(),
-            sessions.filter({ isMeant($0.key) }).count > 1
-        else { return nil }
-        throw .usage(
-            "there are several sessions at \(DisplayText.clean(operand.url.withoutQuery))",
-            hint: "name one of them with -p NAME, --client-id ID or --account NAME")
+        var outage: OIDCError?
+        let catalog = try SessionCatalog(provider)
+        let sessions = try catalog.items { if $0.kind == .unreachable { outage = outage ?? $0 } }
+            .filter { isMeant($0.key) }
+        guard sessions.count < 2 else {
+            throw .usage(
+                "there are several sessions at \(DisplayText.clean(operand.url.withoutQuery))",
+                hint: "name one of them with -p NAME, --client-id ID or --account NAME")
+        }
+        // The session that is meant may be in the store that is away. The URL may also be that of a resource, which has
+        // nothing to do with another profile's store.
+        if let outage, !operand.mayNeedNoUser, known != nil || !sessions.isEmpty || catalog.hasOneStore {
+            throw outage
+        }
+        return onlySession(provider, sessions)
     }
 
     /// Returns the session that a command without an operand is about:
@@ -132,10 +139,13 @@ extension CommandContext {
     /// | name a provider | that of the provider |
     /// | no profile in use, one profile is signed in | that of the profile |
     /// | no profile in use, several are signed in | an error that names them |
+    /// | no profile in use, the session of one cannot be read | the error of its store |
     /// | no profile in use, one session is stored | that session |
     /// | anything else | that of the settings, which fails with what is missing |
+    ///
+    /// `needsSession` is false if the command works without one.
     func target(
-        _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
+        _ options: ProviderOptions, and more: [SettingLayers.Entry] = [], needsSession: Bool = true
     ) throws(OIDCError) -> Target {
         let provider = try provider(options, and: more)
         guard provider.lent == nil else { return .settings(provider) }
@@ -147,7 +157,13 @@ extension CommandContext {
         if let name = try signedInProfile() {
             return try using(profile: name).target(options, and: more)
         }
-        if let session = onlySession(provider) { return session }
+        do throws(OIDCError) {
+            if let session = onlySession(provider, try SessionCatalog(provider).items()) { return session }
+        } catch {
+            // Otherwise, the error would be that no provider is set.
+            guard error.kind != .unreachable || !needsSession || !provider.settings.token.grant.needsUser
+            else { throw error }
+        }
         if !["login", "logout"].contains(console.command), let waiting = WaitingSignIns.only(self) {
             throw OIDCError(
                 .loginRequired, "nobody is signed in yet", hint: waiting.line(at: now), stage: .token)
@@ -188,28 +204,44 @@ extension CommandContext {
         }
     }
 
-    /// Returns the only profile that is signed in; nil if none is. Throws if several are.
+    /// Returns the only profile that is signed in; nil if none is. Throws if several are, or if a session cannot be read:
+    /// it may be the one that is meant.
     private func signedInProfile() throws(OIDCError) -> String? {
         let sessions = ProfileSessions(try settingsLoader.file(), self)
-        let names = sessions.profiles.filter { profile in
-            if case .success(.some) = sessions.report(profile) { return true }
-            return false
-        }.map(\.name)
-        guard names.count > 1 else { return names.first }
+        var names: [String] = []
+        var unread: (profile: String, error: OIDCError)?
+        // A server that is away is asked once, not once for each profile.
+        var unreachable: Set<String> = []
+        for profile in sessions.profiles where !unreachable.contains(profile.store) {
+            do throws(OIDCError) {
+                if try sessions.isSignedIn(profile) { names.append(profile.name) }
+            } catch {
+                guard error.kind != .interrupted else { throw error }
+                if error.kind == .unreachable { unreachable.insert(profile.store) }
+                unread = unread ?? (profile.name, error)
+            }
+        }
         let lines = names.prefix(5).map { Hint.run(console.command ?? "token", "-p", $0) }
-        throw .usage(
-            "several profiles are signed in, and none is the default one: "
-                + DisplayText.clean(names.joined(separator: ", "), limit: 200),
-            hint: .alternatives(lines))
+        guard names.count < 2 else {
+            throw .usage(
+                "several profiles are signed in, and none is the default one: "
+                    + DisplayText.clean(names.joined(separator: ", "), limit: 200),
+                hint: .alternatives(lines))
+        }
+        guard let (profile, error) = unread else { return names.first }
+        var failure = error
+        failure.message =
+            "the session of profile \(DisplayText.clean(profile, limit: 60)) cannot be read: \(error.message)"
+        let all = DisplayText.clean(sessions.profiles.map(\.name).joined(separator: ", "), limit: 200)
+        failure.hint = .alternatives(
+            [lines.first ?? "choose a profile with -p (\(all))"]
+                + [error.hint?.aboutOther(profile: ["-p", profile], file: nil)].compactMap { $0 })
+        throw failure
     }
 
-    /// Returns the only session of those that `isMeant` accepts, if it is a user's.
-    private func onlySession(
-        _ provider: ProviderContext, where isMeant: (SessionKey?) -> Bool = { _ in true }
-    ) -> Target? {
-        guard
-            let sessions = try? SessionCatalog(provider).items().filter({ isMeant($0.key) }),
-            sessions.count == 1, let session = sessions.first?.stored.session, session.key.grant.needsUser
+    /// Returns the only one of the sessions, if it is a user's.
+    private func onlySession(_ provider: ProviderContext, _ sessions: [SessionCatalog.Item]) -> Target? {
+        guard sessions.count == 1, let session = sessions.first?.stored.session, session.key.grant.needsUser
         else { return nil }
         let key = session.key
         if let resource = key.resources.first {

@@ -1,0 +1,137 @@
+import Foundation
+import LoopbackHTTP
+import OIDCCore
+import TestSupport
+import Testing
+
+@Suite("a session that cannot be read is not a missing one", .serialized, .waiting)
+struct UnreadableSessionTests {
+    private let provider: ProviderServer
+    private let oidc: Program
+    private let revocations = RequestLog()
+    /// The settings of a shared store that refuses connections.
+    private let away: [String: String]
+
+    init() throws {
+        provider = try ProviderServer()
+        oidc = try Program()
+        provider.intercept { [revocations] request in
+            if request.url.path == "/revoke" { revocations.note(request) }
+            return nil
+        }
+        let key = oidc.home.appendingPathComponent("store.key").path
+        #expect(try oidc.run("config", "new-key", key).status == 0)
+        let closed = try LoopbackServer()
+        away = ["store": "redis://127.0.0.1:\(closed.port)", "store_key_file": key]
+        closed.close()
+    }
+
+    private var variables: [String: String] {
+        [
+            "OIDC_STORE": away["store"] ?? "", "OIDC_STORE_KEY_FILE": away["store_key_file"] ?? "",
+            "OIDC_CLIENT_ID": "demo", "OIDC_ISSUER": provider.origin,
+        ]
+    }
+
+    /// Writes the profiles `a`, of another client, and `b`.
+    private func configure(a: [String: String], b: [String: String] = [:], default name: String? = nil) throws
+    {
+        func profile(_ client: String, _ more: [String: String]) -> [String: String] {
+            ["issuer": provider.origin, "client_id": client].merging(more) { $1 }
+        }
+        var file: [String: Any] = ["profiles": ["a": profile("other", a), "b": profile("demo", b)]]
+        file["default_profile"] = name
+        let directory = oidc.home.appendingPathComponent(".config/oidc")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        try JSONSerialization.data(withJSONObject: file, options: .sortedKeys)
+            .write(to: directory.appendingPathComponent("config.json"))
+    }
+
+    /// Writes what is in place of a session of profile `a`.
+    private func put(_ text: String) throws {
+        let name = SessionKey(provider: provider.origin, clientID: "other").fileStem
+        let directory = oidc.home.appendingPathComponent(".local/state/oidc")
+        try FileManager.default.createDirectory(
+            at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let file = directory.appendingPathComponent("\(name).json")
+        try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file.path)
+    }
+
+    @Test(
+        "without a default profile, no other profile's session is used or ended",
+        arguments: ["away", "without a key", "damaged"])
+    func otherProfile(fault: String) throws {
+        defer { oidc.remove() }
+        try oidc.storeSession(at: provider)
+        switch fault {
+        case "away": try configure(a: away)
+        case "without a key": try configure(a: ["store": away["store"] ?? ""])
+        default:
+            try configure(a: [:])
+            try put("{")
+        }
+        let status: [String: Int32] = ["away": 5, "without a key": 2, "damaged": 3]
+        for command in ["token", "logout"] {
+            let outcome = try oidc.run(command)
+            #expect(outcome.status == status[fault] && outcome.output == "", "\(outcome)")
+            #expect(
+                outcome.error?.hasPrefix("the session of profile a cannot be read: ") == true, "\(outcome)")
+            #expect(outcome.errorOutput.contains("try: oidc \(command) -p b, or: "), "\(outcome)")
+        }
+        #expect(revocations.all.isEmpty)
+        #expect(try oidc.run("token", "-p", "b").status == 0)
+        #expect(try oidc.run("logout", "-p", "b").status == 0)
+        // Nor is it said that no provider is set.
+        let outcome = try oidc.run("token")
+        #expect(outcome.status == status[fault], "\(outcome)")
+        #expect(outcome.errorOutput.contains("try: choose a profile with -p (a, b), or: "), "\(outcome)")
+    }
+
+    @Test("with a default profile, no other profile's store is asked")
+    func usual() throws {
+        defer { oidc.remove() }
+        let silent = try LoopbackServer()
+        defer { silent.close() }
+        try oidc.storeSession(at: provider)
+        try configure(a: away.merging(["store": "redis://127.0.0.1:\(silent.port)"]) { $1 }, default: "b")
+        let start = Date()
+        #expect(try oidc.run("token").status == 0)
+        #expect(Date().timeIntervalSince(start) < 4)
+    }
+
+    @Test("two profiles that can be read and are signed in are named, whatever the others are")
+    func several() throws {
+        defer { oidc.remove() }
+        try oidc.storeSession(at: provider)
+        try configure(a: ["client_id": "demo"])
+        let two = try oidc.run("token")
+        #expect(two.status == 2 && two.error?.contains("several profiles are signed in") == true, "\(two)")
+    }
+
+    @Test(
+        "the only store is away: that is the error, with or without the provider's URL; no session is needed for a page"
+    )
+    func onlyStore() throws {
+        defer { oidc.remove() }
+        var variables = variables
+        variables["OIDC_ISSUER"] = nil
+        for words in [["token"], ["logout"], ["token", provider.origin]] {
+            let outcome = try oidc.start(words, variables).finish()
+            #expect(outcome.status == 5 && outcome.error?.hasPrefix("store: redis://") == true, "\(outcome)")
+        }
+        let page = try oidc.start(
+            ["request", "--login", "\(provider.origin)/.well-known/openid-configuration"], variables
+        )
+        .finish()
+        #expect(page.status == 0, "\(page)")
+    }
+
+    @Test("the session of a provider's URL may be in a profile's store that is away")
+    func providerURL() throws {
+        defer { oidc.remove() }
+        try configure(a: [:], b: away)
+        let outcome = try oidc.run("token", provider.origin)
+        #expect(outcome.status == 5, "\(outcome)")
+    }
+}
