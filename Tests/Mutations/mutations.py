@@ -491,6 +491,8 @@ MUTATIONS = [
      "isLocal || error.code != .unknownStoreKey else", "true else", "AccountEngineTests"),
     ("profiles: the session of the other profile is used while a store is away",
      "unread = unread ?? (profile.name, error)", "_ = (unread, error)", "UnreadableSessionTests"),
+    ("revoke: a session that cannot be read keeps the revoked token, and nobody says so",
+     "return error.code == .damagedSession ? nil : account", "return nil", "UnreadableSessionTests"),
     ("shared store: a sign-out that could not be noted is a success", "            unnoted = error.unanswered(true)\n", "", "SharedStoreTests"),
     ("shared store: what waits for the server by another name is not found", "if lease != nil { try adoptOtherSpellings(stem) }",
      "", "PendingSessionTests"),

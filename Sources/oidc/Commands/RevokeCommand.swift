@@ -47,8 +47,10 @@ struct RevokeCommand: TokenOperandCommand {
             throw error
         }
         context.console.note("The provider has revoked the token.")
-        if let holder { try forget(token, holder) }
         try report(.revoked, context)
+        do throws(OIDCError) { if let holder { try forget(token, holder) } } catch {
+            throw RevokeCommand.notForgotten(error)
+        }
         return 0
     }
 
@@ -61,17 +63,35 @@ struct RevokeCommand: TokenOperandCommand {
         ])
     }
 
-    /// Returns the account whose session uses the token; nil if there is none. Throws if the session cannot be stored
-    /// without the token: then nothing is revoked, because the session would keep using it.
+    /// Returns the account whose session uses the token, or may use it, as it cannot be read now; nil if there is none.
+    /// Throws if the session cannot be stored without the token: then nothing is revoked, because the session would keep
+    /// using it.
     private func holder(
         of token: Redacted<String>, _ provider: ProviderContext
     ) throws(OIDCError) -> Account? {
-        guard (try? provider.sessionKey()) != nil, case let account = try Account(provider),
-            let session = try? account.store.load(account.key), case let rest = session.revoking(token),
-            rest != session
-        else { return nil }
+        guard (try? provider.sessionKey()) != nil else { return nil }
+        let account = try Account(provider)
+        let session: Session?
+        do throws(OIDCError) { session = try account.store.load(account.key) } catch {
+            guard error.kind != .interrupted else { throw error }
+            // A damaged session hands out no token.
+            return error.code == .damagedSession ? nil : account
+        }
+        guard let session, case let rest = session.revoking(token), rest != session else { return nil }
         if rest != nil { _ = try account.store.reserveSpace(for: account.key) }
         return account
+    }
+
+    /// Returns the error of a session that may go on using the revoked token.
+    private static func notForgotten(_ error: OIDCError) -> OIDCError {
+        guard error.kind != .interrupted else { return error }
+        var failure = error
+        failure.message =
+            "the token is revoked, but the session may still have it, as it could not be updated: \(error.message)"
+        let again: Hint = "run the command again later: it drops the token from the session"
+        if case .tryAgain? = error.hint { failure.hint = nil }
+        failure.hint = failure.hint.map { .words($0, "; then run the command again") } ?? again
+        return failure
     }
 
     /// Removes the revoked token from the session, under its lock, so it is not used again.
@@ -80,7 +100,7 @@ struct RevokeCommand: TokenOperandCommand {
         try store.withLock(key, account.provider.lockWait) { () throws(OIDCError) in
             guard let current = try store.load(key) else { return }
             if let rest = current.revoking(token) {
-                _ = try store.replace(current, with: rest)
+                if rest != current { _ = try store.replace(current, with: rest) }
             } else {
                 try store.remove(key)
             }

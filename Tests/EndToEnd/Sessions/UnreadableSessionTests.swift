@@ -134,4 +134,16 @@ struct UnreadableSessionTests {
         let outcome = try oidc.run("token", provider.origin)
         #expect(outcome.status == 5, "\(outcome)")
     }
+
+    @Test(
+        "revoke says that a session that cannot be read may still have the token", arguments: [false, true])
+    func revoke(asJSON: Bool) throws {
+        defer { oidc.remove() }
+        let words = ["revoke", "-"] + (asJSON ? ["-o", "json"] : [])
+        let outcome = try oidc.start(words, input: .text("some-token\n"), variables).finish()
+        #expect(revocations.all.count == 1 && outcome.status == 5, "\(outcome)")
+        #expect(outcome.output.contains(#""provider":"revoked""#) == asJSON, "\(outcome)")
+        #expect(outcome.errorOutput.contains("the session may still have it"), "\(outcome)")
+        #expect(outcome.errorOutput.contains("run the command again later"), "\(outcome)")
+    }
 }
