@@ -19,7 +19,7 @@ public struct StoredSession: Sendable {
     }
 
     /// Whether the entry is damaged.
-    var isDamaged: Bool {
+    package var isDamaged: Bool {
         if case .failure(let error) = content { return error.code == .damagedSession }
         return false
     }

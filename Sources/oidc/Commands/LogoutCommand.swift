@@ -113,14 +113,30 @@ struct LogoutCommand: RunnableCommand {
             key.map { operand.isOwn($0, linked?.target?.link) } == true
                 || mayBeProvider && operand.isProvider(of: key)
         }
-        let others = try catalog.items(withHidden: true) { context.console.warn($0) }
-            .filter { isOwn($0.key) && $0.key != account?.key }
+        var outages: [OIDCError] = []
+        let items = try catalog.items(withHidden: true) { outages.append($0) }
+        let others = items.filter { isOwn($0.key) && $0.key != account?.key }
+        // A provider's sessions may be in any store. A resource's is found by its link, and others are rare.
+        for outage in outages {
+            if mayBeProvider, isPartOfAnother == nil {
+                results.add(outage)
+            } else {
+                context.console.warn(outage)
+            }
+        }
         // A session may be left from before the URL became part of a larger resource.
         if others.isEmpty, let isPartOfAnother { throw isPartOfAnother }
         results.namesProviders = !others.isEmpty
         try end((account.map { [$0.signOut] } ?? []) + others.map(catalog.signOut), results)
         try end(try catalog.leftovers(orNote: results.add, where: isOwn), results)
         if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
+        // A session whose key is missing here may be the one that is meant.
+        if mayBeProvider, results.isEmpty,
+            let item = items.first(where: { $0.key == nil && !$0.stored.isDamaged }),
+            case .failure(let error) = item.stored.content
+        {
+            results.add(catalog.naming(error, of: item))
+        }
     }
 
     private func end(_ sessions: [SignOut], _ results: Results) throws(OIDCError) {
@@ -170,6 +186,8 @@ struct LogoutCommand: RunnableCommand {
 
         func add(_ other: OIDCError) {
             guard let held = failure else { return failure = other }
+            // A store that is away is asked for several lists.
+            guard other.message != held.message else { return }
             let isWorse = Diagnostics.exitCode(other) > Diagnostics.exitCode(held)
             console.warn(isWorse ? held : other)
             if isWorse { failure = other }

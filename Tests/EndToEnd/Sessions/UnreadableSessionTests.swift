@@ -116,7 +116,7 @@ struct UnreadableSessionTests {
         defer { oidc.remove() }
         var variables = variables
         variables["OIDC_ISSUER"] = nil
-        for words in [["token"], ["logout"], ["token", provider.origin]] {
+        for words in [["token"], ["logout"], ["token", provider.origin], ["logout", provider.origin]] {
             let outcome = try oidc.start(words, variables).finish()
             #expect(outcome.status == 5 && outcome.error?.hasPrefix("store: redis://") == true, "\(outcome)")
         }
@@ -133,6 +133,22 @@ struct UnreadableSessionTests {
         try configure(a: [:], b: away)
         let outcome = try oidc.run("token", provider.origin)
         #expect(outcome.status == 5, "\(outcome)")
+    }
+
+    @Test(
+        "logout URL of a provider fails if a store is away, or a session there cannot be read",
+        arguments: [[], ["-o", "json"]])
+    func logoutURL(options: [String]) throws {
+        defer { oidc.remove() }
+        try configure(a: away, b: away)
+        let outcome = try oidc.start(["logout", provider.origin] + options).finish()
+        #expect(outcome.status == 5 && outcome.output == "", "\(outcome)")
+        #expect(!outcome.errorOutput.contains("there was no session"), "\(outcome)")
+        try configure(a: [:])
+        try put(#"{"version":99,"key":{}}"#)
+        let newer = try oidc.start(["logout", provider.origin] + options).finish()
+        #expect(newer.status != 0 && newer.output == "", "\(newer)")
+        #expect(newer.errorOutput.contains("written by a newer oidc"), "\(newer)")
     }
 
     @Test(
