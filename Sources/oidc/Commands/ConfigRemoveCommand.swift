@@ -36,10 +36,14 @@ struct ConfigRemoveCommand: RunnableCommand {
             removed == nil
                 ? "Removed default_profile from \(path): there is no profile \(DisplayText.clean(profile))."
                 : "Removed profile \(DisplayText.clean(profile)) from \(path).")
-        if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty,
-            case .success(.some) = sessions.report(removed)
-        {
-            console.note("Its session stays; to end it: \(Hint.run("logout", key.options).commandLine)")
+        if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty {
+            let line = Hint.run("logout", key.options).commandLine
+            switch sessions.report(removed) {
+            case .success(.some): console.note("Its session stays; to end it: \(line)")
+            case .success(nil): break
+            case .failure(let error):
+                console.note("Its session, if there is one, stays (\(error.message)); to end it: \(line)")
+            }
         }
         let names = (try? context.settingsLoader.file())?.profiles.map(\.name) ?? []
         if removed?.isDefault == true, names.count > 1, !names.contains("default") {

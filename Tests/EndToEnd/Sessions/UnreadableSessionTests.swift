@@ -162,4 +162,14 @@ struct UnreadableSessionTests {
         #expect(outcome.errorOutput.contains("the session may still have it"), "\(outcome)")
         #expect(outcome.errorOutput.contains("run the command again later"), "\(outcome)")
     }
+
+    @Test("config rm says that a session may stay")
+    func removal() throws {
+        defer { oidc.remove() }
+        try configure(a: away)
+        let outcome = try oidc.run("config", "rm", "a")
+        #expect(
+            outcome.status == 0 && outcome.errorOutput.contains("Its session, if there is one, stays"),
+            "\(outcome)")
+    }
 }
