@@ -25,6 +25,8 @@ extension AccountEngine {
             guard !AccountEngine.leavesSession(error), isLocal || error.code != .unknownStoreKey else {
                 throw error
             }
+            // A key that cannot be obtained now is no reason to end the session of the other machines.
+            if !isLocal, store.reach == .machines { try store.checkKeys() }
         }
         // For a missing session, nothing is created, not even a lock.
         if isMissing {

@@ -489,6 +489,8 @@ MUTATIONS = [
      "SharedFailureAgeTests"),
     ("shared store: a machine without the key ends the session of the others",
      "isLocal || error.code != .unknownStoreKey else", "true else", "AccountEngineTests"),
+    ("shared store: a key that cannot be read ends the session of the other machines",
+     "if !isLocal, store.reach == .machines { try store.checkKeys() }", "", "AccountEngineTests"),
     ("profiles: the session of the other profile is used while a store is away",
      "unread = unread ?? (profile.name, error)", "_ = (unread, error)", "UnreadableSessionTests"),
     ("revoke: a session that cannot be read keeps the revoked token, and nobody says so",

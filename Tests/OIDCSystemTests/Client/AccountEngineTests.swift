@@ -234,21 +234,24 @@ struct AccountEngineTests {
     }
 
     @Test(
-        "a session that only other machines can read is not ended by this one, unless its tokens may stay valid"
-    )
-    func otherKey() throws {
+        "a session that only other machines can read is not ended by this one, unless its tokens may stay valid",
+        arguments: [2, nil] as [UInt8?])
+    func otherKey(number: UInt8?) throws {
         let (scratch, server) = (ScratchDirectory(), MemoryEngine())
-        func store(_ number: UInt8) throws -> SessionStore {
-            let keys = try SealingKeys.example(number)
+        let missing = "the key cannot be read"
+        func store(_ number: UInt8?) throws -> SessionStore {
+            let keys = try number.map { try SealingKeys.example($0) }
             return SessionStore(server, state: scratch.path, versions: SharedVersions()) {
                 () throws(OIDCError) in
-                keys
+                guard let keys else { throw OIDCError(.usage, missing) }
+                return keys
             }
         }
         try store(1).save(.example(), replacingDamaged: false)
-        let ours = try engine(store(2))
+        let ours = try engine(store(number))
         let refusal = failure { () throws(OIDCError) in _ = try ours.taken() }
-        #expect(refusal?.kind == .usage && refusal?.message.contains("was sealed with the key") == true)
+        let reason = number == nil ? missing : "was sealed with the key"
+        #expect(refusal?.kind == .usage && refusal?.message.contains(reason) == true)
         #expect(try store(1).load(.example) == .example())
         _ = try ours.taken(isLocal: true)
         #expect(try store(1).load(.example) == nil)
