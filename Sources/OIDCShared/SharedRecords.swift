@@ -81,10 +81,26 @@ final class SharedRecords: OwnRecordStore {
     func health() throws(OIDCError) -> [HealthReport] {
         let reports = try engine.health(now: seal.now())
         try seal.checkAvailable()
-        guard let failure = pending?.failure else { return reports }
-        let text = "no session could wait on this machine while the server is away: \(failure.message)"
-        let advice = "make pending below the state directory yours, with mode 0700, on a disk with space"
-        return reports + [HealthReport(text, warning: advice)]
+        return reports
+            + [
+                report(
+                    "pending", pending?.failure,
+                    "no session could wait on this machine while the server is away"),
+                report(
+                    "versions", seal.versions.failure,
+                    "a sign-out cannot be noted on this machine, so a server that brings the session back is believed"
+                ),
+            ].compactMap { $0 }
+    }
+
+    /// Returns the report about a directory below the state directory that cannot be used; nil if it can.
+    private func report(_ directory: String, _ failure: OIDCError?, _ effect: String) -> HealthReport? {
+        failure.map { failure in
+            HealthReport(
+                "\(effect): \(failure.message)",
+                warning:
+                    "make \(directory) below the state directory yours, with mode 0700, on a disk with space")
+        }
     }
 
     func storeError(_ message: String) -> OIDCError { .sharedStore(description, message) }

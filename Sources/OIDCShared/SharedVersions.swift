@@ -53,6 +53,16 @@ struct VersionFiles: Sendable {
     /// What was seen of a record; nothing if the file cannot be read.
     subscript(_ name: String) -> SeenRecord { SeenRecord(stored: try? directory.read(name)) }
 
+    /// Why nothing could be noted; nil if it could.
+    var failure: OIDCError? {
+        do throws(OIDCError) {
+            try directory.checkWritable()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// The names of the records that were seen.
     var names: [String] { (try? directory.names()) ?? [] }
 
@@ -101,6 +111,9 @@ final class RecordVersions: Sendable {
         self.process = process
         self.files = files
     }
+
+    /// Why nothing could be noted for other processes; nil if it could.
+    var failure: OIDCError? { files?.failure }
 
     /// Returns what this machine has seen of a session. The file is read each time, as another process may have seen
     /// more.

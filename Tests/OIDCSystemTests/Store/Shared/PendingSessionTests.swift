@@ -516,16 +516,24 @@ struct PendingSessionTests {
         #expect(try files() == [])
     }
 
-    @Test("the check for doctor finds a directory that cannot be used, and makes none")
-    func health() throws {
-        let directory = "\(scratch.path)/pending"
+    @Test(
+        "the check for doctor finds a directory that cannot be used, and makes none",
+        arguments: [
+            ("pending", "no session could wait on this machine"),
+            ("versions", "a sign-out cannot be noted on this machine"),
+        ])
+    func health(name: String, effect: String) throws {
+        let directory = "\(scratch.path)/\(name)"
         #expect(try machine().health().isEmpty)
         #expect(!FileManager.default.fileExists(atPath: directory))
         try PendingSessions(state: scratch.path).keep([1], "name")
+        VersionFiles(state: scratch.path).note(SeenRecord(newest: 1), of: "name")
         #expect(try machine().health().isEmpty)
         try FileManager.default.removeItem(atPath: directory)
         try "a file".write(toFile: directory, atomically: true, encoding: .utf8)
-        #expect(try machine().health().map(\.warning).count == 1)
+        let reports = try machine().health()
+        #expect(reports.count == 1 && reports.first?.text.hasPrefix(effect) == true)
+        #expect(reports.first?.warning?.hasPrefix("make \(name) below") == true)
     }
 
     @Test(
