@@ -38,6 +38,7 @@ package final class EtcdEngine: SharedEngine {
     package func withoutPassword(_ text: String) -> String { url.withoutPassword(text) }
 
     func key(_ name: String) -> JSONValue { EtcdEngine.encoded("\(url.prefix)/\(name)") }
+    package func deletion(of name: String) -> [String] { ["etcdctl", "del", "\(url.prefix)/\(name)"] }
 
     private static func encoded(_ text: String) -> JSONValue { .string(Base64.encode(Array(text.utf8))) }
 

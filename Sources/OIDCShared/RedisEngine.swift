@@ -38,6 +38,10 @@ package final class RedisEngine: SharedEngine {
         return "oidc:\(kind):{\(stem)}"
     }
 
+    package func deletion(of name: String) -> [String] {
+        ["redis-cli"] + (url.database == 0 ? [] : ["-n", "\(url.database)"]) + ["DEL", key(name)]
+    }
+
     package func read(_ name: String) throws(OIDCError) -> SharedValue? {
         let reply = try send(RedisCommand("GET", key(name)))
         switch reply {

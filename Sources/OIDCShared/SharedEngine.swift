@@ -49,6 +49,9 @@ package protocol SharedEngine: Sendable {
     /// they may be part of a name by chance.
     func withoutPassword(_ text: String) -> String
 
+    /// Returns the words of the command that deletes a value at the server, by hand.
+    func deletion(of name: String) -> [String]
+
     /// Checks the server for `oidc doctor`.
     func health(now: Instant) throws(OIDCError) -> [HealthReport]
 }

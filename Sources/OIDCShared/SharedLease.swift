@@ -82,11 +82,24 @@ final class SharedLease: Sendable {
         } catch {
             // The server may have given it, and the others would wait until it ends.
             if error.mayHaveBeenCarriedOut { release() }
+            // Without records to read, only the lease's own key can be of another type.
+            if names.isEmpty, error.code == .damagedSession { throw unusable }
             // No session was written.
             throw error.unanswered(false)
         }
         if answer.isOurs { state.withLock { $0.givenAt = start } }
         return answer
+    }
+
+    /// The command that deletes the lease's key by hand.
+    var deletion: String { ShellWord.line(engine.deletion(of: name)) }
+
+    /// The error about a key of another type in place of the lease. A sign-in does not replace it.
+    private var unusable: OIDCError {
+        .untrusted(
+            .store,
+            "\(DisplayText.clean(engine.description)): what is in place of the session's lease is not a string",
+            hint: .text("delete the key, unless another program needs it: \(deletion)"))
     }
 
     /// Checks that the lease outlasts the request with a single-use refresh token. Throws if another process took over.

@@ -399,8 +399,12 @@ extension SharedRecords {
         defer { lease.release() }
         // The server may permit leases, but not records.
         let name = RecordName(name.kind, name.stem + SharedRecords.probe).description
-        _ = try engine.write(
-            name, Array("probe".utf8), replacing: try engine.read(name), lifetime: times.acquired)
+        var found: SharedValue?
+        do throws(OIDCError) { found = try engine.read(name) } catch {
+            guard error.code == .damagedSession else { throw error }
+            try engine.remove(name)
+        }
+        _ = try engine.write(name, Array("probe".utf8), replacing: found, lifetime: times.acquired)
         try engine.remove(name)
     }
 
@@ -691,7 +695,7 @@ extension SharedRecords {
             try clock.check(wait, now: runtime.now()) {
                 var error = storeError(
                     "the session's lease was not free within \(wait.limit.components.seconds) seconds: another "
-                        + "machine holds it")
+                        + "machine holds it; if none does, delete its key: \(lease.deletion)")
                 error.code = .leaseHeld
                 return error
             }

@@ -20,6 +20,7 @@ final class SimulatedProcess: SharedEngine, @unchecked Sendable {
     let description = "simulation"
     func withoutSecrets(_ text: String) -> String { text }
     func withoutPassword(_ text: String) -> String { text }
+    func deletion(of name: String) -> [String] { ["delete", name] }
 
     init(_ fleet: SimulatedFleet, _ faults: SimulatedFleet.Faults, _ machine: Int, _ skew: Int64) {
         self.fleet = fleet

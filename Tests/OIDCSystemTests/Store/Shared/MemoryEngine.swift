@@ -61,6 +61,7 @@ final class MemoryEngine: SharedEngine {
         text.replacingOccurrences(of: "correct-horse", with: "(secret)")
     }
     func withoutPassword(_ text: String) -> String { withoutSecrets(text) }
+    func deletion(of name: String) -> [String] { ["delete", name] }
 
     func pass(_ milliseconds: Int64) { state.withLock { $0.time += milliseconds } }
     func fail(_ error: OIDCError?) { state.withLock { $0.failure = error } }

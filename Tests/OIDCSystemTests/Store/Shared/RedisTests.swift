@@ -353,6 +353,22 @@ struct RedisTests {
         #expect(answer.values == ["a": SharedValue(bytes: Array("v".utf8)), "b": nil])
     }
 
+    @Test("a key of another type in place of a lease is named, with the command that deletes it")
+    func leaseOfAnotherType() throws {
+        let server = try server { _ in "-WRONGTYPE no\r\n" }
+        let keys = try SealingKeys.example()
+        let store = SessionStore(try engine(server.port)) { () throws(OIDCError) in keys }
+        let lease = "oidc:lease:{\(SessionKey.example.fileStem)}"
+        for purpose in [LockPurpose.tokens, .signIn] {
+            let refusal = failure { () throws(OIDCError) in
+                try store.withLock(.example, for: purpose, LockWait(limit: .zero)) {}
+            }
+            let key = purpose == .tokens ? lease : lease.replacing("}", with: ".sign-in}")
+            #expect(refusal?.hint?.description.hasSuffix(": redis-cli DEL '\(key)'") == true)
+            #expect(refusal?.kind == .untrusted && refusal?.code == nil)
+        }
+    }
+
     @Test("a command that hangs keeps no other one waiting")
     func parallel() async throws {
         let (isAsked, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -122,6 +122,14 @@ struct SharedLeaseTests {
         #expect(requests.count.withLock { $0 } == 4)
     }
 
+    @Test("what is in place of a probe's record is removed")
+    func probe() throws {
+        let name = "session/\(SessionKey.example.fileStem).probe"
+        engine.fail(.damagedRecord("not a string"), reading: name)
+        try machine().probe(.example)
+        #expect(engine[name] == nil)
+    }
+
     @Test("a holder that was killed delays the others by its lease")
     func killed() throws {
         try machine().save(.example(), replacingDamaged: false)
@@ -131,7 +139,8 @@ struct SharedLeaseTests {
         let refusal = failure { () throws(OIDCError) in try store.withLock(.example, wait) {} }
         #expect(
             refusal?.message
-                == "store: memory://test: the session's lease was not free within 0 seconds: another machine holds it"
+                == "store: memory://test: the session's lease was not free within 0 seconds: another machine "
+                + "holds it; if none does, delete its key: delete \(lease)"
         )
         #expect(refusal?.kind == .unreachable && refusal?.hint == .tryAgain(seconds: nil))
         engine.pass(9_999)
