@@ -47,9 +47,12 @@ package protocol OwnRecordStore: RecordStore {
     /// not be written.
     func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject?
 
-    /// Returns the time until which a sign-in's failed write is repeated, as its user would have to sign in again; nil if it
-    /// is not.
+    /// Returns the time until which a write is repeated whose record changes meanwhile, or, after a sign-in, one that fails,
+    /// as its user would have to sign in again; nil if there is no limit, and no failed write is repeated.
     func lastAttempt() -> MonotonicTime?
+
+    /// Returns whether that time is over.
+    func isOver(_ last: MonotonicTime?) -> Bool
 
     /// Waits before such a write is repeated. Returns false if it should not be.
     func waits(after error: OIDCError, until last: MonotonicTime?) -> Bool
@@ -87,6 +90,7 @@ extension OwnRecordStore {
     package func load(_ name: RecordName) throws(OIDCError) -> Record? { try read(name) }
     package func remembered(_ name: RecordName) -> Record? { nil }
     package func lastAttempt() -> MonotonicTime? { nil }
+    package func isOver(_ last: MonotonicTime?) -> Bool { false }
     package func waits(after error: OIDCError, until last: MonotonicTime?) -> Bool { false }
     package func forgetLeftover(_ name: RecordName) {}
 

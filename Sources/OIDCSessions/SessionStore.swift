@@ -85,13 +85,16 @@ public struct SessionStore: Sendable {
                 let current = try replaceable(session.key, orDamaged: replacingDamaged)
                 if isSaved(session, as: current) { return records.forgetLeftover(session.key.recordName) }
                 if try write(session, over: current) { return records.forgetLeftover(session.key.recordName) }
+                if records.isOver(last) { break }
             } catch {
                 isUnanswered = isUnanswered || error.code == .noStoreAnswer
                 guard records.waits(after: error, until: last) else { throw error.unanswered(isUnanswered) }
             }
         }
-        throw records.storeError("the session keeps changing while it is saved")
+        throw records.storeError(SessionStore.changing)
     }
+
+    private static let changing = "the session keeps changing while it is saved"
 
     /// Saves the session of a sign-in under its lock, because a refresh in progress would overwrite it. If the lock fails,
     /// saves without it rather than losing the sign-in.
@@ -133,6 +136,7 @@ public struct SessionStore: Sendable {
         let key = session.key
         let isMachine = !key.grant.needsUser
         copies?.keep(nil, key)
+        let last = records.lastAttempt()
         var remembered = records.remembered(key.recordName)
         for _ in 0..<SessionStore.writeLimit {
             let isCurrent = remembered == nil
@@ -145,6 +149,7 @@ public struct SessionStore: Sendable {
             if found == current || isExpired {
                 if found == nil, let stored { try checkKey(of: stored, key) }
                 if try write(session, over: stored) { return true }
+                if records.isOver(last) { throw records.storeError(SessionStore.changing) }
             } else if isCurrent {
                 return false
             }
@@ -272,6 +277,7 @@ public struct SessionStore: Sendable {
         unlessDamaged isDamaged: (Record) throws(OIDCError) -> Bool
     ) throws(OIDCError) {
         let name = RecordName(.session, stem)
+        let last = records.lastAttempt()
         for _ in 0..<SessionStore.writeLimit {
             var record: Record?
             var isThere = true
@@ -285,7 +291,10 @@ public struct SessionStore: Sendable {
                 if isLater(found) { return }
                 record = found.damaged(try isDamaged(found))
             }
-            guard try records.remove(name, ifStill: record) else { continue }
+            guard try records.remove(name, ifStill: record) else {
+                if records.isOver(last) { break }
+                continue
+            }
             if isThere { try seal.forget(record, of: stem) }
             _ = try records.remove(RecordName(.failure, stem), ifStill: nil)
             return
@@ -438,6 +447,7 @@ public struct SessionStore: Sendable {
             _ = try? records.remove(name, ifStill: nil)
             return
         }
+        let last = records.lastAttempt()
         for _ in 0..<SessionStore.writeLimit {
             let current: Record?
             do throws(OIDCError) { current = try records.read(name) } catch { return }
@@ -445,7 +455,7 @@ public struct SessionStore: Sendable {
             guard let bytes = try? seal.seal(failure, of: key) else { return }
             let isWritten = try? records.write(
                 bytes, to: name, replacing: current, lifetime: .seconds(300))
-            if isWritten != false { return }
+            if isWritten != false || records.isOver(last) { return }
         }
     }
 

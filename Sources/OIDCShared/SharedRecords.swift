@@ -204,6 +204,8 @@ extension SharedRecords {
 
     func lastAttempt() -> MonotonicTime? { runtime.now().adding(milliseconds: SharedRecords.retries) }
 
+    func isOver(_ last: MonotonicTime?) -> Bool { last.map { runtime.now() >= $0 } ?? false }
+
     func waits(after error: OIDCError, until last: MonotonicTime?) -> Bool {
         guard error.kind == .unreachable, let last, runtime.now() < last else { return false }
         runtime.sleep(500)
@@ -591,6 +593,7 @@ extension SharedRecords {
 
     private func write(_ waiting: PendingSession, _ stem: String) throws(OIDCError) {
         let next = waiting.session
+        let last = lastAttempt()
         for _ in 0..<SharedRecords.writeLimit {
             let (record, stored, isLost) = try stored(stem, beside: next)
             guard stored != next, let next = isLost ? next : waiting.replacement(of: stored) else { return }
@@ -599,6 +602,7 @@ extension SharedRecords {
                     bytes: try seal.seal(next, over: record), stem: stem, current: record,
                     lifetime: next.lifetime(at: seal.now())))
             if isWritten { return }
+            if isOver(last) { break }
         }
         throw storeError("the session keeps changing while it is saved")
     }

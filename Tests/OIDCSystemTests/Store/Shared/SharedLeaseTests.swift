@@ -122,6 +122,30 @@ struct SharedLeaseTests {
         #expect(requests.count.withLock { $0 } == 4)
     }
 
+    @Test("a server that is slow and refuses each write as a conflict is asked for a few seconds")
+    func conflicts() throws {
+        let (store, engine, name) = (
+            try machine(isTimed: true), engine, "session/\(SessionKey.example.fileStem)"
+        )
+        try store.save(.example(), replacingDamaged: false)
+        engine.state.withLock { state in
+            state.onWrite = { engine[name] = engine[name] }
+            state.onCall = { engine.pass(2_500) }
+        }
+        func check(_ refusal: OIDCError?) {
+            #expect(refusal?.message.contains("keeps changing while it is") == true, "\(refusal as Any)")
+            let calls = engine.state.withLock { state in
+                defer { state.calls = 0 }
+                return state.calls
+            }
+            #expect(calls < 8)
+        }
+        engine.state.withLock { $0.calls = 0 }
+        check(failure { () throws(OIDCError) in try store.replace(.example(), with: .example("next")) })
+        check(failure { () throws(OIDCError) in try store.save(.example("next"), replacingDamaged: false) })
+        check(failure { () throws(OIDCError) in try store.remove(.example) })
+    }
+
     @Test("what is in place of a probe's record is removed")
     func probe() throws {
         let name = "session/\(SessionKey.example.fileStem).probe"
