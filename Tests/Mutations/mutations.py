@@ -174,8 +174,6 @@ MUTATIONS = [
      "guard isOwnOrigin(countsProfile: !wasAsked) ||", "ClientConsentTests"),
     ("mix-up: a server becomes known while a sign-in waits",
      "browserSignIn.claim = { () throws(OIDCError) in try checkMixUp(metadata) }", "", "MixUpTests"),
-    ("mix-up: a server that variables named is forgotten at the sign-out", "            noteServer(of: session)\n", "",
-     "MixUpTests"),
     ("settings: a profile's APIs get any provider's token", "case .tokens: return isServer\n",
      "case .tokens: return true\n", "SettingsOwnershipTests"),
     ("proxy: a worker of one route serves all of the proxy", '"service-worker-allowed", ', "", "ProxyTargetTests"),

@@ -187,7 +187,7 @@ struct LogoutCommand: RunnableCommand {
         func add(_ other: OIDCError) {
             guard let held = failure else { return failure = other }
             // A store that is away is asked for several lists.
-            guard other.message != held.message else { return }
+            guard other.stage != .store || other.message != held.message else { return }
             let isWorse = Diagnostics.exitCode(other) > Diagnostics.exitCode(held)
             console.warn(isWorse ? held : other)
             if isWorse { failure = other }

@@ -49,7 +49,6 @@ struct SignOut {
         case .failure(let error): failures = unread(error, isLocal: isLocal)
         case .success(nil): return outcome
         case .success(let session?):
-            noteServer(of: session)
             if !isLocal {
                 let revocation = revoke(session)
                 if revocation.isOffered { failures = revocation.failures.map(notRevoked) }
@@ -77,24 +76,6 @@ struct SignOut {
         if error.kind != .unreachable, error.kind != .timedOut, !isOwn { error.kind = .refused }
         outcome.failure = error
         return outcome
-    }
-
-    /// Records the server of a session that no profile names: nothing else tells of it from now on, and it may still know
-    /// the user (RFC 9700 §4.4).
-    private func noteServer(of session: Session) {
-        let (key, layers) = (session.key, provider.settings.layers)
-        let named = layers.entry(.issuer) ?? layers.entry(.tokenEndpoint)
-        guard key.grant.needsUser, key.resources.isEmpty, named?.origin.layer != .profile else { return }
-        let use = ClientUse(
-            issuer: session.endpoints.issuer, tokenEndpoint: session.endpoints.token.text, origin: nil)
-        guard let uses = ResourceRecords(provider.context)?.uses, let known = try? uses.all(),
-            !known.contains(where: {
-                $0.clientID == key.clientID && $0.use.tokenEndpoint == use.tokenEndpoint
-            })
-        else { return }
-        do throws(OIDCError) { try uses.note(use, of: key.clientID) } catch {
-            console.warn(error, "the use of the client was not recorded")
-        }
     }
 
     /// Reports a session that was removed but could not be read, and returns the error.

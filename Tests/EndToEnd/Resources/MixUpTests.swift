@@ -687,19 +687,6 @@ struct MixUpTests {
         }
     }
 
-    @Test("a server that only variables named is known after a sign-out, too")
-    func namedByVariables() throws {
-        let world = try plainWorld()
-        let variables = ["OIDC_ISSUER": world.other.issuer, "OIDC_CLIENT_ID": "mine"]
-        expectSuccess(try world.program.start(["login", "--scope", "api"], variables).finish())
-        expectSuccess(try world.program.start(["logout"], variables).finish())
-        #expect(world.program.sessionFiles.isEmpty)
-        let refused = try world.run([
-            "login", world.server.issuer, "--client-id", "other", "--scope", "api",
-        ])
-        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
-    }
-
     @Test("a code that waited is not redeemed if the user has signed in elsewhere meanwhile")
     func knownMeanwhile() throws {
         let world = try plainWorld()
