@@ -132,8 +132,8 @@ struct LogoutCommand: RunnableCommand {
         if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
         // A session whose key is missing here may be the one that is meant.
         if mayBeProvider, results.isEmpty,
-            let item = items.first(where: { $0.key == nil && !$0.stored.isDamaged }),
-            case .failure(let error) = item.stored.content
+            let item = items.first(where: { $0.fault(at: operand.url) != nil }),
+            let error = item.fault(at: operand.url)
         {
             results.add(catalog.naming(error, of: item))
         }

@@ -116,15 +116,18 @@ extension CommandContext {
         }
         var outage: OIDCError?
         let catalog = try SessionCatalog(provider)
-        let sessions = try catalog.items { if $0.kind == .unreachable { outage = outage ?? $0 } }
-            .filter { isMeant($0.key) }
+        let items = try catalog.items { if $0.kind == .unreachable { outage = outage ?? $0 } }
+        let sessions = items.filter { isMeant($0.key) }
         guard sessions.count < 2 else {
             throw .usage(
                 "there are several sessions at \(DisplayText.clean(operand.url.withoutQuery))",
                 hint: "name one of them with -p NAME, --client-id ID or --account NAME")
         }
-        // The session that is meant may be in the store that is away. The URL may also be that of a resource, which has
-        // nothing to do with another profile's store.
+        for item in items where outage == nil {
+            outage = item.fault(at: operand.url).map { catalog.naming($0, of: item) }
+        }
+        // The session that is meant may be that, or in the store that is away. The URL may also be that of a resource, which
+        // has nothing to do with another profile's store.
         if let outage, !operand.mayNeedNoUser, known != nil || !sessions.isEmpty || catalog.hasOneStore {
             throw outage
         }

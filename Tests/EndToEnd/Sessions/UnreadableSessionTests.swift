@@ -146,6 +146,8 @@ struct UnreadableSessionTests {
         #expect(!outcome.errorOutput.contains("there was no session"), "\(outcome)")
         try configure(a: [:])
         try put(#"{"version":99,"key":{}}"#)
+        let token = try oidc.run("token", provider.origin)
+        #expect(token.status == 1 && token.errorOutput.contains("written by a newer oidc"), "\(token)")
         let newer = try oidc.start(["logout", provider.origin] + options).finish()
         #expect(newer.status != 0 && newer.output == "", "\(newer)")
         #expect(newer.errorOutput.contains("written by a newer oidc"), "\(newer)")
