@@ -100,13 +100,14 @@ package struct ClientUses: Sendable {
         return files.flatMap { clientID, uses in uses.map { (clientID, $0) } }
     }
 
-    /// Returns whether only a URL led to a server, and the user has never named it. Uses without a resource
-    /// count for every client, those for a resource only for this one. False if no use of the server can be
-    /// read.
+    /// Returns whether only a URL led to a server, and the user has never named it: with this client, if for a resource.
+    /// False if no use of the server can be read.
     package func isFound(issuer: String, clientID: String) -> Bool {
         let name = ClientUse.name(issuer)
         let uses = ((try? list.all()) ?? []).flatMap { owner, uses in
-            uses.filter { $0.issuer == name && ($0.origin == nil || owner == clientID) }
+            uses.filter {
+                $0.issuer == name && ($0.isFound || $0.origin == nil || owner == clientID)
+            }
         }
         return uses.contains(where: \.isFound) && uses.allSatisfy(\.isFound)
     }

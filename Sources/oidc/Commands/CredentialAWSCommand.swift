@@ -28,7 +28,7 @@ struct CredentialAWSCommand: RunnableCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         guard !isSetup else { return try setUp(context) }
-        let account = try context.target(options).account()
+        let account = try context.target(ofProgram: options).account()
         let role = try AWSCredential.Role(account.provider.settings.tools)
         let name = AWSCredential.name(role, type)
         if let kept = try account.load()?.kept(name, at: context.now) {

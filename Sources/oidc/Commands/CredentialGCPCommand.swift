@@ -33,7 +33,7 @@ struct CredentialGCPCommand: RunnableCommand {
         guard !isSetup else { return try setUp(context) }
         let answer: JSONValue
         do {
-            let account = try context.target(options).account()
+            let account = try context.target(ofProgram: options).account()
             let tokenType = try GoogleCredential.tokenType(
                 context.environment, setting: account.provider.settings.tools.gcpTokenType,
                 default: standardType)

@@ -30,7 +30,7 @@ struct CredentialKubectlCommand: RunnableCommand {
         guard !isSetup else { return try setUp(context) }
         let credential = try KubernetesCredential(
             executionInfo: context.environment["KUBERNETES_EXEC_INFO"])
-        let account = try context.target(options).account()
+        let account = try context.target(ofProgram: options).account()
         guard type == .access || account.key.grant.needsUser else {
             throw .noIDToken(
                 account.key.grant, hint: "if the cluster accepts access tokens, give --type access")

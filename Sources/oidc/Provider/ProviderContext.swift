@@ -403,12 +403,15 @@ extension ProviderContext {
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
         let secret = settings.layers.entries.first { secrets.contains($0.setting) }
         if target == nil, let secret, ![.profile, .options].contains(secret.origin.layer),
-            earlierReferrer != nil, !isClientChosen
+            let earlierReferrer, !isClientChosen
         {
             let issuer = DisplayText.clean(settings.provider.issuer ?? "")
+            let server = ProviderMetadata(issuer: settings.provider.issuer, endpoints: [:])
             throw .usage(
                 "\(issuer) is known by its URL only, and would get a secret",
-                hint: .words("if you trust it with that: ", .run("login", "--issuer", issuer)))
+                hint: earlierReferrer.naming(
+                    server, sharing: settings.client.id ?? "", if: "if you trust it with that: ",
+                    .run("login", "--issuer", issuer)))
         }
         guard let target, !target.isIssuerNamed, !target.link.isSecretAgreed else { return }
         throw target.operand.unnamedIssuer(secrets, of: target.link)

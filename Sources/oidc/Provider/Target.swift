@@ -174,6 +174,21 @@ extension CommandContext {
         return .settings(provider)
     }
 
+    /// Returns the session of the profile that a program's line names, whose token is for what that program uses. Throws if
+    /// a variable names another provider.
+    func target(ofProgram options: ProviderOptions) throws(OIDCError) -> Target {
+        let settings = try settings(options)
+        let own = settings.layers.given.filter { $0.origin.layer == .profile }
+        if settings.layers.isProfileNamed, let profile = settings.profile,
+            let name = settings.variable(overriding: own)
+        {
+            throw .usage(
+                "\(name) names another provider than profile \(DisplayText.clean(profile))",
+                hint: .text("unset \(name)"))
+        }
+        return try target(options)
+    }
+
     /// Returns the resource of a profile that was written by a sign-in to it; nil for any other profile. With
     /// the user's own client, such a profile names the provider too; only the resource's link distinguishes
     /// it from a provider's profile with `resource`.
@@ -282,6 +297,18 @@ extension Settings {
             && provider.issuer.map { ExactText.isSame($0, link.issuer) } == true
     }
 
+    /// Returns the variable that names another provider than a profile's entries; nil if none does.
+    fileprivate func variable(overriding own: [SettingLayers.Entry]) -> String? {
+        for setting in [Setting.issuer, .tokenEndpoint] {
+            guard let own = own.first(where: { $0.setting == setting })?.value.string,
+                let entry = layers.entry(setting), case .variable(let name) = entry.origin,
+                !ExactText.isSame(entry.value.string ?? "", own)
+            else { continue }
+            return name
+        }
+        return nil
+    }
+
     /// The resource of a profile that names no provider, as a sign-in to a URL writes it.
     var ownResource: WebURL? {
         guard provider.issuer == nil, provider.endpoint(.token) == nil,
@@ -377,16 +404,11 @@ extension ResourceOperand {
     private func refuseOverride(
         of profile: (profile: String, own: [SettingLayers.Entry]), by settings: Settings
     ) throws(OIDCError) {
-        for setting in [Setting.issuer, .tokenEndpoint] {
-            guard let own = profile.own.first(where: { $0.setting == setting })?.value.string,
-                let entry = settings.layers.entry(setting), case .variable(let name) = entry.origin,
-                !ExactText.isSame(entry.value.string ?? "", own)
-            else { continue }
-            throw .usage(
-                "\(DisplayText.clean(url.text)) is the provider of profile \(DisplayText.clean(profile.profile)), "
-                    + "and \(name) names another one",
-                hint: .text("unset \(name)"))
-        }
+        guard let name = settings.variable(overriding: profile.own) else { return }
+        throw .usage(
+            "\(DisplayText.clean(url.text)) is the provider of profile \(DisplayText.clean(profile.profile)), "
+                + "and \(name) names another one",
+            hint: .text("unset \(name)"))
     }
 
     /// Returns the provider whose own metadata name the URL as their issuer, with a client; nil if the URL has
@@ -458,8 +480,9 @@ extension ResourceOperand {
         throw .usage(
             "\(DisplayText.clean(url.withoutQuery)) is a provider that no setting names, and would get "
                 + "\(secret.setting.name) of \(secret.origin.text)",
-            hint: .words(
-                "if it is the provider that you sign in to: ",
+            hint: naming(
+                server, sharing: settings.client.id ?? "",
+                if: "if it is the provider that you sign in to: ",
                 .run("login", "--issuer", DisplayText.clean(server.issuer ?? ""))))
     }
 }

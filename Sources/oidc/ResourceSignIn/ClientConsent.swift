@@ -140,8 +140,11 @@ struct ClientConsent {
             default: break
             }
         }
-        // Options and variables are the user's word for this command. For id_jag, the profile is the own provider's.
-        for entry in entries where entry.origin.layer != .profile { add(entry) }
+        // Options and variables are the user's word for this command, unless the variables are for another server. For
+        // id_jag, the settings are for the own provider.
+        for entry in entries where entry.origin.layer != .profile {
+            if grant == .idJAG || entry.origin.layer != .variables || !variablesNameOther { add(entry) }
+        }
         for entry in grant == .idJAG ? entries : ownership.entries(for: issuer) {
             // A profile that does not name the client may have been written by a sign-in to the URL.
             let isOfClient = countsProfile && entry.origin == client.profile.map { .profile($0) }
@@ -150,6 +153,14 @@ struct ClientConsent {
             urls += [entry.value.string].compactMap { $0 }
         }
         return urls.contains { WebURL.ofIssuer($0)?.origin == origin }
+    }
+
+    /// Whether the variables themselves name a server, and not this one.
+    private var variablesNameOther: Bool {
+        func text(_ setting: Setting) -> String? {
+            entries.first { $0.setting == setting && $0.origin.layer == .variables }?.value.string
+        }
+        return text(.issuer).map { !ExactText.isSame($0, issuer) } ?? (text(.tokenEndpoint) != nil)
     }
 
     private var scopeText: String {
@@ -221,15 +232,12 @@ struct ClientConsent {
         // Without a scope, the answer would allow whatever the resource asks for by then.
         let isScopeNamed = operand.settings.isScopeAnOption || scope.isEmpty
         let answer = line.adding(names + (isScopeNamed ? [] : ["--scope", scope.text]))
-        // The server may stop promising `iss` once it is named.
-        let other =
-            isIssuerNamed
-            ? nil
-            : KnownClients(operand).other(
-                than: server, sharing: client.clientID, isRegistered: hasOwnRedirect)
         return .usage(
             "\(subject)\(secretText): there is no terminal to ask at",
-            hint: other.map { .trusting(server, asMuchAs: DisplayText.clean($0), answer) } ?? answer)
+            hint: isIssuerNamed
+                ? answer
+                : operand.naming(
+                    server, sharing: client.clientID, isRegistered: hasOwnRedirect, answer))
     }
 
     /// The error of a grant without a user, which is never asked.
@@ -238,7 +246,7 @@ struct ClientConsent {
         let message = "\(subject): its settings do not name \(missing)"
         // A profile of another server gives its own tokens to what it names, as that of the user's provider for id_jag.
         let ownership = ResourceOwnership(entries: entries)
-        let isOfOther = !ownership.issuers.isEmpty && !ownership.names(issuer: issuer)
+        let isOfOther = !ownership.isOwned(.profile, by: [issuer])
         guard let profile = client.profile ?? operand.settings.profile, grant != .idJAG, !isOfOther else {
             let options = operand.settings.givenOptions(and: [("--grant", .grant), ("--scope", .scope)])
             // With an issuer by option, the user's own provider has to be named too.

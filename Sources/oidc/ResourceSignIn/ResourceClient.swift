@@ -266,9 +266,8 @@ struct ResourceClient {
             throw .untrusted(
                 .registration, "client_id", expected: "a new client",
                 found: "that of your settings, \(DisplayText.clean(id, limit: 200))",
-                hint: KnownClients(operand).other(than: server, sharing: id).map {
-                    .trusting(server, asMuchAs: DisplayText.clean($0), named)
-                } ?? .words("if the server gives all its clients this ID: ", named))
+                hint: operand.naming(
+                    server, sharing: id, if: "if the server gives all its clients this ID: ", named))
         }
         let authentication = try outcome.client.authentication(at: server)
         var kept = JSONObject()

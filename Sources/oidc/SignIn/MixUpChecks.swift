@@ -164,6 +164,18 @@ extension ResourceOperand {
             hint: .trusting(server, asMuchAs: shown, wayOn))
     }
 
+    /// Returns the hint with a command that names a server which only a URL led to. If the server could then get the codes of
+    /// another one, it says so: it may stop promising `iss` once it is named.
+    func naming(
+        _ server: ProviderMetadata, sharing id: String, isRegistered: Bool = false,
+        if condition: Hint? = nil, _ line: Hint
+    ) -> Hint {
+        if let other = KnownClients(self).other(than: server, sharing: id, isRegistered: isRegistered) {
+            return .trusting(server, asMuchAs: DisplayText.clean(other), line)
+        }
+        return condition.map { .words($0, line) } ?? line
+    }
+
     /// Returns whether the user names an issuer in these settings. A profile that a sign-in to a URL wrote
     /// only repeats what the URL led to; the link records whether the user named it then.
     func names(issuer: String, _ entries: [SettingLayers.Entry]) -> Bool {

@@ -233,16 +233,25 @@ struct SignIn {
             let token = metadata.url(.token, presentingCertificate: presentsCertificate)
         else { return }
         // A client that is registered just now gets its profile after this, which the command would not find.
-        let isNew =
-            provider.referrer != nil
-            && ((try? MixUpDefense.isOwn(settings.redirect().text, of: issuer)) ?? false)
-        let wayOn = isNew ? nil : try? wayOn(metadata)
+        let isNew = provider.referrer != nil && isRegistered(at: issuer)
+        var wayOn = isNew ? nil : try? wayOn(metadata)
+        if let referrer {
+            wayOn = wayOn.map {
+                referrer.naming(
+                    metadata, sharing: key.clientID, isRegistered: isRegistered(at: issuer), $0)
+            }
+        }
         console.warn(
             Warning(
                 "the token endpoint is on \(DisplayText.clean(token.hostAndPort)), so these endpoints of "
                     + "\(DisplayText.clean(issuer)) are not used: "
                     + unused.map(\.rawValue).joined(separator: ", "),
                 hint: wayOn.map { .words("if both belong to the same provider: ", $0) }))
+    }
+
+    /// Returns whether the client has a redirect URL of its own for this server.
+    private func isRegistered(at issuer: String) -> Bool {
+        (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer)) ?? false
     }
 
     /// Starts a sign-in for `authorize-url`, without a listener.
@@ -303,7 +312,7 @@ struct SignIn {
         if let issuer, referrer == nil, isNamed {
             try? ResourceRecords(provider.context)?.uses.noteNamed(issuer: issuer)
         }
-        let isRegistered = (try? MixUpDefense.isOwn(settings.redirect().text, of: issuer ?? "")) ?? false
+        let isRegistered = isRegistered(at: issuer ?? "")
         let isOfSettings =
             referrer == nil && WebURL(key.clientID) == nil && origin?.layer != .options
         let isKnownByLink = isRegistered && (provider.target != nil || referrer == nil)

@@ -130,6 +130,31 @@ struct ClientConsentTests {
         #expect(world.tabs.isEmpty)
     }
 
+    @Test(
+        "nor do variables for another provider, and the answer to a machine's question changes no other's profile"
+    )
+    func variablesOfOthers() throws {
+        let world = try world()
+        let origin = world.resource.origin
+        let resources = ["OIDC_RESOURCES": #"[{"title":"x","url":"\#(origin)/other"}]"#]
+        let other = ["OIDC_ISSUER": origin, "OIDC_CLIENT_ID": "other"]
+        let refused = try world.program.start(["login", world.url], resources.merging(other) { $1 }).finish()
+        #expect(
+            refused.status == 2 && refused.errorOutput.contains("as your client corp-client"), "\(refused)")
+        expectSuccess(try world.program.start(["login", world.url], resources).finish())
+        try world.configure(#"{"issuer":"https://login.example.com","client_id":"corp-client"}"#)
+        let machine = try world.program.start(
+            ["token", world.url],
+            [
+                "OIDC_ISSUER": world.server.issuer, "OIDC_CLIENT_ID": "m", "OIDC_CLIENT_SECRET": "s3cret",
+                "OIDC_GRANT": "client_credentials", "OIDC_STATE_DIR": world.program.home.path + "/other",
+            ]
+        ).finish()
+        #expect(
+            machine.status == 2 && machine.errorOutput.contains("try: oidc token \(world.url) --issuer"),
+            "\(machine)")
+    }
+
     @Test("a client of variables, or of the last sign-in, is the user's own too")
     func otherOwnClients() throws {
         let world = try ResourceWorld(["OIDC_CLIENT_ID": "corp-client"], isOwnResource: false) {

@@ -687,6 +687,48 @@ struct MixUpTests {
         }
     }
 
+    @Test("a resource's server is not named by another client in its profile")
+    func otherClientOfResource() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        expectSuccess(try world.run(["login", world.url, "--client-id", "mine"]))
+        let named = ["--issuer", world.other.issuer, "--client-id", "own", "--scope", "api", "--no-profile"]
+        expectSuccess(try world.run(["login"] + named))
+        world.server.change {
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+            $0.responseIssuer = { _ in nil }
+        }
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.cache")
+        let count = world.tabs.count
+        for client in ["mine", "another"] {
+            let refused = try world.run(["login", "--client-id", client, "--scope", "api"])
+            #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        }
+        #expect(world.tabs.count == count)
+    }
+
+    @Test("a hint that names a server which only a URL led to says what that allows")
+    func hintOfUnused() throws {
+        let world = try plainWorld()
+        let named = ["--issuer", world.other.issuer, "--client-id", "mine", "--scope", "api", "--no-profile"]
+        expectSuccess(try world.run(["login"] + named))
+        let own = world.server.origin
+        world.server.change {
+            $0.metadata["authorization_response_iss_parameter_supported"] = true
+            $0.responseIssuer = { $0 }
+            $0.metadata["token_endpoint"] = .string(
+                own.replacingOccurrences(of: "127.0.0.1", with: "localhost") + "/token")
+            $0.metadata["userinfo_endpoint"] = .string("\(own)/me")
+        }
+        let login = try world.run(["login", world.server.issuer, "--client-id", "other", "--scope", "api"])
+        #expect(
+            login.status == 0 && login.errorOutput.contains("are not used: userinfo_endpoint"), "\(login)")
+        let host = WebURL(own)?.hostAndPort ?? ""
+        #expect(
+            login.errorOutput.contains(
+                "if you trust \(host) as much as \(world.other.issuer): oidc login --issuer"),
+            "\(login)")
+    }
+
     @Test("a code that waited is not redeemed if the user has signed in elsewhere meanwhile")
     func knownMeanwhile() throws {
         let world = try plainWorld()

@@ -80,6 +80,18 @@ struct CredentialSetupTests {
                 == "\(program) credential gcp -p work")
     }
 
+    @Test(
+        "a program that was set up for a profile gets no token of another provider, which a variable names",
+        arguments: ["kubectl", "aws"])
+    func otherProvider(program: String) throws {
+        let world = try ToolWorld()
+        try world.configure(["profiles": ["work": ["issuer": .string(world.issuer), "client_id": "demo"]]])
+        let words = ["credential", program, "-p", "work"]
+        let refused = try world.run(words, ["OIDC_ISSUER": "https://other.example"])
+        #expect(refused.code == 2 && refused.errors.hasSuffix("try: unset OIDC_ISSUER\n"), "\(refused)")
+        #expect(!(try world.run(words, ["OIDC_ISSUER": world.issuer]).errors.contains("unset")))
+    }
+
     @Test("the setup names the profile, also the default one, and kubectl's user is named after it")
     func profiles() throws {
         let world = try ToolWorld()
