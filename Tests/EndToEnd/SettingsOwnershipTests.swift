@@ -193,6 +193,53 @@ struct SettingsOwnershipTests {
         #expect(settings.text(.tokenEndpoint) == "https://b.example/token")
     }
 
+    @Test(
+        "the APIs and hosts of a profile get no tokens of another provider",
+        arguments: [
+            (Setting.resources, #"[{"title":"x","url":"https://api.example"}]"#),
+            (.proxyRoutes, #"[{"url":"https://api.example"}]"#), (.gitHosts, #"[{"host":"git.example"}]"#),
+            (.dockerRegistries, #"[{"host":"r.example"}]"#), (.keyringHosts, #"[{"host":"p.example"}]"#),
+            (.awsSTSEndpoint, #""https://sts.example""#), (.awsRoleARN, #""arn""#),
+        ])
+    func destinations(setting: Setting, value: String) throws {
+        let profile = #"{"issuer":"https://a.example","\#(setting.name)":\#(value)}"#
+        #expect(try load([], [:], profile: profile)[setting] != nil)
+        #expect(try load([], ["OIDC_CLIENT_ID": "c"], profile: profile)[setting] != nil)
+        #expect(try load([], ["OIDC_ISSUER": "https://b.example"], profile: profile)[setting] == nil)
+        let other = try load(["issuer=https://b.example"], [:], profile: profile)
+        #expect(other[setting] == nil && other.absence(of: setting).contains("is for another provider"))
+        let shared = #"{"\#(setting.name)":\#(value)}"#
+        #expect(try load([], ["OIDC_ISSUER": "https://b.example"], profile: shared)[setting] != nil)
+        // A provider may have no issuer.
+        let endpoints = #"{"token_endpoint":"https://a.example/token","\#(setting.name)":\#(value)}"#
+        let variables = ["OIDC_TOKEN_ENDPOINT": "https://b.example/token"]
+        #expect(try load([], ["OIDC_CLIENT_ID": "c"], profile: endpoints)[setting] != nil)
+        #expect(try load([], variables, profile: endpoints)[setting] == nil)
+        #expect(try load([], variables, profile: shared)[setting] != nil)
+    }
+
+    @Test(
+        "the endpoints of a server without an issuer are not those of another one, which variables or options name"
+    )
+    func endpointsOnly() throws {
+        let profile =
+            #"{"token_endpoint":"https://a.example/token","userinfo_endpoint":"https://a.example/me","#
+            + #""revocation_endpoint":"https://a.example/revoke","client_id":"c","client_secret":"s3cret"}"#
+        let others: [Setting] = [.userinfoEndpoint, .revocationEndpoint, .clientSecret]
+        let variables = ["OIDC_TOKEN_ENDPOINT": "https://b.example/token", "OIDC_CLIENT_ID": "d"]
+        let secret = ["OIDC_CLIENT_SECRET": "other"]
+        let byVariables = try load([], variables.merging(secret) { $1 }, profile: profile)
+        #expect(byVariables.text(.clientSecret) == "other")
+        #expect(others.dropLast().allSatisfy { byVariables[$0] == nil })
+        let byOptions = try load(
+            ["token_endpoint=https://b.example/token", "client_id=d"], [:], profile: profile)
+        #expect(others.allSatisfy { byOptions[$0] == nil })
+        // The same server.
+        let own = try load(["token_endpoint=https://a.example/other"], [:], profile: profile)
+        #expect(others.allSatisfy { own[$0] != nil })
+        #expect(try load([], ["OIDC_SCOPE": "x"], profile: profile)[.revocationEndpoint] != nil)
+    }
+
     @Test("a profile's secret does not follow an endpoint that an option names on another origin")
     func profileEndpoint() throws {
         let profile = #"{"issuer":"https://a.example","client_id":"c","client_secret":"hunter2"}"#

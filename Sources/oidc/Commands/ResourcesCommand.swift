@@ -65,7 +65,7 @@ struct ResourcesCommand: RunnableCommand {
         let resources = try settings.checkedResources()
         guard !resources.isEmpty else {
             throw .usage(
-                "resources is not set",
+                settings.layers.absence(of: .resources),
                 hint: .run(
                     "config set",
                     #"resources=[{"title":"My orders","url":"https://api.example.com/orders"}]"#))

@@ -47,7 +47,7 @@ struct CredentialHosts: Sendable {
         let hosts = try checked()
         guard hosts.isEmpty else { return hosts }
         throw .usage(
-            "\(setting.name) is not set",
+            layers.absence(of: setting),
             hint: .run("config set", "\(setting.name)=[{\"host\":\"\(example)\"}]"))
     }
 }

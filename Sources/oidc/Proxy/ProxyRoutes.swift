@@ -12,7 +12,7 @@ enum ProxyRoutes {
         let settings = provider.settings
         guard !urls.isEmpty || !settings.tools.proxyRoutes.isEmpty else {
             throw .usage(
-                "no URL to serve, and proxy_routes is not set",
+                "no URL to serve, and \(settings.layers.absence(of: .proxyRoutes))",
                 hint: line(command, "https://api.example.com"))
         }
         let allowsInsecureHTTP = settings.provider.allowsInsecureHTTP

@@ -54,6 +54,10 @@ struct Belonging: Sendable {
             isWithoutIssuer = false
         } else if entries.contains(where: { ProviderEndpoint(rawValue: $0.setting.name) != nil }) {
             isWithoutIssuer = true
+            // Without an issuer, a token endpoint elsewhere is another server's.
+            if issuer == nil, let token = text(.tokenEndpoint), !isKnown(token) {
+                (endpoints, clientID) = ([], nil)
+            }
         }
         for setting in Endpoint.settings {
             guard let url = text(setting) else { continue }
@@ -78,7 +82,10 @@ struct Belonging: Sendable {
 
     func isServer(_ destination: Destination) -> Bool {
         if isExact, !Belonging.isSame(issuer, destination.issuer) { return false }
-        guard let other = destination.issuer else { return true }
+        guard let other = destination.issuer else {
+            // Without an issuer, the token endpoint tells the server.
+            return destination.tokenEndpoint.map(isKnown) ?? true
+        }
         // Endpoints alone do not show that they belong to the issuer that a resource names.
         return !(destination.isFound && isWithoutIssuer) && isServer(other)
     }
@@ -106,6 +113,7 @@ struct Belonging: Sendable {
 /// A server and client that settings are about to be used for.
 struct Destination {
     private(set) var issuer: String?
+    private(set) var tokenEndpoint: String?
     /// The endpoints that the settings name.
     private(set) var endpoints: [Belonging.Endpoint] = []
     private(set) var clientID: String?
@@ -125,6 +133,7 @@ struct Destination {
         isAnOption = entries.contains {
             $0.origin.layer == .options && [.issuer, .tokenEndpoint].contains($0.setting)
         }
+        tokenEndpoint = entries.first { $0.setting == .tokenEndpoint && $0.mayReach(self) }?.value.string
         endpoints = Belonging.Endpoint.settings.compactMap { setting in
             entries.first { $0.setting == setting && $0.mayReach(self) }?.value.string.map {
                 Belonging.Endpoint(setting: setting, url: $0)
@@ -137,6 +146,7 @@ struct Destination {
     init(chosen entries: [SettingLayers.Entry]) {
         func entry(_ setting: Setting) -> SettingLayers.Entry? { entries.first { $0.setting == setting } }
         issuer = entry(.issuer)?.value.string
+        tokenEndpoint = entry(.tokenEndpoint)?.value.string
         endpoints = Belonging.Endpoint.settings.compactMap { setting in
             entry(setting)?.value.string.map { Belonging.Endpoint(setting: setting, url: $0) }
         }
@@ -166,11 +176,14 @@ extension SettingLayers.Entry {
             // A profile with a resource and no provider is that of a sign-in to the resource's URL.
             let isOfSignIn = setting == .resource && origin.layer == .profile
             if destination.isAnOption, isOfSignIn, belonging.namesNothing { return false }
+            if isOfSignIn, belonging.namesServer, !isServer { return false }
             guard origin.layer == .profile, Setting.redirectURLs.contains(setting) else {
                 return isServer || !destination.isFound
             }
             return isServer && (belonging.isClient(destination) || !isRedirectOfIssuer)
-        case .tokens: return isServer
+        case .tokens:
+            // Without an issuer, the endpoints tell the server.
+            return isServer && (isOption || destination.issuer != nil || belonging.ownsEndpoints(destination))
         case .server:
             // A client ID is not a secret: one in a variable is also used for an issuer in an option.
             let isOther = setting == .clientID && origin.layer == .variables

@@ -141,6 +141,13 @@ final class SettingLayers: Sendable {
     func texts(_ setting: Setting) -> [String] { self[setting]?.array?.compactMap(\.string) ?? [] }
     func records(_ setting: Setting) -> [JSONValue] { self[setting]?.array ?? [] }
 
+    /// Returns why a setting has no value: it is not set, or is for another provider than the one in use.
+    func absence(of setting: Setting) -> String {
+        let entry = withheld.first { $0.setting == setting }
+        return "\(setting.name) "
+            + (entry.map { "(\($0.origin.text)) is for another provider than the one in use" } ?? "is not set")
+    }
+
     /// Returns the value of a setting as an enum.
     func choice<Choice: RawRepresentable<String>>(_ setting: Setting) -> Choice? {
         text(setting).flatMap { Choice(rawValue: $0) }

@@ -242,7 +242,7 @@ extension Setting {
     static let keyringHosts = Setting(
         "keyring_hosts", .records(required: ["host"], optional: ["username"]),
         "package indexes that pip and uv get a token for", reach: .tokens)
-    static let awsRoleARN = Setting("aws_role_arn", .text, "the AWS role to assume")
+    static let awsRoleARN = Setting("aws_role_arn", .text, "the AWS role to assume", reach: .tokens)
     static let awsRoleSessionName = Setting(
         "aws_role_session_name", .text, "the name of the role's session (default: oidc)")
     static let awsSTSEndpoint = Setting(
