@@ -68,8 +68,11 @@ extension AccountEngine {
                 return removal
             }
             if let session = removal.session {
-                // Somebody has signed in since. Otherwise, it may have been refreshed.
-                guard found.isSameSignIn(as: session) else { return removal }
+                // Somebody has signed in since, so only the end of this sign-in is noted. Otherwise, it may have been refreshed.
+                guard found.isSameSignIn(as: session) else {
+                    try store.remove(key, expecting: session)
+                    return removal
+                }
                 removal.content = .success(found)
             }
             do throws(OIDCError) { try store.remove(key) } catch {

@@ -65,7 +65,8 @@ struct LogoutCommand: RunnableCommand {
         let results = Results(context.console)
         if isAll {
             try WaitingSignIns.cancel(context) { _ in true }
-            let catalog = try SessionCatalog(try context.provider(options, and: bound))
+            let catalog = try SessionCatalog(
+                try context.provider(options, and: bound), orNote: results.add)
             results.namesProviders = true
             let sessions = try catalog.items(withHidden: true, orNote: results.add).map(catalog.signOut)
             // Called first, as it removes the files that earlier logouts set aside. Those of this logout are
@@ -118,7 +119,7 @@ struct LogoutCommand: RunnableCommand {
         let others = items.filter { isOwn($0.key) && $0.key != account?.key }
         // A provider's sessions may be in any store. A resource's is found by its link, and others are rare.
         for outage in outages {
-            if mayBeProvider, isPartOfAnother == nil {
+            if mayBeProvider, isPartOfAnother == nil, outage.kind == .unreachable {
                 results.add(outage)
             } else {
                 context.console.warn(outage)

@@ -77,6 +77,7 @@ struct RevokeCommand: TokenOperandCommand {
             // A damaged session hands out no token.
             return error.code == .damagedSession ? nil : account
         }
+        if session == nil, account.store.hides(account.key) { return account }
         guard let session, case let rest = session.revoking(token), rest != session else { return nil }
         if rest != nil { _ = try account.store.reserveSpace(for: account.key) }
         return account
@@ -98,7 +99,10 @@ struct RevokeCommand: TokenOperandCommand {
     private func forget(_ token: Redacted<String>, _ account: Account) throws(OIDCError) {
         let (key, store) = (account.key, account.store)
         try store.withLock(key, account.provider.lockWait) { () throws(OIDCError) in
-            guard let current = try store.load(key) else { return }
+            guard let current = try store.load(key) else {
+                guard !store.hides(key) else { throw store.hiddenSession }
+                return
+            }
             if let rest = current.revoking(token) {
                 if rest != current { _ = try store.replace(current, with: rest) }
             } else {

@@ -84,9 +84,9 @@ struct ProfileSessions {
     }
 
     /// Returns whether a profile is signed in. A session that its store has lost, or hides, counts. Throws if the session
-    /// cannot be read.
+    /// cannot be read, or the profile's settings are not valid.
     func isSignedIn(_ profile: Profile) throws(OIDCError) -> Bool {
-        if let problem = profile.problem, problem.stage == .store { throw problem }
+        if let problem = profile.problem { throw problem }
         guard let settings = profile.settings, let key = profile.key else { return false }
         let store = try ProviderContext(settings, context).store()
         return try store.load(key) != nil || store.hides(key)

@@ -10,7 +10,8 @@ struct SessionCatalog {
     /// The network settings, used for every session.
     private let network: [SettingLayers.Entry]
 
-    init(_ current: ProviderContext) throws(OIDCError) {
+    /// Creates the catalog. A profile that is not valid is reported with `note`, or else as a warning, and left out.
+    init(_ current: ProviderContext, orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) {
         self.current = current
         let network = current.settings.layers.entries.filter { NetworkSettings.shared.contains($0.setting) }
         self.network = network
@@ -22,7 +23,7 @@ struct SessionCatalog {
                     context.settings(profile: entries.profile, entries.own + network),
                     context)
             case .failure(let error):
-                context.console.warn(error.message)
+                if let note { note(error) } else { context.console.warn(error.message) }
                 return nil
             }
         }
@@ -35,14 +36,14 @@ struct SessionCatalog {
         let name: String
     }
 
-    /// Returns the stores of the settings and of all profiles, each once.
-    private func stores(isSilent: Bool = false) throws(OIDCError) -> [Store] {
+    /// Returns the stores of the settings and of all profiles, each once. One that is not valid is reported with `note`.
+    private func stores(orNote note: (OIDCError) -> Void) throws(OIDCError) -> [Store] {
         var stores = [Store(store: try current.store(), name: current.settings.storeName)]
         for profile in profiles where !stores.contains(where: { $0.name == profile.settings.storeName }) {
             do {
                 stores.append(Store(store: try profile.store(), name: profile.settings.storeName))
             } catch {
-                if !isSilent { current.context.console.warn(error.message) }
+                note(error)
             }
         }
         return stores
@@ -63,7 +64,8 @@ struct SessionCatalog {
     ) throws(OIDCError) -> [Item] {
         var items: [Item] = []
         var indices: [String: Int] = [:]
-        for store in try stores() {
+        let warn = { [console = current.context.console] (error: OIDCError) in console.warn(error.message) }
+        for store in try stores(orNote: note ?? warn) {
             let all: [StoredSession]
             do throws(OIDCError) { all = try store.store.all(withHidden: withHidden) } catch {
                 guard let note, error.kind != .interrupted else { throw error }
@@ -90,7 +92,7 @@ struct SessionCatalog {
         orNote note: (OIDCError) -> Void, where isMeant: (SessionKey?) -> Bool
     ) throws(OIDCError) -> [SignOut] {
         var found: [SignOut] = []
-        for store in try stores(isSilent: true) {
+        for store in try stores(orNote: { _ in }) {
             do throws(OIDCError) {
                 var keys: [SessionKey] = []
                 _ = try store.store.takeLeftovers(of: nil) { session in

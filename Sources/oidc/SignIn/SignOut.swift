@@ -153,7 +153,10 @@ extension Account {
     var signOut: SignOut {
         SignOut(provider: provider, key: key, profile: provider.settings.profile) {
             isLocal throws(OIDCError) in
-            try (engine.isEmpty ? earlier ?? self : self).engine.taken(isLocal: isLocal)
+            guard engine.isEmpty, let earlier else { return try engine.taken(isLocal: isLocal) }
+            // The store may only be hiding the session that it has.
+            if store.hides(key) { _ = try engine.taken(isLocal: isLocal) }
+            return try earlier.engine.taken(isLocal: isLocal)
         }
     }
 }
