@@ -47,12 +47,17 @@ struct ProxyGate {
                 route: match.route, target: target, rawTarget: raw, prefix: match.prefix, shownPath: shown))
     }
 
-    /// Returns whether a browser sends a request for a page of another site, and not because the user followed a link: such
-    /// requests may have no Origin (Fetch Metadata Request Headers §2).
+    /// Returns whether a browser sends a request for a page of another site: such requests may have no Origin (Fetch Metadata
+    /// Request Headers §2). A link that opens in a window of its own, as in a terminal of a web page, is the user's. A page
+    /// that is loaded in advance says `none`.
     private func isOfOtherSite(_ request: HTTPServerRequest) -> Bool {
         let sites = request.headers.values("Sec-Fetch-Site").map(ASCII.trimmed)
+        if ["Sec-Purpose", "Purpose"].contains(where: { request.headers[$0] != nil }) {
+            return sites != ["same-origin"]
+        }
         guard sites.contains(where: { $0 != "none" && $0 != "same-origin" }) else { return false }
-        return request.headers["Sec-Fetch-User"] != "?1" || request.headers["Sec-Fetch-Mode"] != "navigate"
+        return request.headers["Sec-Fetch-Mode"] != "navigate"
+            || request.headers["Sec-Fetch-Dest"] != "document"
     }
 
     /// Returns whether the caller requires a WebSocket. Other upgrades are optional and are not passed on

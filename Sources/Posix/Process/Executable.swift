@@ -44,7 +44,7 @@ package enum Executable {
     }
 
     /// Starts a program with the variables that `replaceThisProcess` would set, as a child. It gets our
-    /// signals, or its only grandchild does if `signalingGrandchild` is true. Throws the reason if the
+    /// signals, or its first grandchild does if `signalingGrandchild` is true. Throws the reason if the
     /// program cannot be run; `status` maps that to an exit status.
     package static func start(
         _ command: [RawArgument], named name: String, in environment: Variables,

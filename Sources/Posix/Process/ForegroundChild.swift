@@ -35,12 +35,12 @@ package struct ForegroundChild {
         }
     }
 
-    /// Passes signals on to the program's only grandchild, as bubblewrap's own child only waits for the command, which may
+    /// Passes signals on to the program's first grandchild, as bubblewrap's own child only waits for the command, which may
     /// be in a session of its own. If there is none within ten seconds, the program itself gets them.
     func signalGrandchild() {
         let deadline = MonotonicTime.now().adding(seconds: 10)
         while MonotonicTime.now() < deadline {
-            if let grandchild = ProcessFamily.onlyGrandchild(of: child.processID) {
+            if let grandchild = ProcessFamily.firstGrandchild(of: child.processID) {
                 return oidc_pass_signals_on(grandchild, 1)
             }
             let moment = MonotonicTime.now().adding(milliseconds: 10)

@@ -33,13 +33,13 @@ package struct ProcessFamily {
         }
     }
 
-    /// Returns the only child of the program's only child; nil if there is none, or more than one.
-    static func onlyGrandchild(of processID: Int32) -> Int32? {
+    /// Returns the first child of the program's only child; nil if there is none. Later ones are orphans of the first, which
+    /// that child has adopted.
+    static func firstGrandchild(of processID: Int32) -> Int32? {
         let children = Dictionary(grouping: entries(), by: \.parent)
-        guard let child = children[processID], child.count == 1,
-            let grandchild = children[child[0].member.processID], grandchild.count == 1
-        else { return nil }
-        return grandchild[0].member.processID
+        guard let child = children[processID], child.count == 1 else { return nil }
+        return children[child[0].member.processID]?.map(\.member)
+            .min { ($0.startTime, $0.processID) < ($1.startTime, $1.processID) }?.processID
     }
 
     /// Whether a member is still running.

@@ -55,7 +55,7 @@ struct Isolation {
             try Isolation.secretFiles(provider)
             + [configuration].compactMap { $0 }
             + (try Isolation.lentSockets(provider))
-            + [environment["DBUS_SESSION_BUS_ADDRESS"].flatMap(Isolation.socket(ofBus:))].compactMap { $0 }
+            + Isolation.busAddresses(environment).compactMap(Isolation.socket(ofBus:))
         try Isolation.checkBus(provider)
         let mounts = MountTable.current
         let directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
@@ -100,18 +100,24 @@ struct Isolation {
         return all.flatMap { one in settings.compactMap { one.layers.file($0)?.path } }
     }
 
-    /// Returns the path of a D-Bus socket.
+    /// Returns the addresses of the session bus, which are tried in turn.
+    private static func busAddresses(_ environment: Variables) -> [String] {
+        (environment["DBUS_SESSION_BUS_ADDRESS"] ?? "").split(separator: ";").map(String.init)
+            .filter { $0.utf8.contains(.colon) && !$0.hasPrefix("disabled:") }
+    }
+
+    /// Returns the path of a D-Bus socket; nil for an address without one, or with an escaped one.
     private static func socket(ofBus address: String) -> String? {
         guard let start = address.pieces(between: "path=").dropFirst().first else { return nil }
-        return String(start.prefix { $0 != "," && $0 != ";" })
+        let path = start.utf8.prefix { $0 != .comma }
+        return path.contains(.percent) ? nil : String(Substring(path))
     }
 
     /// Warns of a session bus that no directory hides: an abstract socket belongs to the network, which the command shares
     /// to reach the proxy. Refuses it if that bus leads to the keychain that has the sessions.
     private static func checkBus(_ provider: ProviderContext) throws(OIDCError) {
-        guard let bus = provider.context.environment["DBUS_SESSION_BUS_ADDRESS"], !bus.isEmpty,
-            bus.split(separator: ";").contains(where: { socket(ofBus: String($0)) == nil })
-        else { return }
+        let addresses = busAddresses(provider.context.environment)
+        guard let bus = addresses.first(where: { socket(ofBus: $0) == nil }) else { return }
         let message =
             "--isolate: the session bus at \(DisplayText.clean(bus, limit: 200)) cannot be hidden from the command"
         guard

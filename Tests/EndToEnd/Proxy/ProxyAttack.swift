@@ -112,8 +112,20 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
         ProxyAttack("an image in another site's page", .refused(403)) {
             $0.get("\($0.prefix)x", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors")
         },
-        ProxyAttack("a page of another port", .refused(403)) {
-            $0.get("\($0.prefix)x", "Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: navigate")
+        ProxyAttack("a frame in a page of another port", .refused(403)) {
+            $0.get(
+                "\($0.prefix)x", "Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: navigate",
+                "Sec-Fetch-Dest: iframe")
+        },
+        ProxyAttack("a page that another one loads in advance", .refused(403)) {
+            $0.get(
+                "\($0.prefix)x", "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate",
+                "Sec-Fetch-Dest: document", "Sec-Purpose: prefetch")
+        },
+        ProxyAttack("a link in another site's page", .forwarded("/v1/x")) {
+            $0.get(
+                "\($0.prefix)x", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate",
+                "Sec-Fetch-Dest: document")
         },
         ProxyAttack("a page's simple POST", .refused(403)) {
             send(

@@ -205,7 +205,7 @@ struct ProxyHeaderTests {
             "X-Named",
             "Proxy-Authenticate", "DPoP-Nonce", "Alt-Svc", "Strict-Transport-Security",
             "Access-Control-Allow-Origin", "Service-Worker-Allowed", "Clear-Site-Data", "NEL", "Report-To",
-            "Reporting-Endpoints", "Referrer-Policy",
+            "Reporting-Endpoints", "Referrer-Policy", "Content-Security-Policy-Report-Only",
         ] {
             #expect(!ProxyHeaders.passes(name, named: named), "\(name)")
         }
