@@ -20,8 +20,12 @@ extension AccountEngine {
     /// revoked.
     package func taken(isLocal: Bool = false) throws(OIDCError) -> SessionRemoval {
         var removal: SessionRemoval?
+        var first: Session?
         var isMissing = false
-        do throws(OIDCError) { isMissing = try store.load(key) == nil } catch {
+        do throws(OIDCError) {
+            first = try store.load(key)
+            isMissing = first == nil
+        } catch {
             guard !AccountEngine.leavesSession(error), isLocal || error.code != .unknownStoreKey else {
                 throw error
             }
@@ -41,7 +45,9 @@ extension AccountEngine {
         } catch {
             guard error.kind != .interrupted else { throw error }
         }
-        let result = removal ?? removed()
+        var result = removal ?? removed()
+        // The server may only have hidden it since.
+        if case .success(nil) = result.content { result.content = .success(first) }
         guard let failure = result.failure else { return result }
         if result.session == nil { throw failure }
         if isUnknown(failure) { return try settled(result, failure) }

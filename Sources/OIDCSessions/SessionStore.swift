@@ -80,12 +80,12 @@ public struct SessionStore: Sendable {
     ) throws(OIDCError) {
         copies?.keep(nil, session.key)
         var isUnanswered = false
-        for _ in 0..<SessionStore.writeLimit {
+        for attempt in 0..<SessionStore.writeLimit {
             do throws(OIDCError) {
                 let current = try replaceable(session.key, orDamaged: replacingDamaged)
                 if isSaved(session, as: current) { return records.forgetLeftover(session.key.recordName) }
                 if try write(session, over: current) { return records.forgetLeftover(session.key.recordName) }
-                if records.isOver(last) { break }
+                if attempt > 0, records.isOver(last) { break }
             } catch {
                 isUnanswered = isUnanswered || error.code == .noStoreAnswer
                 guard records.waits(after: error, until: last) else { throw error.unanswered(isUnanswered) }
@@ -138,7 +138,7 @@ public struct SessionStore: Sendable {
         copies?.keep(nil, key)
         let last = records.lastAttempt()
         var remembered = records.remembered(key.recordName)
-        for _ in 0..<SessionStore.writeLimit {
+        for attempt in 0..<SessionStore.writeLimit {
             let isCurrent = remembered == nil
             let stored = if let remembered { remembered } else { try record(key, orUnreadable: isMachine) }
             remembered = nil
@@ -149,7 +149,7 @@ public struct SessionStore: Sendable {
             if found == current || isExpired {
                 if found == nil, let stored { try checkKey(of: stored, key) }
                 if try write(session, over: stored) { return true }
-                if records.isOver(last) { throw records.storeError(SessionStore.changing) }
+                if attempt > 0, records.isOver(last) { throw records.storeError(SessionStore.changing) }
             } else if isCurrent {
                 return false
             }
@@ -278,7 +278,7 @@ public struct SessionStore: Sendable {
     ) throws(OIDCError) {
         let name = RecordName(.session, stem)
         let last = records.lastAttempt()
-        for _ in 0..<SessionStore.writeLimit {
+        for attempt in 0..<SessionStore.writeLimit {
             var record: Record?
             var isThere = true
             do throws(OIDCError) {
@@ -292,7 +292,7 @@ public struct SessionStore: Sendable {
                 record = found.damaged(try isDamaged(found))
             }
             guard try records.remove(name, ifStill: record) else {
-                if records.isOver(last) { break }
+                if attempt > 0, records.isOver(last) { break }
                 continue
             }
             if isThere { try seal.forget(record, of: stem) }

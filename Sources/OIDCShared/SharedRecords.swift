@@ -276,7 +276,9 @@ extension SharedRecords {
         // record of an earlier one.
         var seen = seal.versions.seen(name.stem)
         seen.ended = seal.versions.ended(name.stem)
-        seen.add(SeenRecord(ended: [seal.signIn(in: current?.bytes), seen.latest].compactMap { $0 }))
+        seen.add(
+            SeenRecord(
+                ended: [seal.signIn(in: current?.bytes), seen.latest].compactMap { $0 } + seen.former))
         let ended = seen.ended
         let removal = version.flatMap {
             seal.removal(of: name.stem, version: $0, ended: ended, over: current)
@@ -594,7 +596,7 @@ extension SharedRecords {
     private func write(_ waiting: PendingSession, _ stem: String) throws(OIDCError) {
         let next = waiting.session
         let last = lastAttempt()
-        for _ in 0..<SharedRecords.writeLimit {
+        for attempt in 0..<SharedRecords.writeLimit {
             let (record, stored, isLost) = try stored(stem, beside: next)
             guard stored != next, let next = isLost ? next : waiting.replacement(of: stored) else { return }
             let isWritten = try perform(
@@ -602,7 +604,7 @@ extension SharedRecords {
                     bytes: try seal.seal(next, over: record), stem: stem, current: record,
                     lifetime: next.lifetime(at: seal.now())))
             if isWritten { return }
-            if isOver(last) { break }
+            if attempt > 0, isOver(last) { break }
         }
         throw storeError("the session keeps changing while it is saved")
     }

@@ -11,17 +11,26 @@ struct SeenRecord: Equatable, Sendable {
     var latest: String?
     /// The key of that session, as text.
     var key: String?
+    /// The sign-ins that were seen before it: a server that lost data may show one again.
+    var former: [String] = []
     /// The sign-ins that were signed out of, the last one at the end.
     var ended: [String] = []
 
     mutating func add(_ other: SeenRecord) {
         newest = max(newest, other.newest)
+        let earlier = [latest].compactMap { $0 == other.latest || other.latest == nil ? nil : $0 }
+        former = SeenRecord.joined(former, other.former + earlier)
         latest = other.latest ?? latest
         key = other.key ?? key
-        ended = (ended + other.ended.filter { !ended.contains($0) }).suffix(SeenRecord.endedLimit)
+        ended = SeenRecord.joined(ended, other.ended)
     }
 
-    private static let endedLimit = 32
+    private static func joined(_ signIns: [String], _ others: [String]) -> [String] {
+        (signIns + others.filter { !signIns.contains($0) }).suffix(limit)
+    }
+
+    /// The number of sign-ins that are kept of each kind.
+    private static let limit = 32
 }
 
 /// What a process has seen of records, in any of its stores.
@@ -77,8 +86,8 @@ struct VersionFiles: Sendable {
     }
 }
 
-/// The form in a file: the version, `=` with the latest sign-in, `@` with its key in base64url, and the sign-ins that have
-/// ended, separated by spaces.
+/// The form in a file: the version, `=` with the latest sign-in, `@` with its key in base64url, each former sign-in with
+/// `~`, and the sign-ins that have ended, separated by spaces.
 extension SeenRecord {
     init(stored bytes: [UInt8]?) {
         let words = String(decoding: bytes ?? [], as: UTF8.self).split(separator: " ")
@@ -88,12 +97,14 @@ extension SeenRecord {
         latest = words.first { $0.hasPrefix("=") }.map { String($0.dropFirst()) }
         key = words.first { $0.hasPrefix("@") }.flatMap { Base64URL.decode($0.dropFirst()) }
             .map { String(decoding: $0, as: UTF8.self) }
-        ended = words.dropFirst().filter { !$0.hasPrefix("=") && !$0.hasPrefix("@") }.map(String.init)
+        former = words.filter { $0.hasPrefix("~") }.map { String($0.dropFirst()) }
+        ended = words.dropFirst().filter { word in !["=", "@", "~"].contains { word.hasPrefix($0) } }
+            .map(String.init)
     }
 
     var bytes: [UInt8] {
         let last = [latest.map { "=\($0)" }, key.map { "@\(Base64URL.encode(Array($0.utf8)))" }]
-        let words = [String(newest)] + last.compactMap { $0 } + ended
+        let words = [String(newest)] + last.compactMap { $0 } + former.map { "~\($0)" } + ended
         return Array(words.joined(separator: " ").utf8)
     }
 }

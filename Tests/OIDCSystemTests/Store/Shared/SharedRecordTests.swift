@@ -285,6 +285,35 @@ extension SharedStoreTests {
         #expect(try store.load(.example) == later)
     }
 
+    @Test("a sign-out ends each sign-in that this machine has seen, whichever one the server shows")
+    func formerSignIns() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func signIn(_ nonce: String) -> Session {
+            var session = Session.example()
+            session.nonce = nonce
+            return session
+        }
+        let store = process(state: scratch.path, keys)
+        try store.save(signIn("one"), replacingDamaged: false)
+        // Refreshed at one of two servers, and signed in to at the other.
+        let fork = MemoryEngine()
+        fork[record] = engine[record]
+        let ahead = SessionStore(
+            fork, versions: SharedVersions(), now: { self.time.withLock { $0 }.adding(1_000) }
+        ) { () throws(OIDCError) in keys }
+        var refreshed = signIn("one")
+        refreshed.tokens.refreshToken = Redacted("rt-2")
+        #expect(try ahead.replace(signIn("one"), with: refreshed))
+        let other = SessionStore(engine, versions: SharedVersions(), now: { self.time.withLock { $0 } }) {
+            () throws(OIDCError) in keys
+        }
+        try other.save(signIn("two"), replacingDamaged: true)
+        #expect(try store.load(.example) == signIn("two"))
+        try store.remove(.example)
+        engine[record] = fork[record]
+        #expect(try process(state: scratch.path, keys).load(.example) == nil)
+    }
+
     @Test("a session stays signed out, whatever the settings call the server")
     func otherSpelling() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
