@@ -21,7 +21,9 @@ struct ProxyGate {
 
     func admit(_ request: HTTPServerRequest) -> Result<Admission, ProxyProblem.Refusal> {
         guard address.isOurs(request.host) else { return refuse(.wrongHost) }
-        guard request.headers["Origin"] == nil, !isOfOtherSite(request) else { return refuse(.origin) }
+        guard request.headers["Origin"] == nil, request.headers["Service-Worker"] == nil,
+            !isOfOtherSite(request)
+        else { return refuse(.origin) }
         guard let match = match(request) else {
             return refuse(address.needsSecret ? .wrongSecret : .noRoute)
         }

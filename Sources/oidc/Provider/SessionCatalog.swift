@@ -149,10 +149,10 @@ struct SessionCatalog {
         /// The key; nil if it is not known.
         var key: SessionKey? { stored.session?.key ?? stored.hiddenKey }
 
-        /// Returns the error of a session that is whole, cannot be read here, and may be one at a URL's host, with which
-        /// its name starts; nil for any other.
+        /// Returns the error of a session that cannot be read here, and may be one at a URL's host, with which its name
+        /// starts; nil for any other.
         func fault(at url: WebURL) -> OIDCError? {
-            guard key == nil, !stored.isDamaged, stored.name.hasPrefix("\(url.host)-"),
+            guard key == nil, stored.name.hasPrefix("\(url.host)-"),
                 case .failure(let error) = stored.content
             else { return nil }
             return error

@@ -186,7 +186,8 @@ struct Isolation {
         let hidden =
             pinned.flatMap { [Isolation.isRoot ? "--bind" : "--dev-bind", $0, $0] }
             + directories.flatMap { ["--tmpfs", $0] } + files.flatMap { ["--ro-bind", "/dev/null", $0] }
-        let reset = [(SIGINT, "INT"), (SIGQUIT, "QUIT")].filter { !Interruption.isIgnored($0.0) }.map(\.1)
+        let reset = [(SIGINT, "INT"), (SIGQUIT, "QUIT"), (SIGTERM, "TERM"), (SIGHUP, "HUP")]
+            .filter { !Interruption.isIgnored($0.0) }.map(\.1)
         let (start, end) =
             Isolation.isRoot
             ? (
@@ -204,10 +205,12 @@ struct Isolation {
     /// without them, devices and the kernel's settings are still files of its own.
     private static let isRoot = FileStatus.currentUser == 0
 
-    /// The words to run before the command's own. The terminal's signals reach bubblewrap too, which would end the
-    /// command with itself.
+    /// The words to run before the command's own. Signals to the group, as from a terminal or `timeout`, reach bubblewrap
+    /// too, which would end the command with itself.
     var command: [RawArgument] {
-        (["sh", "-c", "trap '' INT QUIT; exec \"$@\"", "sh", program] + arguments).map { RawArgument($0) }
+        (["sh", "-c", "trap '' INT QUIT TERM HUP; exec \"$@\"", "sh", program] + arguments).map {
+            RawArgument($0)
+        }
     }
 
     /// The program of `command`.

@@ -117,6 +117,9 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
                 "\($0.prefix)x", "Sec-Fetch-Site: same-site", "Sec-Fetch-Mode: navigate",
                 "Sec-Fetch-Dest: iframe")
         },
+        ProxyAttack("a worker, which would see other routes' pages", .refused(403)) {
+            $0.get("\($0.prefix)x", "Sec-Fetch-Site: same-origin", "Service-Worker: script")
+        },
         ProxyAttack("a page that another one loads in advance", .refused(403)) {
             $0.get(
                 "\($0.prefix)x", "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate",
