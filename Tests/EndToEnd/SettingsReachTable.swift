@@ -25,9 +25,9 @@ enum SettingsReachTable {
         profile   - = - - | masrc masrc masrc masrc |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   - = = - | masrc masrc masrc masrc |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   - = # - | masrc masrc masr. masr. |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
-        profile   - # - - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
-        profile   - # = - | ma... mas.. masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
-        profile   - # # - | ma... mas.. masr. ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
+        profile   - # - - | ma... ma... masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
+        profile   - # = - | ma... ma... masrc ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
+        profile   - # # - | ma... ma... masr. ma... |       | m.... | m.... | m.... | ..... | ..... | m.... | masrc | m.... | none | yyy
         profile   = - - - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | mas.. | masrc | m.... | sent | yyy
         profile   = - = - | masrc masrc masrc masrc |       | masrc | masrc | masr. | ..... | ..... | mas.. | masrc | masrc | sent | yyy
         profile   = - # - | masrc masrc masr. masr. |       | masrc | masr. | masr. | ..... | ..... | mas.. | masrc | m.... | none | yyy
@@ -52,9 +52,9 @@ enum SettingsReachTable {
         variables - = - - | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - = = - | masrc masrc masrc masrc | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables - = # - | masrc masrc masr. masr. | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables - # - - | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables - # = - | ma... mas.. masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
-        variables - # # - | ma... mas.. masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
+        variables - # - - | ma... ma... masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
+        variables - # = - | ma... ma... masrc ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
+        variables - # # - | ma... ma... masr. ma... | masrc | m.... | m.... | m.... | m.... | m.... | m.... | masrc | m.... | none | yyy
         variables = - - - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | m.... | sent | yyy
         variables = - = - | masrc masrc masrc masrc | masrc | masrc | masrc | masr. | masrc | masrc | mas.. | masrc | masrc | sent | yyy
         variables = - # - | masrc masrc masr. masr. | masrc | masrc | masr. | masr. | masr. | masr. | mas.. | masrc | m.... | none | ynn
