@@ -47,7 +47,7 @@ extension AccountEngine {
         }
         var result = removal ?? removed()
         // The server may only have hidden it since.
-        if case .success(nil) = result.content { result.content = .success(first) }
+        if store.reach == .machines, case .success(nil) = result.content { result.content = .success(first) }
         guard let failure = result.failure else { return result }
         if result.session == nil { throw failure }
         if isUnknown(failure) { return try settled(result, failure) }
@@ -76,7 +76,7 @@ extension AccountEngine {
             if let session = removal.session {
                 // Somebody has signed in since, so only the end of this sign-in is noted. Otherwise, it may have been refreshed.
                 guard found.isSameSignIn(as: session) else {
-                    try store.remove(key, expecting: session)
+                    try noteRemoval(of: session)
                     return removal
                 }
                 removal.content = .success(found)

@@ -100,8 +100,8 @@ package struct ClientUses: Sendable {
         return files.flatMap { clientID, uses in uses.map { (clientID, $0) } }
     }
 
-    /// Returns whether only a URL led to a server, and the user has never named it: with this client, if for a resource.
-    /// False if no use of the server can be read.
+    /// Returns whether only a URL led to a server: the user has named it neither without a resource, nor for one with this
+    /// client. False if no use of the server can be read.
     package func isFound(issuer: String, clientID: String) -> Bool {
         let name = ClientUse.name(issuer)
         let uses = ((try? list.all()) ?? []).flatMap { owner, uses in

@@ -278,7 +278,7 @@ extension SharedRecords {
         seen.ended = seal.versions.ended(name.stem)
         seen.add(
             SeenRecord(
-                ended: [seal.signIn(in: current?.bytes), seen.latest].compactMap { $0 } + seen.former))
+                ended: seen.former + [seal.signIn(in: current?.bytes), seen.latest].compactMap { $0 }))
         let ended = seen.ended
         let removal = version.flatMap {
             seal.removal(of: name.stem, version: $0, ended: ended, over: current)

@@ -294,6 +294,8 @@ extension SharedStoreTests {
             return session
         }
         let store = process(state: scratch.path, keys)
+        // Far more than are kept.
+        for number in 0..<40 { try store.save(signIn("\(number)"), replacingDamaged: false) }
         try store.save(signIn("one"), replacingDamaged: false)
         // Refreshed at one of two servers, and signed in to at the other.
         let fork = MemoryEngine()
@@ -310,6 +312,7 @@ extension SharedStoreTests {
         try other.save(signIn("two"), replacingDamaged: true)
         #expect(try store.load(.example) == signIn("two"))
         try store.remove(.example)
+        #expect(!store.hides(.example))
         engine[record] = fork[record]
         #expect(try process(state: scratch.path, keys).load(.example) == nil)
     }
