@@ -251,7 +251,7 @@ int oidc_broken_pipes_were_default(void) {
 
 static _Atomic(pid_t) receiver;
 /// Whether the receiver may be in a session of its own, which gets none of our terminal's signals.
-static _Atomic(int) may_be_elsewhere;
+static _Atomic(int) receiver_may_be_elsewhere;
 /// The signals that came while there was no receiver, a bit for each number.
 static _Atomic(unsigned) kept_signals;
 static const int passed_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
@@ -281,21 +281,25 @@ static void pass_on(int number, siginfo_t *information, void *context) {
     int saved = errno;
     pid_t child = receiver;
     if (child <= 0) {
-        kept_signals |= 1u << number;
+        unsigned bit = 1u << number;
+        atomic_fetch_or(&kept_signals, bit);
+        // Another thread may have set the receiver meanwhile, and looked for kept signals before this one.
+        child = receiver;
+        if (child > 0 && (atomic_fetch_and(&kept_signals, ~bit) & bit)) kill(child, number);
     } else if (!is_from_terminal(number, information)) {
         kill(child, number);
-    } else if (may_be_elsewhere && getsid(child) != getsid(0)) {
+    } else if (receiver_may_be_elsewhere && getsid(child) != getsid(0)) {
         pid_t group = getpgid(child);
         kill(group > 1 ? -group : child, number);
     }
     errno = saved;
 }
 
-void oidc_keep_signal(int number) { kept_signals |= 1u << number; }
+void oidc_keep_signal(int number) { atomic_fetch_or(&kept_signals, 1u << number); }
 
-void oidc_pass_signals_on(pid_t child, int is_elsewhere) {
+void oidc_pass_signals_on(pid_t child, int may_be_elsewhere) {
+    receiver_may_be_elsewhere = may_be_elsewhere;
     receiver = child;
-    may_be_elsewhere = is_elsewhere;
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = pass_on;

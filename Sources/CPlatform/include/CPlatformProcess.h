@@ -87,7 +87,7 @@ int oidc_await_end(pid_t child, int *exit_status, int *signal_number);
 /// for the next call.
 void oidc_pass_signals_on(pid_t child, int may_be_elsewhere);
 
-/// Keeps a signal for the next call of `oidc_pass_signals_on`.
+/// Keeps a signal for the child of the next call of `oidc_pass_signals_on`.
 void oidc_keep_signal(int number);
 
 /// Whether a signal is ignored.

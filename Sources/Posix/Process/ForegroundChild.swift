@@ -1,5 +1,11 @@
 import CPlatform
 
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// A program that has our terminal and gets our signals, while this process serves it.
 package struct ForegroundChild {
     private let child: Child
@@ -29,7 +35,7 @@ package struct ForegroundChild {
             }
         } catch {
             oidc_stop_passing_signals_on()
-            child.terminate()
+            child.kill()
             _ = child.awaitEnd()
             throw error
         }
@@ -39,14 +45,32 @@ package struct ForegroundChild {
     /// be in a session of its own. If there is none within ten seconds, the program itself gets them.
     func signalGrandchild() {
         let deadline = MonotonicTime.now().adding(seconds: 10)
+        var lastLook: MonotonicTime?
         while MonotonicTime.now() < deadline {
             if let grandchild = ProcessFamily.firstGrandchild(of: child.processID) {
-                return oidc_pass_signals_on(grandchild, 1)
+                // A command that ignores signals itself is not waited for any longer.
+                let last = lastLook ?? MonotonicTime.now().adding(seconds: 1)
+                lastLook = last
+                if ForegroundChild.takesSignals(grandchild) || MonotonicTime.now() >= last {
+                    return oidc_pass_signals_on(grandchild, 1)
+                }
             }
             let moment = MonotonicTime.now().adding(milliseconds: 10)
             if Poll.wait(for: ended.rawValue, .reading, until: moment, isInterruptible: false) { break }
         }
         oidc_pass_signals_on(child.processID, 0)
+    }
+
+    /// Returns whether a process no longer ignores the signals that bubblewrap does; true if the system does not say.
+    private static func takesSignals(_ processID: Int32) -> Bool {
+        guard let file = try? UserFile.read("/proc/\(processID)/status", limit: 1 << 16, named: "status"),
+            let line = String(decoding: file.bytes, as: UTF8.self).split(separator: "\n").first(where: {
+                $0.hasPrefix("SigIgn:")
+            }), let mask = UInt64(line.dropFirst(7).drop { $0 == "\t" || $0 == " " }, radix: 16)
+        else { return true }
+        return [SIGINT, SIGQUIT, SIGTERM, SIGHUP].allSatisfy {
+            Interruption.isIgnored($0) || mask & (1 << UInt64($0 - 1)) == 0
+        }
     }
 
     /// A descriptor that is readable when the program has ended.
