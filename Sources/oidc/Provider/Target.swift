@@ -157,15 +157,15 @@ extension CommandContext {
         }
         guard !provider.namesProvider else { return .settings(provider) }
         guard provider.settings.profile == nil else { return .settings(provider) }
-        if let name = try signedInProfile() {
+        if let name = try signedInProfile(needsSession: needsSession) {
             return try using(profile: name).target(options, and: more)
         }
         do throws(OIDCError) {
             if let session = onlySession(provider, try SessionCatalog(provider).items()) { return session }
         } catch {
             // Otherwise, the error would be that no provider is set.
-            guard error.kind != .unreachable || !needsSession || !provider.settings.token.grant.needsUser
-            else { throw error }
+            let isNeeded = needsSession && provider.settings.token.grant.needsUser
+            if error.kind == .interrupted || isNeeded && error.kind == .unreachable { throw error }
         }
         if !["login", "logout"].contains(console.command), let waiting = WaitingSignIns.only(self) {
             throw OIDCError(
@@ -224,7 +224,7 @@ extension CommandContext {
 
     /// Returns the only profile that is signed in; nil if none is. Throws if several are, or if a session cannot be read:
     /// it may be the one that is meant.
-    private func signedInProfile() throws(OIDCError) -> String? {
+    private func signedInProfile(needsSession: Bool) throws(OIDCError) -> String? {
         let sessions = ProfileSessions(try settingsLoader.file(), self)
         var names: [String] = []
         var unread: (profile: String, error: OIDCError)?
@@ -246,10 +246,13 @@ extension CommandContext {
                     + DisplayText.clean(names.joined(separator: ", "), limit: 200),
                 hint: .alternatives(lines))
         }
-        guard let (profile, error) = unread else { return names.first }
+        guard let (profile, error) = unread, needsSession else { return names.first }
         var failure = error
+        let isInvalid = sessions.profiles.contains { $0.name == profile && $0.problem != nil }
         failure.message =
-            "the session of profile \(DisplayText.clean(profile, limit: 60)) cannot be read: \(error.message)"
+            isInvalid
+            ? "profile \(DisplayText.clean(profile, limit: 60)) is not valid: \(error.message)"
+            : "the session of profile \(DisplayText.clean(profile, limit: 60)) cannot be read: \(error.message)"
         let all = DisplayText.clean(sessions.profiles.map(\.name).joined(separator: ", "), limit: 200)
         failure.hint = .alternatives(
             [lines.first ?? "choose a profile with -p (\(all))"]
@@ -306,7 +309,12 @@ extension Settings {
             else { continue }
             return name
         }
-        return nil
+        // The profile may name its server by the token endpoint only.
+        let isWithheld = layers.withheld.contains {
+            $0.setting == .tokenEndpoint && $0.origin.layer == .profile
+        }
+        guard isWithheld, case .variable(let name)? = layers.entry(.issuer)?.origin else { return nil }
+        return name
     }
 
     /// The resource of a profile that names no provider, as a sign-in to a URL writes it.

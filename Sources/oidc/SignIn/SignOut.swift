@@ -155,8 +155,11 @@ extension Account {
             isLocal throws(OIDCError) in
             guard engine.isEmpty, let earlier else { return try engine.taken(isLocal: isLocal) }
             // The store may only be hiding the session that it has.
-            if store.hides(key) { _ = try engine.taken(isLocal: isLocal) }
-            return try earlier.engine.taken(isLocal: isLocal)
+            let hidden = store.hides(key) ? try engine.taken(isLocal: isLocal) : nil
+            if let hidden, hidden.session != nil { return hidden }
+            var removal = try earlier.engine.taken(isLocal: isLocal)
+            if case .failure(let error)? = hidden?.content, removal.failure == nil { removal.failure = error }
+            return removal
         }
     }
 }
