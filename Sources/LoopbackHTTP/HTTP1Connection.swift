@@ -247,7 +247,7 @@ package final class HTTP1Connection {
     /// The number of bytes of further requests that are read before the answer has ended.
     private static let pendingLimit = 16_384
 
-    /// Whether nothing is read that would tell that the peer has left.
+    /// Whether reading can no longer show that the peer has left.
     var isUnwatched: Bool { isHalfClosed || pending.count >= Self.pendingLimit }
 
     /// Reads while the peer waits for its answer, to notice if it leaves.
@@ -268,7 +268,7 @@ package final class HTTP1Connection {
         endUnlessOpen()
     }
 
-    /// Ends the connection if the peer has closed it, or may have after it closed its sending side.
+    /// Ends the connection if the peer has left. After a half-close, it must certainly be this user's.
     func endUnlessOpen() {
         guard !isOnSocket else { return Poll.isClosed(descriptor.rawValue) ? end() : () }
         let owner = PeerOwner.identified(descriptor)

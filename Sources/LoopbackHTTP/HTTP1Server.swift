@@ -98,7 +98,7 @@ package final class HTTP1Server {
     /// The number of the current cycle, in which each connection with an event has one turn.
     private var cycle = 1
     private var isFinishing = false
-    /// The time of the next look at peers that closed their sending side.
+    /// The time of the next check of peers from which nothing more is read.
     private var unwatchedLook: MonotonicTime?
 
     /// Serves listening sockets, and closes them.

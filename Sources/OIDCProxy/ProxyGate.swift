@@ -54,7 +54,10 @@ struct ProxyGate {
     /// that is loaded in advance says `none`.
     private func isOfOtherSite(_ request: HTTPServerRequest) -> Bool {
         let sites = request.headers.values("Sec-Fetch-Site").map(ASCII.trimmed)
-        if ["Sec-Purpose", "Purpose"].contains(where: { request.headers[$0] != nil }) {
+        let purpose = request.headers["Purpose"]
+        if request.headers["Sec-Purpose"] != nil
+            || purpose.map({ ASCII.isSameIgnoringCase($0, "prefetch") }) == true
+        {
             return sites != ["same-origin"]
         }
         guard sites.contains(where: { $0 != "none" && $0 != "same-origin" }) else { return false }

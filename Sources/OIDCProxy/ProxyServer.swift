@@ -71,7 +71,7 @@ package final class ProxyServer {
         case readable(Int32)
     }
 
-    /// The sign-ins to which the server of one or more routes led.
+    /// The sign-ins that one server caused, on any of its routes.
     final class SignIns {
         /// The tokens instead of which the user signed in lately, and when.
         private var recent: [(token: Redacted<String>, time: MonotonicTime)] = []
@@ -102,7 +102,7 @@ package final class ProxyServer {
 
     /// The state of a route that lasts from one request to the next.
     final class RouteState {
-        /// Those of all routes to the same server.
+        /// The sign-ins of all routes to the same server.
         let signIns: SignIns
 
         init(_ signIns: SignIns = SignIns()) { self.signIns = signIns }
@@ -254,9 +254,9 @@ package final class ProxyServer {
         sessionOfRoute = routes.map(\.session)
         var signIns: [String: SignIns] = [:]
         states = routes.map { route, _ in
-            let ofServer = signIns[route.url.origin] ?? SignIns()
-            signIns[route.url.origin] = ofServer
-            return RouteState(ofServer)
+            let shared = signIns[route.url.origin] ?? SignIns()
+            signIns[route.url.origin] = shared
+            return RouteState(shared)
         }
         try CurlLibrary.require()
         listener = try ProxyListener(endpoint)

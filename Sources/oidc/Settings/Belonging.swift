@@ -83,7 +83,7 @@ struct Belonging: Sendable {
     func isServer(_ destination: Destination) -> Bool {
         if isExact, !Belonging.isSame(issuer, destination.issuer) { return false }
         guard let other = destination.issuer else {
-            // Without an issuer, the token endpoint tells the server.
+            // Without an issuer, the token endpoint identifies the server.
             return destination.tokenEndpoint.map(isKnown) ?? true
         }
         // Endpoints alone do not show that they belong to the issuer that a resource names.
@@ -182,7 +182,7 @@ extension SettingLayers.Entry {
             }
             return isServer && (belonging.isClient(destination) || !isRedirectOfIssuer)
         case .tokens:
-            // Without an issuer, the endpoints tell the server.
+            // Without an issuer, the endpoints identify the server.
             return isServer && (isOption || destination.issuer != nil || belonging.ownsEndpoints(destination))
         case .server:
             // A client ID is not a secret: one in a variable is also used for an issuer in an option.

@@ -125,6 +125,9 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
                 "\($0.prefix)x", "Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate",
                 "Sec-Fetch-Dest: document", "Sec-Purpose: prefetch")
         },
+        ProxyAttack("a program with a field of the same name", .forwarded("/v1/x")) {
+            $0.get("\($0.prefix)x", "Purpose: billing")
+        },
         ProxyAttack("a link in another site's page", .forwarded("/v1/x")) {
             $0.get(
                 "\($0.prefix)x", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate",
