@@ -112,8 +112,7 @@ enum ProxyHeaders {
     private static let theirs: Set<String> = [
         "content-length", "proxy-authenticate", "proxy-connection", "proxy-authentication-info", "dpop-nonce",
         "alt-svc", "strict-transport-security", "service-worker-allowed", "clear-site-data", "nel",
-        "report-to",
-        "reporting-endpoints", "referrer-policy", "content-security-policy-report-only",
+        "report-to", "reporting-endpoints", "referrer-policy", "content-security-policy-report-only",
     ]
 
     /// Returns whether the caller gets a field of the server's answer; `named` are the options of its

@@ -42,7 +42,7 @@ package struct ForegroundChild {
     }
 
     /// Passes signals on to the program's first grandchild, as bubblewrap's own child only waits for the command, which may
-    /// be in a session of its own. If there is none within ten seconds, the program itself gets them.
+    /// be in a session of its own. If there is none within ten seconds, the program gets them, though bubblewrap ignores most.
     func signalGrandchild() {
         let deadline = MonotonicTime.now().adding(seconds: 10)
         var lastLook: MonotonicTime?
