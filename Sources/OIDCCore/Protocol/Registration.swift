@@ -110,9 +110,10 @@ public struct Registration: Sendable {
         ("Content-Type", "application/json"), ("Accept", "application/json"),
     ])
 
-    /// Returns the call whose answer describes this client.
+    /// Returns the call whose answer describes this client. `clientID` is its ID if it has one, which an answer may not
+    /// replace (RFC 7592 §2.2).
     func call(
-        _ request: HTTPRequest, withholding secrets: WithheldSecrets,
+        _ request: HTTPRequest, of clientID: String? = nil, withholding secrets: WithheldSecrets,
         verdict: @escaping (String?, _ status: Int) -> (code: OIDCError.Code?, hint: Hint?)
     ) -> EndpointCall<RegisteredClient> {
         EndpointCall(request, stage: .registration, withholding: { secrets }) { response throws(OIDCError) in
@@ -134,6 +135,10 @@ public struct Registration: Sendable {
                 client.redirectURIs = redirectURIs
             }
             try client.check(for: self)
+            if let clientID, client.clientID != clientID {
+                throw .untrusted(
+                    .registration, "client_id", expected: clientID, found: client.clientID)
+            }
             return client
         }
     }

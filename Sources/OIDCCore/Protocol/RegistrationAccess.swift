@@ -28,7 +28,8 @@ public struct RegistrationAccess: Hashable, Sendable {
             .put, uri, headers: Registration.headers, body: JSONValue.object(document).bytes)
         request.headers["Authorization"] = "Bearer \(token.revealed)"
         return registration.call(
-            request, withholding: WithheldSecrets([token.revealed, secret?.revealed].compactMap { $0 }),
+            request, of: clientID,
+            withholding: WithheldSecrets([token.revealed, secret?.revealed].compactMap { $0 }),
             verdict: { _, _ in (nil, nil) })
     }
 

@@ -97,6 +97,25 @@ struct RegistrationManagementTests {
         #expect(try world.profile()[name] == nil)
     }
 
+    @Test("an answer for another client changes nothing (RFC 7592 §2.2)")
+    func otherClient() throws {
+        let managed = try Managed()
+        let world = managed.world
+        #expect(try world.run(["register", "--issuer", world.issuer]).code == 0)
+        let before = try world.profile()
+        world.provider.intercept { request in
+            guard request.url.path.hasPrefix("/register/"),
+                var members = (try? JSONValue(parsing: request.body))?.object
+            else { return nil }
+            members["client_id"] = "another"
+            return .json(JSONValue.object(members).compact)
+        }
+        let result = try world.run(["register", "--update"])
+        #expect(result.code == 7 && result.errors.contains("another"), "\(result)")
+        let after = try world.profile()
+        #expect(after == before)
+    }
+
     @Test("a client that the provider has forgotten leads to register --force")
     func forgotten() throws {
         let managed = try Managed()
