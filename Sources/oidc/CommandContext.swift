@@ -11,6 +11,8 @@ struct CommandContext: Sendable {
     var ownsTerminal = true
     /// Whether a sign-in that no profile describes is saved as one.
     var keepsProfile = true
+    /// The options of `login` that name no session, for a hint that repeats the command.
+    var loginOptions: [String] = []
     /// Whether a named configuration file need not exist yet, as the sign-in creates it.
     var makesConfiguration = false
     /// Whether the named profile does not exist yet, as the sign-in creates it.
@@ -36,6 +38,7 @@ struct CommandContext: Sendable {
         var context = CommandContext(console: console, environment: environment, common: common)
         context.ownsTerminal = ownsTerminal
         context.keepsProfile = keepsProfile
+        context.loginOptions = loginOptions
         context.makesConfiguration = makesConfiguration
         context.startedAt = startedAt
         context.onTokenRequest = onTokenRequest

@@ -128,6 +128,7 @@ struct LoginCommand: RunnableCommand {
         if isSecondStep { return try finishStarted(context) }
         if isCanceling { return try cancel(context) }
         var context = context.keepingProfile(!isWithoutProfile)
+        context.loginOptions = ownOptions
         try context.refuseIfLent(Self.name, options)
         context.makesConfiguration = try namesProvider(context)
         let profiles = try context.settingsLoader.file()?.profiles.map(\.name) ?? []
@@ -161,6 +162,22 @@ struct LoginCommand: RunnableCommand {
                 hint: "leave -p out")
         }
         return try run(context.using(profile: name), at: nil)
+    }
+
+    /// The given options that name no session.
+    private var ownOptions: [String] {
+        let flags = [
+            ("--start", isFirstStep), ("--no-wait", isWithoutWait), ("--no-browser", isWithoutBrowser),
+            ("--no-profile", isWithoutProfile), ("--dpop", bindsTokens),
+        ]
+        let values = [
+            ("--flow", flow), ("--port", port.map(String.init)), ("--timeout", timeout.map(String.init)),
+            ("--prompt", prompt), ("--login-hint", loginHint), ("--max-age", maxAge.map(String.init)),
+            ("--acr-values", acrValues), ("--par", par), ("--request-object-out", requestObjectOut),
+        ]
+        return flags.flatMap { $1 ? [$0] : [] }
+            + values.flatMap { name, value in value.map { [name, $0] } ?? [] }
+            + parameters.flatMap { ["--param", $0] }
     }
 
     /// Returns whether the command line names the provider, without the configuration file.

@@ -231,7 +231,8 @@ struct ClientConsent {
         }
         // Without a scope, the answer would allow whatever the resource asks for by then.
         let isScopeNamed = operand.settings.isScopeAnOption || scope.isEmpty
-        let answer = line.adding(names + (isScopeNamed ? [] : ["--scope", scope.text]))
+        let scopes = isScopeNamed ? [] : ["--scope", scope.text]
+        let answer = line.adding(context.loginOptions + names + scopes)
         return .usage(
             "\(subject)\(secretText): there is no terminal to ask at",
             hint: isIssuerNamed
@@ -250,8 +251,8 @@ struct ClientConsent {
         guard let profile = client.profile ?? operand.settings.profile, grant != .idJAG, !isOfOther else {
             let options = operand.settings.givenOptions(and: [("--grant", .grant), ("--scope", .scope)])
             // With an issuer by option, the user's own provider has to be named too.
-            let own =
-                grant == .idJAG ? operand.settings.profile.map { ["--set", "user_profile=\($0)"] } : nil
+            let user = operand.settings.token.userProfile ?? operand.settings.profile
+            let own = grant == .idJAG ? user.map { ["--set", "user_profile=\($0)"] } : nil
             return .usage(message, hint: .run("token", [operand.url.text] + options + names + (own ?? [])))
         }
         var words = ["-p", profile]

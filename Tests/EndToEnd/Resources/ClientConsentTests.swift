@@ -82,6 +82,11 @@ struct ClientConsentTests {
         let line = (["oidc login", world.url] + options).joined(separator: " ")
         // The scopes that are shown are the ones that are allowed.
         #expect(refused.errorOutput.contains("try: \(line) --scope 'repo admin'\n"), "\(refused.errorOutput)")
+        // So is the way to sign in.
+        let own = ["--start", "--no-profile", "--login-hint", "me"]
+        let started = try world.run(["login", world.url] + own)
+        let same = (["oidc login", world.url] + own + options).joined(separator: " ")
+        #expect(started.errorOutput.contains("try: \(same) --scope 'repo admin'\n"), "\(started.errorOutput)")
         for half in [Array(options[..<2]), Array(options[2...])] {
             let outcome = try world.run(["login", world.url] + half)
             #expect(outcome.status == 2 && outcome.errorOutput.contains("--issuer"), "\(outcome)")
