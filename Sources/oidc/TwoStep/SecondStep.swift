@@ -147,7 +147,10 @@ struct SecondStep {
             case .refusal(let error):
                 return try kept(result { () throws(OIDCError) in throw error }, signIns)
             case .code(let code, let continued):
-                try continued.signIn.checkMixUp(continued.metadata)
+                do throws(OIDCError) { try continued.signIn.checkMixUp(continued.metadata) } catch {
+                    guard error.kind == .untrusted else { throw error }
+                    return try use(.refusal(error), signIns)
+                }
                 // Written before the request, so a second process never sends the same code.
                 try markRedeeming(signIns)
                 return try kept(

@@ -755,6 +755,27 @@ struct MixUpTests {
         #expect(world.server.tokenRequests.isEmpty)
     }
 
+    @Test("nor is a pasted one, which ends the first step's sign-in")
+    func knownBeforeFinish() throws {
+        let world = try plainWorld()
+        let words = ["login", world.server.issuer, "--client-id", "other", "--scope", "api"]
+        let started = try world.run(words + ["--start", "--no-wait", "-o", "json"])
+        expectSuccess(started)
+        let begun = try JSONValue(parsing: Array(started.output.utf8))
+        let id = try #require(begun["id"]?.string)
+        let url = try #require(begun["authorization_url"]?.string.flatMap { WebURL($0) })
+        let parameters = Dictionary(
+            uniqueKeysWithValues: (FormEncoding.decode(url.query ?? "") ?? []).map { ($0.name, $0.value) })
+        let named = ["--issuer", world.other.issuer, "--client-id", "mine", "--scope", "api", "--no-profile"]
+        expectSuccess(try world.run(["login"] + named))
+        let pasted = "\(parameters["redirect_uri"] ?? "")?code=stolen&state=\(parameters["state"] ?? "")"
+        let refused = try world.run(["login", "--finish", id, pasted])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        let again = try world.run(["login", "--finish", id])
+        #expect(again.status == 7, "\(again)")
+        #expect(world.server.tokenRequests.isEmpty)
+    }
+
     @Test("a provider that only a URL leads to gets no secret that the settings have for no provider")
     func secretByURL() throws {
         let client = ["OIDC_CLIENT_ID": "mine", "OIDC_CLIENT_SECRET": "s3cret"]
