@@ -93,11 +93,12 @@ struct SettingsOwnershipTests {
         #expect(try secret(for: "a") == "hunter2")
         #expect(try secret(for: "same") == "hunter2")
         #expect(try secret(for: "b", ["OIDC_ISSUER": "https://b.example"]) == "hunter2")
-        // The same holds for what is sent with a request, and for what one provider needs.
+        // The same holds for what is sent with a request, what one provider needs, and where its tokens go.
         let others: [(Setting, String)] = [
             (.extraTokenParams, #"{"api_key":"hunter2"}"#), (.subjectTokenFile, "/t"),
             (.actorTokenFile, "/t"),
             (.extraAuthorizeParams, #"{"api_key":"hunter2"}"#), (.nonce, "off"),
+            (.gitHosts, #"[{"host":"git.example"}]"#),
         ]
         for (setting, value) in others {
             for (profile, isUsed) in [("a", true), ("b", false), ("same", true)] {

@@ -26,11 +26,11 @@ struct Setting: Hashable, Sendable {
         case client
     }
 
-    /// Whether the value is for one server, or for one of its clients.
+    /// Whether the value is for one server, one of its clients, or its tokens.
     var isForOneServer: Bool {
         switch reach {
-        case .machine, .anyone, .tokens: false
-        case .server, .request, .client: true
+        case .machine, .anyone: false
+        case .server, .request, .client, .tokens: true
         }
     }
 
