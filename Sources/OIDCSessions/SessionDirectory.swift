@@ -72,6 +72,16 @@ package struct SessionDirectory: Sendable {
         try reserve("probe")
     }
 
+    /// Why no file could be written; nil if one could.
+    package var failure: OIDCError? {
+        do throws(OIDCError) {
+            try checkWritable()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// What becomes of a file that is to be removed.
     package enum Removal {
         case removed

@@ -94,7 +94,7 @@ public struct SessionStore: Sendable {
         throw records.storeError(SessionStore.changing)
     }
 
-    private static let changing = "the session keeps changing while it is saved"
+    package static let changing = "the session keeps changing while it is saved"
 
     /// Saves the session of a sign-in under its lock, because a refresh in progress would overwrite it. If the lock fails,
     /// saves without it rather than losing the sign-in.

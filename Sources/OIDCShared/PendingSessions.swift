@@ -17,14 +17,7 @@ struct PendingSessions: Sendable {
     var names: [String] { (try? directory.names()) ?? [] }
 
     /// Why no session could wait here; nil if one could.
-    var failure: OIDCError? {
-        do throws(OIDCError) {
-            try directory.checkWritable()
-            return nil
-        } catch {
-            return error
-        }
-    }
+    var failure: OIDCError? { directory.failure }
 
     func location(_ name: String) -> String { directory.location(name) }
 

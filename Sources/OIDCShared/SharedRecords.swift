@@ -606,7 +606,7 @@ extension SharedRecords {
             if isWritten { return }
             if attempt > 0, isOver(last) { break }
         }
-        throw storeError("the session keeps changing while it is saved")
+        throw storeError(SessionStore.changing)
     }
 
     private static let writeLimit = 20

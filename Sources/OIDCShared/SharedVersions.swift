@@ -63,14 +63,7 @@ struct VersionFiles: Sendable {
     subscript(_ name: String) -> SeenRecord { SeenRecord(stored: try? directory.read(name)) }
 
     /// Why nothing could be noted; nil if it could.
-    var failure: OIDCError? {
-        do throws(OIDCError) {
-            try directory.checkWritable()
-            return nil
-        } catch {
-            return error
-        }
-    }
+    var failure: OIDCError? { directory.failure }
 
     /// The names of the records that were seen.
     var names: [String] { (try? directory.names()) ?? [] }
