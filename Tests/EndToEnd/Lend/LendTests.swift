@@ -152,7 +152,8 @@ struct LendTests {
         let world = try LendWorld(["-p", "work", "--listen", "unix:\(socket)"])
         let issuer = JSONValue.string(world.world.issuer)
         let proxy = try world.start(["proxy", "\(world.world.issuer)/api", "--timeout", "5"])
-        let url = proxy.output { text in text.split(separator: " ").first.map(String.init) } ?? ""
+        let url =
+            proxy.output { $0.includes(" ") ? $0.split(separator: " ").first.map(String.init) : nil } ?? ""
         func call() throws -> String {
             try world.world.run(["-sS", "\(url)hello"], as: "/usr/bin/curl").output
         }
