@@ -45,13 +45,17 @@ final class SharedSeal: SessionSeal {
         guard let reading = record.reading else { return session }
         // The server may return any record under any name.
         guard session?.key.fileStem ?? sealed.key == reading.stem else { throw .ofAnotherSession }
+        let ended = sealed.content == .removal ? SharedSeal.ended(plain) : []
         guard sealed.version >= reading.newest else {
+            // A sign-out stays one, also of a machine that had seen less, at a server that had lost data.
+            if !ended.isEmpty { versions.note(SeenRecord(ended: ended), reading.stem) }
+            if let latest = versions.seen(reading.stem).latest, ended.contains(latest) { return nil }
             throw .outdated(found: sealed.version, newest: reading.newest)
         }
         versions.note(
             SeenRecord(
-                newest: sealed.version, latest: session?.signIn, key: session?.keyOfSignIn,
-                ended: sealed.content == .removal ? SharedSeal.ended(plain) : []), reading.stem)
+                newest: sealed.version, latest: session?.signIn, key: session?.keyOfSignIn, ended: ended),
+            reading.stem)
         // A machine that never saw the sign-out may have refreshed a session that the server brought back.
         if let session, hasEnded(session) { return nil }
         return session

@@ -317,6 +317,33 @@ extension SharedStoreTests {
         #expect(try process(state: scratch.path, keys).load(.example) == nil)
     }
 
+    @Test("the sign-out of a machine that had seen less counts, at a server that had lost data")
+    func signedOutBehind() throws {
+        let (scratch, other, keys) = (ScratchDirectory(), ScratchDirectory(), try SealingKeys.example())
+        var session = Session.example()
+        session.nonce = "one"
+        let store = process(state: scratch.path, keys)
+        try store.save(session, replacingDamaged: false)
+        let first = try #require(engine[record])
+        for number in 2...5 {
+            var next = session
+            next.tokens.refreshToken = Redacted("rt-\(number)")
+            #expect(try store.replace(session, with: next))
+            session = next
+        }
+        let last = try #require(engine[record])
+        engine[record] = first
+        try process(state: other.path, keys).remove(.example)
+        #expect(try store.load(.example) == nil)
+        #expect(try process(state: scratch.path, keys).load(.example) == nil)
+        engine[record] = last
+        #expect(try process(state: scratch.path, keys).load(.example) == nil)
+        // Nobody is kept from signing in again.
+        session.nonce = "two"
+        try store.save(session, replacingDamaged: false)
+        #expect(try process(state: scratch.path, keys).load(.example) == session)
+    }
+
     @Test("a session stays signed out, whatever the settings call the server")
     func otherSpelling() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
