@@ -47,6 +47,16 @@ package struct SocketListener {
                     : "choose a path in a directory of your own"))
     }
 
+    /// Returns a warning if other users can replace the directory of a socket, and so the socket; nil if they cannot. It is
+    /// not refused: volumes that containers share are often open to all who mount them.
+    package static func warning(of path: String) -> String? {
+        let directory = FilePath.split(path).directory
+        return UserFile.openDirectory(above: directory).map {
+            "other users can replace the directory of the socket \(DisplayText.clean(path)), as they may write to "
+                + DisplayText.clean($0)
+        }
+    }
+
     /// Removes a socket of this user that no program listens on, such as one left by a crash. Only a socket:
     /// `connect` is refused at a pipe or a device, too.
     private static func removeAbandoned(_ path: String) throws(Errno) {

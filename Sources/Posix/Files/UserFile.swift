@@ -244,6 +244,19 @@ package struct UserFile: Sendable {
         return nil
     }
 
+    /// Returns the directory in which another user, except root, could put another directory in place of the path, or of
+    /// one above it; nil if there is none.
+    package static func openDirectory(above path: String) -> String? {
+        for path in Set([absolute(path), resolved(path) ?? "/"]).sorted() {
+            var path = path
+            while path != "/" {
+                if let open = openDirectory(of: path) { return open }
+                path = FilePath.split(path).directory
+            }
+        }
+        return nil
+    }
+
     package var isOwn: Bool { owner == geteuid() }
 
     /// Whether this user owns the file and others may read it.

@@ -101,6 +101,7 @@ struct LendCommand: RunnableCommand {
             log: common.isQuiet
                 ? nil : { line in log("\(LendCommand.clock()) \(line)", context.console) })
         let server = try LendServer(path, loans, configuration)
+        if let warning = SocketListener.warning(of: path) { context.console.warn(warning) }
         if let remote { return try run(remote, server, loans, end.time, context) }
         announce(loans, end.time, context)
         try context.console.isJSON

@@ -1,4 +1,5 @@
 import CommandLineKit
+import LoopbackHTTP
 import OIDCCore
 import OIDCProxy
 import Posix
@@ -75,13 +76,17 @@ struct ProxyCommand: RunnableCommand {
             configuration.log = log.add
             configuration.flushLog = log.flush
         }
+        let endpoint = try endpoint()
         let server = try ProxyServer(
-            try endpoint(), routes: Array(zip(routes, indices)),
+            endpoint, routes: Array(zip(routes, indices)),
             sources: try sessions.map { session throws(OIDCError) in try session.source() }, first: first,
             configuration)
-        if listen == nil, let warning = ProxyVariables.warning(in: context.environment) {
-            context.console.warn(warning)
-        }
+        let warning =
+            switch endpoint {
+            case .port: ProxyVariables.warning(in: context.environment)
+            case .socket(let path): SocketListener.warning(of: path)
+            }
+        if let warning { context.console.warn(warning) }
         for (index, route) in routes.enumerated() {
             try announce(server.url(of: index), route, context)
         }

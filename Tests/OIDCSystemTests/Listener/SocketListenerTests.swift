@@ -33,6 +33,22 @@ struct SocketListenerTests {
         }
     }
 
+    @Test(
+        "a warning names a directory above it in which others may put another one",
+        arguments: [(0o755, false), (0o1777, false), (0o777, true), (0o770, true)])
+    func directoriesAbove(mode: mode_t, isOpen: Bool) throws {
+        try #require(mkdir(directory["d"], 0o700) == 0 && chmod(directory["d"], mode) == 0)
+        for name in ["d/own", "d/own/deep"] { try #require(mkdir(directory[name], 0o700) == 0) }
+        try #require(symlink(directory["d/own"], directory["link"]) == 0)
+        try #require(symlink(directory.path, directory["d/back"]) == 0)
+        for path in ["d/own/s", "d/own/deep/s", "link/s", "d/back/s"] {
+            let warning = SocketListener.warning(of: directory[path])
+            #expect((warning != nil) == isOpen, "\(path): \(warning ?? "")")
+            #expect(warning?.hasSuffix("/d") != false, "\(path): \(warning ?? "")")
+        }
+        #expect(SocketListener.warning(of: directory["s"]) == nil)
+    }
+
     #if os(Linux)
         @Test("a caller waits while the queue of the listener is full", .timeLimit(.minutes(2)))
         func fullQueue() throws {
