@@ -52,9 +52,8 @@ struct ProxySession {
             if isOfResource || !namesOther, provider.lent == nil {
                 isResource = isOfResource || !provider.namesProvider
                 if !isResource {
-                    let mayBeIts =
-                        provider.settings.lists(route.url) || !provider.settings.token.grant.needsUser
-                    isResource = try mayBeIts ? operand.stored() != nil : operand.wasSignedIn()
+                    let isListed = provider.settings.lists(route.url)
+                    isResource = try isListed ? operand.stored() != nil : operand.wasSignedIn()
                 }
             }
             if !isResource, !namesOther, provider.lent == nil { try noteNeighbors(of: operand) }

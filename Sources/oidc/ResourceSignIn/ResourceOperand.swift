@@ -205,11 +205,13 @@ extension ResourceOperand {
         return link.clientID == clientID
     }
 
-    /// Returns whether the user has ever signed in to the URL. If so, it gets no other session's token.
+    /// Returns whether anybody has ever signed in to the URL here, with any grant and account. If so, it gets no other
+    /// session's token.
     func wasSignedIn() throws(OIDCError) -> Bool {
-        guard try link() == nil else { return true }
         guard let links = ResourceRecords(context)?.links else { return false }
-        return try links.damagedFile(of: url) == nil ? links.hasEnded(at: url) : true
+        guard links.damagedFile(of: url) == nil else { return true }
+        let isSignedIn = try links.links(of: url).contains { $0.covers(url) }
+        return try isSignedIn ? true : links.hasEnded(at: url)
     }
 
     /// Returns the provider of the URL's link; nil if there is no link. Uses no network.

@@ -98,6 +98,25 @@ struct ResourceProxyTests {
         #expect(world.resource.log.contains { $0.headers["Authorization"] != nil })
     }
 
+    @Test(
+        "a route with a session of its own gets no token of another grant or account",
+        arguments: [["OIDC_GRANT": "client_credentials"], ["OIDC_ACCOUNT": "b"]])
+    func otherGrantOrAccount(_ variables: [String: String]) throws {
+        let secret = ["OIDC_CLIENT_SECRET": "s3cret"]
+        let world = try ResourceWorld(isOwnResource: false)
+        world.other.change { $0.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"] }
+        try world.configure(#"{"issuer":"\#(world.other.issuer)","client_id":"corp","scope":"api"}"#)
+        if variables["OIDC_ACCOUNT"] != nil { expectSuccess(try world.run(["login", "--account", "b"])) }
+        expectSuccess(try world.program.start(["token"], variables.merging(secret) { $1 }).finish())
+        expectSuccess(try world.run(["login", world.url, "--no-profile"]))
+        world.resource.forget()
+        let exec = ["exec", "--proxy", world.url, "--", "sh", "-c", post]
+        let refused = try world.program.start(exec, variables.merging(secret) { $1 }).finish()
+        #expect([2, 3].contains(refused.status), "\(refused)")
+        #expect(world.resource.log.allSatisfy { $0.headers["Authorization"] == nil })
+        expectSuccess(try world.run(exec))
+    }
+
     @Test("a route uses the session of its URL also if the profile is for another resource")
     func routeOfOther() throws {
         let world = try ResourceWorld(isOwnResource: false)
