@@ -254,6 +254,13 @@ package struct ResourceLinks: Sendable {
         try list.records(ResourceLinks.name(url), of: url.origin).contains { $0.hasEnded && $0.covers(url) }
     }
 
+    /// Returns whether the user has ever signed in to exactly this URL.
+    package func knows(_ url: WebURL) throws(OIDCError) -> Bool {
+        try list.records(ResourceLinks.name(url), of: url.origin).contains {
+            ResourceIdentifier($0.resource)?.identifies(url) == true
+        }
+    }
+
     private func change(_ url: WebURL, _ body: (inout [ResourceLink]) -> Bool) throws(OIDCError) {
         try list.change(ResourceLinks.name(url), of: url.origin) { all in
             var links = ResourceLinks.links(all, of: url)

@@ -173,10 +173,12 @@ extension SettingLayers.Entry {
         switch setting.reach {
         case .machine: return true
         case .anyone:
-            // A profile with a resource and no provider is that of a sign-in to the resource's URL.
-            let isOfSignIn = setting == .resource && origin.layer == .profile
-            if destination.isAnOption, isOfSignIn, belonging.namesNothing { return false }
-            if isOfSignIn, belonging.namesServer, !isServer { return false }
+            if setting == .resource, origin.layer == .profile {
+                // A profile with a resource and no provider is that of a sign-in to the resource's URL, unless it was
+                // written by hand for a server that variables name.
+                if belonging.namesNothing, destination.isAnOption || isOfSignIn { return false }
+                if belonging.namesServer, !isServer { return false }
+            }
             guard origin.layer == .profile, Setting.redirectURLs.contains(setting) else {
                 return isServer || !destination.isFound
             }

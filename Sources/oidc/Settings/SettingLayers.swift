@@ -52,6 +52,8 @@ final class SettingLayers: Sendable {
         /// The server and client of the value; nil for one that was found for the command, and until the
         /// layers are known.
         var belonging: Belonging?
+        /// Whether the value is the resource of a profile that a sign-in to its URL wrote, and variables name a server.
+        var isOfSignIn = false
 
         /// Adds the members of a weaker entry that this one does not set.
         fileprivate mutating func adopt(_ weaker: Entry) {

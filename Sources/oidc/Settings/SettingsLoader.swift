@@ -99,11 +99,30 @@ struct SettingsLoader: Sendable {
         _ options: [SettingLayers.Entry], _ profile: (name: String, values: JSONObject)?, in path: String
     ) throws(OIDCError) -> Settings {
         var entries = options + (try ownVariables())
-        if let profile { entries += try SettingsLoader.entries(of: profile, in: path) }
+        if let profile {
+            var own = try SettingsLoader.entries(of: profile, in: path)
+            if isOfSignIn(own, beside: entries),
+                let index = own.firstIndex(where: { $0.setting == .resource })
+            {
+                own[index].isOfSignIn = true
+            }
+            entries += own
+        }
         return Settings(
             SettingLayers(
                 profile: profile?.name, isProfileNamed: profileName != nil, home: environment["HOME"],
                 entries: entries))
+    }
+
+    /// Returns whether a sign-in to the URL of a profile's resource wrote the profile. Looks only if that matters.
+    private func isOfSignIn(_ profile: [SettingLayers.Entry], beside given: [SettingLayers.Entry]) -> Bool {
+        let servers: [Setting] = [.issuer, .tokenEndpoint]
+        guard let resources = profile.first(where: { $0.setting == .resource })?.value.array,
+            resources.count == 1, let url = resources[0].string.flatMap({ WebURL($0) }),
+            given.contains(where: { servers.contains($0.setting) && $0.origin.layer == .variables }),
+            let state = StateDirectories(environment: environment).state
+        else { return false }
+        return (try? ResourceLinks(state: state).knows(url)) ?? true
     }
 
     /// Returns the settings of each profile of the file, without options and variables.

@@ -159,6 +159,30 @@ struct ResourceProfileTests {
         #expect(try world.run(["token", "-p", "main"]).output == main)
     }
 
+    @Test(
+        "its resource is not that of a server that variables name, which gets no request for it, nor its route a token"
+    )
+    func variablesBeside() throws {
+        let world = try ResourceWorld(isOwnResource: false)
+        expectSuccess(try world.run(["login", world.url]))
+        let variables = [
+            "OIDC_ISSUER": world.other.issuer, "OIDC_CLIENT_ID": "corp", "OIDC_SCOPE": "api",
+        ]
+        let login = try world.program.start(["login"], variables).finish()
+        expectSuccess(login)
+        #expect(world.other.authorizations.map { $0["resource"] } == [nil])
+        expectSuccess(try world.run(["logout", world.url]))
+        world.resource.forget()
+        let exec = ["exec", "--proxy", world.url, "--", "sh", "-c", "curl -s $OIDC_PROXY_URL"]
+        let refused = try world.program.start(exec, variables).finish()
+        #expect(refused.status == 3, "\(refused)")
+        #expect(world.resource.log.allSatisfy { $0.headers["Authorization"] == nil })
+        // Written by hand, it is for that server.
+        try world.configure(#"{"resource":["https://api.example"]}"#)
+        expectSuccess(try world.program.start(["login"], variables).finish())
+        #expect(world.other.authorizations.last?["resource"] == "https://api.example")
+    }
+
     @Test("once signed out of, every command leads back to the sign-in at the URL")
     func signedOut() throws {
         let world = try ResourceWorld()
