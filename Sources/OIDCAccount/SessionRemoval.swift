@@ -5,6 +5,8 @@ import OIDCSessions
 package struct SessionRemoval {
     package var content: Result<Session?, OIDCError>
     package var failure: OIDCError?
+    /// Why this machine cannot remember the sign-out, so a server that brings the session back would be believed.
+    package var noteFailure: OIDCError?
 
     package init(content: Result<Session?, OIDCError>) {
         self.content = content
@@ -19,6 +21,12 @@ extension AccountEngine {
     /// that other machines can read, and this one cannot, stays unless `isLocal` says that its tokens are not to be
     /// revoked.
     package func taken(isLocal: Bool = false) throws(OIDCError) -> SessionRemoval {
+        var removal = try withdrawn(isLocal: isLocal)
+        removal.noteFailure = store.noteFailure
+        return removal
+    }
+
+    private func withdrawn(isLocal: Bool) throws(OIDCError) -> SessionRemoval {
         var removal: SessionRemoval?
         var first: Session?
         var isMissing = false

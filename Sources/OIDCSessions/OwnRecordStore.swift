@@ -69,6 +69,9 @@ package protocol OwnRecordStore: RecordStore {
     /// record, the store has lost it or hides it.
     func seen(_ name: RecordName) -> SeenSession?
 
+    /// Why this process could not note on this machine what it saw; nil if it could, or if the store needs no such notes.
+    var noteFailure: OIDCError? { get }
+
     /// Notes that the user ended a sign-in, by `Session.signIn`, whatever the store shows in its place now.
     func noteEnd(of signIn: String, _ name: RecordName)
 
@@ -82,6 +85,7 @@ package protocol OwnRecordStore: RecordStore {
 extension OwnRecordStore {
     package var reach: StoreReach { .machine }
     package var unavailability: OIDCError? { nil }
+    package var noteFailure: OIDCError? { nil }
     package func location(of stem: String) -> String { "\(description), record \(stem)" }
 
     package var removesExpired: Bool { false }

@@ -46,6 +46,9 @@ public struct SessionStore: Sendable {
     /// The reason why nothing can be stored; nil if something can.
     package var unavailability: OIDCError? { records.unavailability }
 
+    /// Why this process could not note a sign-out on this machine; nil if it could, or if the store needs no such note.
+    package var noteFailure: OIDCError? { records.noteFailure }
+
     /// Checks that the keys of sealed sessions are available, without using them.
     package func checkKeys() throws(OIDCError) { try seal.checkAvailable() }
 

@@ -72,6 +72,7 @@ final class SharedRecords: OwnRecordStore {
 
     var description: String { engine.description }
     var reach: StoreReach { .machines }
+    var noteFailure: OIDCError? { seal.versions.noteFailure }
     /// The server removes the session of a grant without a user when it expires.
     var removesExpired: Bool { true }
 

@@ -68,9 +68,9 @@ struct VersionFiles: Sendable {
     /// The names of the records that were seen.
     var names: [String] { (try? directory.names()) ?? [] }
 
-    /// Stores what is new. A failure is harmless: the next version is stored.
-    func note(_ news: SeenRecord, of name: String) {
-        _ = try? directory.replace(name, survivesPowerFailure: false) { stored in
+    /// Stores what is new.
+    func note(_ news: SeenRecord, of name: String) throws(OIDCError) {
+        try directory.replace(name, survivesPowerFailure: false) { stored in
             let earlier = SeenRecord(stored: stored)
             var all = earlier
             all.add(news)
@@ -109,6 +109,7 @@ final class RecordVersions: Sendable {
     private let process: SharedVersions
     /// Nil if this machine has no directory for them.
     private let files: VersionFiles?
+    private let fault = Mutex<OIDCError?>(nil)
 
     init(of server: String, _ process: SharedVersions, _ files: VersionFiles?) {
         self.server = server
@@ -116,8 +117,13 @@ final class RecordVersions: Sendable {
         self.files = files
     }
 
+    private static let noDirectory = OIDCError.store("there is no state directory")
+
     /// Why nothing could be noted for other processes; nil if it could.
-    var failure: OIDCError? { files?.failure }
+    var failure: OIDCError? { files.map(\.failure) ?? RecordVersions.noDirectory }
+
+    /// Why this process has not noted all that it saw for others; nil if it has.
+    var noteFailure: OIDCError? { files == nil ? RecordVersions.noDirectory : fault.withLock { $0 } }
 
     /// Returns what this machine has seen of a session. The file is read each time, as another process may have seen
     /// more.
@@ -136,7 +142,10 @@ final class RecordVersions: Sendable {
         all.add(news)
         guard all != earlier else { return }
         process.note(news, of: location(stem))
-        files?.note(news, of: fileName(stem))
+        do throws(OIDCError) { try files?.note(news, of: fileName(stem)) } catch {
+            // A later version will be noted, but maybe not a sign-out.
+            fault.withLock { $0 = error }
+        }
     }
 
     /// Returns the sign-ins of a session's key that were signed out of here, whatever the settings called the server then:

@@ -395,6 +395,7 @@ MUTATIONS = [
      "let isProtected = !areFew &&", "ProxyCallerTests"),
     ("socket: below a directory that others may write to", "path = FilePath.split(path).directory\n            }", "path = \"/\"\n            }",
      "SocketListenerTests"),
+    ("shared store: a sign-out that cannot be noted is taken for one", "fault.withLock { $0 = error }", "", "SharedStoreTests"),
     ("shared store: an older removal ends nothing", "if !ended.isEmpty { versions.note(SeenRecord(ended: ended), reading.stem) }", "",
      "SharedStoreTests"),
     ("register: an update gives the profile another client", "if let clientID, client.clientID != clientID {", "if false {",

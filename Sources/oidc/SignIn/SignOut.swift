@@ -64,6 +64,11 @@ struct SignOut {
                 failures.isEmpty && !isLocal
                     ? "Signed out of \(server); the session is forgotten."
                     : "The session at \(server) is forgotten here.")
+            if let error = removal.noteFailure {
+                console.warn(
+                    "this machine cannot remember the sign-out, so a server of the store that brings the session "
+                        + "back would be believed: \(error.message)")
+            }
         }
         outcome.hadSession = true
         guard let failure = failures.first(where: { $0.kind == .interrupted }) ?? failures.first else {

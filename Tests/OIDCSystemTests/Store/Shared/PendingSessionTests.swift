@@ -527,7 +527,7 @@ struct PendingSessionTests {
         #expect(try machine().health().isEmpty)
         #expect(!FileManager.default.fileExists(atPath: directory))
         try PendingSessions(state: scratch.path).keep([1], "name")
-        VersionFiles(state: scratch.path).note(SeenRecord(newest: 1), of: "name")
+        try VersionFiles(state: scratch.path).note(SeenRecord(newest: 1), of: "name")
         #expect(try machine().health().isEmpty)
         try FileManager.default.removeItem(atPath: directory)
         try "a file".write(toFile: directory, atomically: true, encoding: .utf8)

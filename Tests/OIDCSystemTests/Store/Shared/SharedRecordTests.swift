@@ -317,6 +317,25 @@ extension SharedStoreTests {
         #expect(try process(state: scratch.path, keys).load(.example) == nil)
     }
 
+    @Test("a sign-out that cannot be noted on this machine is said to be so", arguments: [false, true])
+    func unnotedSignOut(hasState: Bool) throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        let store =
+            hasState
+            ? process(state: scratch.path, keys)
+            : SessionStore(engine, versions: SharedVersions(), now: { self.time.withLock { $0 } }) {
+                () throws(OIDCError) in keys
+            }
+        try store.save(.example(), replacingDamaged: false)
+        #expect((store.noteFailure == nil) == hasState)
+        if hasState {
+            try FileManager.default.removeItem(atPath: "\(scratch.path)/versions")
+            try "".write(toFile: "\(scratch.path)/versions", atomically: false, encoding: .utf8)
+        }
+        try store.remove(.example)
+        #expect(store.noteFailure != nil)
+    }
+
     @Test("the sign-out of a machine that had seen less counts, at a server that had lost data")
     func signedOutBehind() throws {
         let (scratch, other, keys) = (ScratchDirectory(), ScratchDirectory(), try SealingKeys.example())
