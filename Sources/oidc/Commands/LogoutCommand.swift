@@ -131,6 +131,17 @@ struct LogoutCommand: RunnableCommand {
         try end((account.map { [$0.signOut] } ?? []) + others.map(catalog.signOut), results)
         try end(try catalog.leftovers(orNote: results.add, where: isOwn), results)
         if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
+        if mayBeProvider {
+            let keys = items.compactMap(\.key).filter {
+                !isOwn($0) && ResourceIdentifier($0.provider)?.identifies(operand.url) == true
+            }
+            for resource in Set(keys.flatMap(\.resources)).sorted() {
+                context.console.warn(
+                    Warning(
+                        "you are still signed in there for \(DisplayText.clean(resource))",
+                        hint: .run("logout", resource)))
+            }
+        }
         // A session whose key is missing here may be the one that is meant.
         if mayBeProvider, results.isEmpty,
             let item = items.first(where: { $0.fault(at: operand.url) != nil }),

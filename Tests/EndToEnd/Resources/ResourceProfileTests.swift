@@ -183,6 +183,18 @@ struct ResourceProfileTests {
         #expect(world.other.authorizations.last?["resource"] == "https://api.example")
     }
 
+    @Test("a sign-out of its provider names the resource that one is still signed in to")
+    func providerOfResource() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        let logout = try world.run(["logout", world.server.issuer])
+        #expect(logout.status == 0 && logout.errorOutput.contains("(oidc logout \(world.url))"), "\(logout)")
+        expectSuccess(try world.run(["token", world.url]))
+        expectSuccess(try world.run(["logout", world.url]))
+        let again = try world.run(["logout", world.server.issuer])
+        #expect(again.status == 0 && !again.errorOutput.contains("still"), "\(again)")
+    }
+
     @Test("once signed out of, every command leads back to the sign-in at the URL")
     func signedOut() throws {
         let world = try ResourceWorld()
