@@ -398,7 +398,7 @@ MUTATIONS = [
     ("shared store: a sign-out that cannot be noted is taken for one", "fault.withLock { $0 = error }", "", "SharedStoreTests"),
     ("shared store: an older removal ends nothing", "if !ended.isEmpty { versions.note(SeenRecord(ended: ended), reading.stem) }", "",
      "SharedStoreTests"),
-    ("register: an update gives the profile another client", "if let clientID, client.clientID != clientID {", "if false {",
+    ("register: an update gives the profile another client", "if let clientID, client.clientID != clientID {", "if let clientID, clientID.isEmpty {",
      "RegistrationManagementTests"),
     ("socket: in a directory that others may write to", "        try SocketListener.checkDirectory(of: path)\n", "",
      "SocketListenerTests"),
