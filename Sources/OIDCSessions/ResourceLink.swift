@@ -249,15 +249,12 @@ package struct ResourceLinks: Sendable {
         }
     }
 
-    /// Returns whether a link to a session for a URL has ended.
-    package func hasEnded(at url: WebURL) throws(OIDCError) -> Bool {
-        try list.records(ResourceLinks.name(url), of: url.origin).contains { $0.hasEnded && $0.covers(url) }
-    }
-
-    /// Returns whether the user has ever signed in to exactly this URL.
-    package func knows(_ url: WebURL) throws(OIDCError) -> Bool {
-        try list.records(ResourceLinks.name(url), of: url.origin).contains {
-            ResourceIdentifier($0.resource)?.identifies(url) == true
+    /// Returns whether the user has ever signed in to a URL, with any grant and account, or to one above it, unless
+    /// `exactly`. True if the file is damaged.
+    package func wereFor(_ url: WebURL, exactly: Bool = false) throws(OIDCError) -> Bool {
+        guard damagedFile(of: url) == nil else { return true }
+        return try list.records(ResourceLinks.name(url), of: url.origin).contains {
+            exactly ? ResourceIdentifier($0.resource)?.identifies(url) == true : $0.covers(url)
         }
     }
 

@@ -205,14 +205,8 @@ extension ResourceOperand {
         return link.clientID == clientID
     }
 
-    /// Returns whether anybody has ever signed in to the URL here, with any grant and account. If so, it gets no other
-    /// session's token.
-    func wasSignedIn() throws(OIDCError) -> Bool {
-        guard let links = ResourceRecords(context)?.links else { return false }
-        guard links.damagedFile(of: url) == nil else { return true }
-        let isSignedIn = try links.links(of: url).contains { $0.covers(url) }
-        return try isSignedIn ? true : links.hasEnded(at: url)
-    }
+    /// Returns whether the user has ever signed in to the URL. If so, it gets no other session's token.
+    func wasSignedIn() throws(OIDCError) -> Bool { try ResourceRecords(context)?.links.wereFor(url) ?? false }
 
     /// Returns the provider of the URL's link; nil if there is no link. Uses no network.
     func linked() throws(OIDCError) -> ProviderContext? {

@@ -114,15 +114,19 @@ struct SettingsLoader: Sendable {
                 entries: entries))
     }
 
-    /// Returns whether a sign-in to the URL of a profile's resource wrote the profile. Looks only if that matters.
+    /// Returns whether a sign-in to the URL of a profile's resource wrote the profile. Looks only if the profile names no
+    /// server and variables name one.
     private func isOfSignIn(_ profile: [SettingLayers.Entry], beside given: [SettingLayers.Entry]) -> Bool {
-        let servers: [Setting] = [.issuer, .tokenEndpoint]
+        func names(_ entry: SettingLayers.Entry) -> Bool {
+            [.issuer, .tokenEndpoint].contains(entry.setting)
+        }
         guard let resources = profile.first(where: { $0.setting == .resource })?.value.array,
             resources.count == 1, let url = resources[0].string.flatMap({ WebURL($0) }),
-            given.contains(where: { servers.contains($0.setting) && $0.origin.layer == .variables }),
+            !profile.contains(where: names),
+            given.contains(where: { names($0) && $0.origin.layer == .variables }),
             let state = StateDirectories(environment: environment).state
         else { return false }
-        return (try? ResourceLinks(state: state).knows(url)) ?? true
+        return (try? ResourceLinks(state: state).wereFor(url, exactly: true)) ?? true
     }
 
     /// Returns the settings of each profile of the file, without options and variables.

@@ -160,8 +160,7 @@ struct ResourceProfileTests {
     }
 
     @Test(
-        "its resource is not that of a server that variables name, which gets no request for it, nor its route a token"
-    )
+        "its resource is not requested of a server that variables name, whose tokens its route does not get")
     func variablesBeside() throws {
         let world = try ResourceWorld(isOwnResource: false)
         expectSuccess(try world.run(["login", world.url]))

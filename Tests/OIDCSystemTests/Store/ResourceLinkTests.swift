@@ -140,13 +140,13 @@ struct ResourceLinkTests {
         moved.clientID = "c-2"
         try links.keep(moved)
         try links.end(link())
-        #expect(try found("https://mcp.example/") == [moved] && !links.hasEnded(at: url))
+        #expect(try found("https://mcp.example/") == [moved])
         try links.end(moved)
         try links.keep(link("/second"))
-        #expect(try found("https://mcp.example/") == [link("/second")] && links.hasEnded(at: url))
-        #expect(try !links.hasEnded(at: #require(WebURL("https://mcp.example/other"))))
-        try links.keep(link())
-        #expect(try !links.hasEnded(at: url))
+        #expect(try found("https://mcp.example/") == [link("/second")] && links.wereFor(url))
+        #expect(try !links.wereFor(url, exactly: true))
+        #expect(try links.wereFor(#require(WebURL("https://mcp.example/mcp")), exactly: true))
+        #expect(try !links.wereFor(#require(WebURL("https://mcp.example/other"))))
     }
 
     @Test("nothing is created for a link that is only looked up")
