@@ -132,8 +132,10 @@ struct LogoutCommand: RunnableCommand {
         try end(try catalog.leftovers(orNote: results.add, where: isOwn), results)
         if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
         if mayBeProvider {
+            // Each of these has a URL of its own, which ends it.
             let keys = items.compactMap(\.key).filter {
-                !isOwn($0) && ResourceIdentifier($0.provider)?.identifies(operand.url) == true
+                $0.grant.needsUser && $0.resources.count == 1 && !isOwn($0)
+                    && operand.url.isSame(exceptLastSlash: $0.provider)
             }
             for resource in Set(keys.flatMap(\.resources)).sorted() {
                 context.console.warn(
