@@ -62,7 +62,8 @@ final class RedisLink: Sendable {
             do throws(WireFault) {
                 reply = try exchange(command, asksFirst: asksFirst, &attempt, until: end)
             } catch {
-                drop()
+                // A signal breaks no connection.
+                if case .interrupted = error {} else { drop() }
                 isUnanswered = isUnanswered || attempt.isSent
                 if case .slow = error, attempts < hosts, MonotonicTime.now() < deadline {
                     moveOn()
@@ -157,10 +158,18 @@ final class RedisLink: Sendable {
         }
         let commands = asksFirst ? [RedisCommand("ASKING"), command] : [command]
         attempt.isSent = true
-        let replies = try connection.send(commands, until: deadline)
-        state.withLock { state in
-            if state.generation == generation { state.idle[target, default: []].append(connection) }
+        func keep() {
+            state.withLock { state in
+                if state.generation == generation { state.idle[target, default: []].append(connection) }
+            }
         }
+        let replies: [RedisReply]
+        do throws(WireFault) { replies = try connection.send(commands, until: deadline) } catch {
+            // The server may read the request for a lease late. A release on another connection would overtake it.
+            if case .interrupted = error, connection.isWhole { keep() }
+            throw error
+        }
+        keep()
         return replies.last ?? .null
     }
 

@@ -533,6 +533,8 @@ MUTATIONS = [
      "ended = files[name].ended.filter { !ended.contains($0) } + ended", "", "SharedStoreTests"),
     ("shared store: a lease whose answer was lost stays until it ends",
      "if error.mayHaveBeenCarriedOut { release() }", "", "SharedLeaseTests"),
+    ("shared store: after a signal, the release of a lease overtakes the request for it",
+     "if case .interrupted = error, connection.isWhole { keep() }", "", "RedisTests"),
     ("shared store: the names of hosts in a message may be the password",
      "return isNamedByServer ? withoutPassword(bare.redacted) : bare.redacted", "return bare.redacted", "RedisTests"),
     ("shared store: the names of records may be the password",

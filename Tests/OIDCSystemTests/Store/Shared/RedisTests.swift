@@ -344,6 +344,58 @@ struct RedisTests {
         withExtendedLifetime(hung) {}
     }
 
+    @Test("a signal while a lease is requested: its release follows on the same connection")
+    func overtaking() async {
+        await #expect(processExitsWith: .exitCode(9)) {
+            try Interruption.install()
+            // The server answers the first request late; each entry is its connection, and whether it is a release.
+            let seen = Mutex<[String]>([])
+            let number = Mutex(0)
+            let server = try ScriptedServer { peer in
+                let connection = number.withLock { number in
+                    number += 1
+                    return number
+                }
+                var parser = RedisParser()
+                while let bytes = peer.read() {
+                    parser.append(bytes)
+                    while let words = (try? parser.next())?.array {
+                        guard words.first?.text == "EVAL" else {
+                            peer.write("+OK\r\n")
+                            continue
+                        }
+                        let isFirst = seen.withLock { seen in
+                            seen.append("\(connection) \(words[1].text?.includes("'DEL'") == true)")
+                            return seen.count == 1
+                        }
+                        if isFirst {
+                            kill(getpid(), SIGTERM)
+                            usleep(300_000)
+                        }
+                        peer.write(isFirst ? "*1\r\n:1\r\n" : ":1\r\n")
+                    }
+                }
+            }
+            var configuration = CurlConfiguration()
+            configuration.httpTimeout = .seconds(20)
+            let engine = RedisEngine(
+                try SharedStoreURL("redis://:hunter2@127.0.0.1:\(server.port)/0"), configuration)
+            let lease = SharedLease("lease/x", engine, LeaseTimes())
+            let start = MonotonicTime.now()
+            let isInterrupted: Bool
+            do throws(OIDCError) {
+                _ = try lease.acquire(now: { .now() })
+                isInterrupted = false
+            } catch {
+                isInterrupted = error.kind == .interrupted
+            }
+            let commands = seen.withLock { $0 }
+            let isSoon = MonotonicTime.now().milliseconds(from: start) < 10_000
+            withExtendedLifetime(server) {}
+            exit(isInterrupted && isSoon && commands == ["1 false", "1 true"] ? 9 : 1)
+        }
+    }
+
     @Test("a lease comes with the values; one that is not a string is left out")
     func acquires() throws {
         let server = try server { _ in "*4\r\n:1\r\n$1\r\nv\r\n$-1\r\n-WRONGTYPE no\r\n" }
