@@ -56,16 +56,20 @@ extension AccountProvider {
         return try tokenEndpoint(at: url, client: client, dpop: dpop)
     }
 
+    /// Returns the revocation of the tokens of a session that was removed from its store; nil if the provider offers
+    /// none.
+    package func revocation(of session: Session) throws(OIDCError) -> SessionRevocation? {
+        guard let stored = session.endpoints.revocation else { return nil }
+        let environment = try environment()
+        let client = try tokenEndpoint(of: session, environment).client
+        let url = alias(of: stored, for: .revocation, environment)
+        return SessionRevocation(session: session, endpoint: url, client: client, environment: environment)
+    }
+
     /// Revokes the tokens of a session that was removed from its store.
-    package func revoke(
-        _ session: Session, report: (SessionRevocation.Step) -> Void = { _ in }
-    ) -> SessionRevocation.Result {
-        guard let stored = session.endpoints.revocation else { return SessionRevocation.Result() }
+    package func revoke(_ session: Session) -> SessionRevocation.Result {
         do throws(OIDCError) {
-            let environment = try environment()
-            let client = try tokenEndpoint(of: session, environment).client
-            let url = alias(of: stored, for: .revocation, environment)
-            return SessionRevocation(session, as: client, environment).run(at: url, report: report)
+            return try revocation(of: session)?.run() ?? SessionRevocation.Result()
         } catch {
             return SessionRevocation.Result(isOffered: true, failures: [error])
         }

@@ -2,19 +2,14 @@ package import OIDCCore
 
 /// The revocation of a session's tokens (RFC 7009), starting with the refresh token, which at many providers
 /// also ends the access tokens.
-package struct SessionRevocation {
+package struct SessionRevocation: Sendable {
     let session: Session
+    let endpoint: WebURL
     let client: Client
     let environment: OIDCContext
 
-    package init(_ session: Session, as client: Client, _ environment: OIDCContext) {
-        self.session = session
-        self.client = client
-        self.environment = environment
-    }
-
     /// The result for one token.
-    package enum Step {
+    package enum Step: Sendable {
         case revoked(TokenTypeHint)
         case accessTokensNotRevoked
         /// The provider no longer knows the access token, as the refresh token has been revoked.
@@ -22,16 +17,22 @@ package struct SessionRevocation {
     }
 
     /// The result for all tokens.
-    package struct Result {
+    package struct Result: Sendable {
         /// Whether the provider revokes tokens of this client.
-        package var isOffered = false
+        package var isOffered: Bool
         /// Whether the provider has revoked one.
         package var isRevoked = false
-        package var failures: [OIDCError] = []
+        package var steps: [Step] = []
+        package var failures: [OIDCError]
+
+        package init(isOffered: Bool = false, failures: [OIDCError] = []) {
+            self.isOffered = isOffered
+            self.failures = failures
+        }
     }
 
     /// Revokes the tokens. Stops early if the provider is unreachable.
-    package func run(at endpoint: WebURL, report: (Step) -> Void = { _ in }) -> Result {
+    package func run() -> Result {
         var tokens: [(Redacted<String>, TokenTypeHint)] = []
         if let refreshToken = session.tokens.refreshToken { tokens.append((refreshToken, .refreshToken)) }
         if session.hasAccessToken { tokens.append((session.tokens.access.token, .accessToken)) }
@@ -50,14 +51,14 @@ package struct SessionRevocation {
                 }
                 result.isRevoked = true
                 if hint == .refreshToken { hasEndedGrant = true }
-                report(.revoked(hint))
+                result.steps.append(.revoked(hint))
             } catch {
                 if hint == .accessToken, hasEndedGrant, SessionRevocation.isUnknownToken(error) {
-                    report(.accessTokenEnded)
+                    result.steps.append(.accessTokenEnded)
                     continue
                 }
                 guard error.oauthError != "unsupported_token_type" || hint == .refreshToken else {
-                    report(.accessTokensNotRevoked)
+                    result.steps.append(.accessTokensNotRevoked)
                     continue
                 }
                 result.failures.append(error)

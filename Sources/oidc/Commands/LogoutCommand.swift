@@ -68,11 +68,15 @@ struct LogoutCommand: RunnableCommand {
             let catalog = try SessionCatalog(
                 try context.provider(options, and: bound), orNote: results.add)
             results.namesProviders = true
-            let sessions = try catalog.items(withHidden: true, orNote: results.add).map(catalog.signOut)
-            // Called first, as it removes the files that earlier logouts set aside. Those of this logout are
-            // kept until the next.
-            let leftovers = try catalog.leftovers(orNote: results.add) { _ in true }
-            try end(sessions + leftovers, results)
+            // A server that does not answer delays no sign-out of a session that is stored here.
+            let stores = try catalog.stores(orNote: results.add)
+            for part in [stores.filter { !$0.isShared }, stores.filter(\.isShared)] {
+                let items = try catalog.items(in: part, withHidden: true, orNote: results.add)
+                // Called first, as it removes the files that earlier logouts set aside. Those of this logout are
+                // kept until the next.
+                let leftovers = try catalog.leftovers(in: part, orNote: results.add) { _ in true }
+                try end(items.map(catalog.signOut) + leftovers, results)
+            }
         } else {
             switch try context.target(url, command: "logout", options, and: bound) {
             case .url(let operand): try end(operand, results)
@@ -115,7 +119,8 @@ struct LogoutCommand: RunnableCommand {
                 || mayBeProvider && operand.isProvider(of: key)
         }
         var outages: [OIDCError] = []
-        let items = try catalog.items(withHidden: true) { outages.append($0) }
+        let stores = try catalog.stores { outages.append($0) }
+        let items = try catalog.items(in: stores, withHidden: true) { outages.append($0) }
         let others = items.filter { isOwn($0.key) && $0.key != account?.key }
         // A provider's sessions may be in any store. A resource's is found by its link, and others are rare.
         for outage in outages {
@@ -129,7 +134,7 @@ struct LogoutCommand: RunnableCommand {
         if others.isEmpty, let isPartOfAnother { throw isPartOfAnother }
         results.namesProviders = !others.isEmpty
         try end((account.map { [$0.signOut] } ?? []) + others.map(catalog.signOut), results)
-        try end(try catalog.leftovers(orNote: results.add, where: isOwn), results)
+        try end(try catalog.leftovers(in: stores, orNote: results.add, where: isOwn), results)
         if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
         if mayBeProvider {
             // Each of these has a URL of its own, which ends it.
@@ -154,15 +159,32 @@ struct LogoutCommand: RunnableCommand {
     }
 
     private func end(_ sessions: [SignOut], _ results: Results) throws(OIDCError) {
-        for session in sessions {
-            if let key = session.key?.text {
-                try WaitingSignIns.cancel(session.provider.context) { $0.key == key }
-            }
-            try results.collect { () throws(OIDCError) in
-                try session.run(isLocal: isLocal, endsProviderSession: endsProviderSession)
+        let manner = SignOut.Manner(isLocal: isLocal, endsProviderSession: endsProviderSession)
+        var begun: [SignOut.Begun] = []
+        var interruption: OIDCError?
+        func finishFirst() {
+            let next = begun.removeFirst()
+            do { results.add(try next.finish(manner)) } catch {
+                if error.kind == .interrupted { interruption = error } else { results.add(error) }
             }
         }
+        for session in sessions where interruption == nil {
+            do throws(OIDCError) {
+                if let key = session.key?.text {
+                    try WaitingSignIns.cancel(session.provider.context) { $0.key == key }
+                }
+                begun.append(try session.begin(manner, isOneOfSeveral: sessions.count > 1))
+            } catch {
+                if error.kind == .interrupted { interruption = error } else { results.add(error) }
+            }
+            if begun.count == LogoutCommand.revocationLimit { finishFirst() }
+        }
+        while !begun.isEmpty { finishFirst() }
+        if let interruption { throw results.interrupted(interruption) }
     }
+
+    /// The number of sessions whose tokens are revoked at once.
+    private static let revocationLimit = 16
 
     /// The results of a logout. The worst failure becomes the error of the command; the others are warnings before it.
     private final class Results {
@@ -179,16 +201,13 @@ struct LogoutCommand: RunnableCommand {
         /// Whether no session was ended, and nothing failed.
         var isEmpty: Bool { documents.isEmpty && failure == nil }
 
-        /// Runs one logout and adds its result or error, so the others still run. An interruption ends the command.
-        func collect(_ logout: () throws(OIDCError) -> SignOut.Outcome) throws(OIDCError) {
-            do { add(try logout()) } catch {
-                guard error.kind == .interrupted else { return add(error) }
-                if let failure { console.warn(failure) }
-                throw error
-            }
+        /// Returns the error of an interruption, which ends the command. The worst failure becomes a warning.
+        func interrupted(_ error: OIDCError) -> OIDCError {
+            if let failure { console.warn(failure) }
+            return error
         }
 
-        private func add(_ outcome: SignOut.Outcome) {
+        func add(_ outcome: SignOut.Outcome) {
             guard outcome.hadSession else { return none = none ?? outcome.json }
             documents.append(outcome.json)
             guard var failure = outcome.failure else { return }

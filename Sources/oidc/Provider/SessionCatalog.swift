@@ -1,6 +1,7 @@
 import OIDCCore
 import OIDCSessions
 import OIDCAccount
+import Posix
 
 /// Every session of this machine: those in the stores of the settings and of all profiles. Each is handled with the
 /// settings of its own provider and client, so no other client's secret is sent there.
@@ -34,17 +35,25 @@ struct SessionCatalog {
         let store: SessionStore
         /// The setting, with the source of a shared store's key.
         let name: String
+        /// Whether it is on a server that machines share.
+        let isShared: Bool
+
+        fileprivate init(of provider: ProviderContext) throws(OIDCError) {
+            store = try provider.store()
+            name = provider.settings.storeName
+            isShared = if case .shared = try provider.settings.storeChoice() { true } else { false }
+        }
+
+        fileprivate func list(_ withHidden: Bool) -> Result<[StoredSession], OIDCError> {
+            Result { () throws(OIDCError) in try store.all(withHidden: withHidden) }
+        }
     }
 
     /// Returns the stores of the settings and of all profiles, each once. One that is not valid is reported with `note`.
-    private func stores(orNote note: (OIDCError) -> Void) throws(OIDCError) -> [Store] {
-        var stores = [Store(store: try current.store(), name: current.settings.storeName)]
+    func stores(orNote note: (OIDCError) -> Void) throws(OIDCError) -> [Store] {
+        var stores = [try Store(of: current)]
         for profile in profiles where !stores.contains(where: { $0.name == profile.settings.storeName }) {
-            do {
-                stores.append(Store(store: try profile.store(), name: profile.settings.storeName))
-            } catch {
-                note(error)
-            }
+            do { stores.append(try Store(of: profile)) } catch { note(error) }
         }
         return stores
     }
@@ -56,18 +65,28 @@ struct SessionCatalog {
 
     /// Returns every session of every store. With `note`, a store that cannot be listed is reported and left
     /// out.
+    func items(
+        withHidden: Bool = false, orNote note: ((OIDCError) -> Void)? = nil
+    ) throws(OIDCError) -> [Item] {
+        let warn = { [console = current.context.console] (error: OIDCError) in console.warn(error.message) }
+        return try items(in: try stores(orNote: note ?? warn), withHidden: withHidden, orNote: note)
+    }
+
+    /// Returns every session of some stores, which are listed at the same time, as a server may not answer.
     ///
     /// A session in two stores that differ only in their keys is listed once, with the store that can read
     /// it. `withHidden` lists those as well that this machine has seen and their store does not show.
     func items(
-        withHidden: Bool = false, orNote note: ((OIDCError) -> Void)? = nil
+        in stores: [Store], withHidden: Bool = false, orNote note: ((OIDCError) -> Void)? = nil
     ) throws(OIDCError) -> [Item] {
         var items: [Item] = []
         var indices: [String: Int] = [:]
-        let warn = { [console = current.context.console] (error: OIDCError) in console.warn(error.message) }
-        for store in try stores(orNote: note ?? warn) {
+        let lists = stores.map { store in
+            stores.count > 1 ? try? BackgroundResult { store.list(withHidden) } : nil
+        }
+        for (store, list) in zip(stores, lists) {
             let all: [StoredSession]
-            do throws(OIDCError) { all = try store.store.all(withHidden: withHidden) } catch {
+            do throws(OIDCError) { all = try (list?.wait() ?? store.list(withHidden)).get() } catch {
                 guard let note, error.kind != .interrupted else { throw error }
                 note(error)
                 continue
@@ -89,10 +108,10 @@ struct SessionCatalog {
     /// Returns the sign-out of each session that a killed sign-in left; unreadable ones are removed at once.
     /// A store that cannot be listed is reported and left out.
     func leftovers(
-        orNote note: (OIDCError) -> Void, where isMeant: (SessionKey?) -> Bool
+        in stores: [Store], orNote note: (OIDCError) -> Void, where isMeant: (SessionKey?) -> Bool
     ) throws(OIDCError) -> [SignOut] {
         var found: [SignOut] = []
-        for store in try stores(orNote: { _ in }) {
+        for store in stores {
             do throws(OIDCError) {
                 var keys: [SessionKey] = []
                 _ = try store.store.takeLeftovers(of: nil) { session in

@@ -1,6 +1,7 @@
 import OIDCCore
 import OIDCSessions
 import OIDCAccount
+import Posix
 
 /// The end of a session: removes it from its store, then the links that lead to it, and then revokes its tokens as its
 /// own client.
@@ -33,27 +34,63 @@ struct SignOut {
         }
     }
 
-    /// Ends the session. If `isLocal`, the provider is not contacted. `endsProviderSession` also ends the provider's
-    /// session, in the browser.
-    func run(isLocal: Bool, endsProviderSession: Bool) throws(OIDCError) -> Outcome {
-        let removal = try take(isLocal)
+    /// How sessions are ended.
+    struct Manner {
+        /// The provider is not contacted.
+        var isLocal = false
+        /// The provider's own session is ended too, in the browser.
+        var endsProviderSession = false
+    }
+
+    /// A sign-out whose session is removed, and whose revocation may be under way.
+    struct Begun {
+        fileprivate let signOut: SignOut
+        fileprivate let removal: SessionRemoval
+        /// A function that waits for the revocation; nil if there is none.
+        fileprivate let revocation: (() -> SessionRevocation.Result)?
+
+        func finish(_ manner: Manner) throws(OIDCError) -> Outcome { try signOut.finish(self, manner) }
+    }
+
+    /// Removes the session. If `isOneOfSeveral`, its tokens are revoked while the others are removed, as a provider may
+    /// not answer; else `finish` revokes them.
+    func begin(_ manner: Manner, isOneOfSeveral: Bool) throws(OIDCError) -> Begun {
+        let removal = try take(manner.isLocal)
         if let key, removal.failure?.kind != .unreachable {
             var isUnread = false
             if case .failure = removal.content { isUnread = true }
             // A session that could not be read is set aside, and the next sign-out finds it by its links.
             ResourceRecords(provider.context)?.forget(key, provider.context, keepsLinks: isUnread)
         }
+        guard !manner.isLocal, let session = removal.session else {
+            return Begun(signOut: self, removal: removal, revocation: nil)
+        }
+        if let endpoint = session.endpoints.revocation { provider.warnOfOther(.revocation, than: endpoint) }
+        // Made here, as the client's secret may be asked for.
+        let revocation: SessionRevocation?
+        do throws(OIDCError) { revocation = try provider.revocation(of: session) } catch {
+            let result = SessionRevocation.Result(isOffered: true, failures: [error])
+            return Begun(signOut: self, removal: removal) { result }
+        }
+        if isOneOfSeveral, let revocation, let running = try? BackgroundResult({ revocation.run() }) {
+            return Begun(signOut: self, removal: removal) { running.wait() }
+        }
+        return Begun(signOut: self, removal: removal) { revocation?.run() ?? SessionRevocation.Result() }
+    }
+
+    private func finish(_ begun: Begun, _ manner: Manner) throws(OIDCError) -> Outcome {
+        let (removal, isLocal) = (begun.removal, manner.isLocal)
         var outcome = Outcome(key: key, profile: profile)
         var failures: [OIDCError] = []
         switch removal.content {
         case .failure(let error): failures = unread(error, isLocal: isLocal)
         case .success(nil): return outcome
         case .success(let session?):
-            if !isLocal {
-                let revocation = revoke(session)
+            if let revocation = begun.revocation?() {
+                report(revocation, session)
                 if revocation.isOffered { failures = revocation.failures.map(notRevoked) }
                 outcome.answer = revocation.isOffered ? RevocationAnswer(failures.first) : .notOffered
-                if endsProviderSession { failures += endProviderSession(of: session) }
+                if manner.endsProviderSession { failures += endProviderSession(of: session) }
             }
             if let failure = removal.failure {
                 for failure in failures { console.warn(failure) }
@@ -114,9 +151,8 @@ struct SignOut {
         return (resources.isEmpty ? issuer : "\(issuer) for \(resources)") + account
     }
 
-    private func revoke(_ session: Session) -> SessionRevocation.Result {
-        if let endpoint = session.endpoints.revocation { provider.warnOfOther(.revocation, than: endpoint) }
-        let result = provider.revoke(session) { step in
+    private func report(_ result: SessionRevocation.Result, _ session: Session) {
+        for step in result.steps {
             switch step {
             case .revoked(.refreshToken): console.note("Revoked the refresh token.")
             case .revoked(.accessToken): console.note("Revoked the access token.")
@@ -125,7 +161,6 @@ struct SignOut {
             }
         }
         if !result.isOffered { noteNotOffered(session) }
-        return result
     }
 
     private func noteNotOffered(_ session: Session) {

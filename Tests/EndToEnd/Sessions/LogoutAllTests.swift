@@ -1,6 +1,7 @@
 import DemoProvider
 import Foundation
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -164,5 +165,53 @@ struct LogoutAllTests {
             }
             #expect(try oidc.run("status", "--all").status == 3)
         }
+    }
+
+    /// Waits until a condition holds, at most 20 seconds. Returns whether it does.
+    private static func wait(for condition: () -> Bool) -> Bool {
+        for _ in 0..<2000 where !condition() { usleep(10_000) }
+        return condition()
+    }
+
+    @Test("a provider that does not answer keeps no other from being asked")
+    func atOnce() throws {
+        defer { oidc.remove() }
+        try configure(nil)
+        let asked = RequestLog()
+        for server in [first, second] {
+            #expect(
+                try oidc.signIn(at: server, ["--issuer", server.origin, "--client-id", "demo"]).status == 0)
+            // Each answers only when the other was asked too.
+            server.intercept { request in
+                guard request.url.path == "/revoke" else { return nil }
+                asked.note(request)
+                let isAtOnce = LogoutAllTests.wait { Set(asked.all.map(\.url.port)).count == 2 }
+                return isAtOnce ? nil : HTTPResponse(status: 503, body: [])
+            }
+        }
+        let result = try oidc.run("logout", "--all", "-o", "json")
+        #expect(result.status == 0, "\(result.errorOutput)")
+        #expect(try JSONValue(parsing: result.output).array?.count == 2)
+        #expect(result.errorOutput.components(separatedBy: "Signed out of").count == 3)
+    }
+
+    @Test("a shared store that does not answer delays no sign-out of a session that is stored here")
+    func hangingStore() throws {
+        defer { oidc.remove() }
+        try configure(profileB)
+        #expect(try oidc.signIn(at: second, ["-p", "b"]).status == 0)
+        let wasLate = Mutex(false)
+        let store = try ScriptedServer { [revocations] _ in
+            if !LogoutAllTests.wait(for: { revocations.all.count == 2 }) { wasLate.withLock { $0 = true } }
+        }
+        let other = profileB.merging([
+            "store": "redis://127.0.0.1:\(store.port)/0",
+            "store_key_file": oidc.home.appendingPathComponent("b").path,
+        ]) { $1 }
+        try configure(profileB, and: ["0": other])
+        let result = try oidc.run("logout", "--all", "-o", "json")
+        #expect(result.status == 5 && result.output.contains(#""profile":"b""#), "\(result)")
+        #expect(revocations.all.count == 2 && !wasLate.withLock { $0 })
+        withExtendedLifetime(store) {}
     }
 }
