@@ -78,22 +78,31 @@ struct RequestCommand: RunnableCommand {
         let context = context.keepingProfile(!isWithoutProfile)
         // A fragment is not sent, and no resource has one.
         guard let url = WebURL(String(url.prefix { $0 != "#" })) else { throw .usage("expected a URL") }
-        let provider: ProviderContext
+        let given = try context.provider(options)
+        let isForResource = given.lent == nil && options.resource.isEmpty && allowedOrigins.isEmpty
+        // A session of the URL comes before that of the only profile that is signed in.
+        let own = isForResource ? try ResourceOperand(url, given.settings, context).inProfile() : nil
+        var provider = own.map { ProviderContext($0.settings, $0.context) } ?? given
+        if let own, let account = try own.stored() {
+            return try resourceRequest(url, own, provider).run(account)
+        }
+        let owner = provider.context
         var isOfResource = false
-        switch try context.target(options, needsSession: false) {
+        switch try owner.target(of: provider, options, mayBeMeant: maySend(url, owner)) {
         case .settings(let found): provider = found
         // The URL names its resource itself.
         case .url(let resource):
-            provider = ProviderContext(resource.settings, context)
+            provider = ProviderContext(resource.settings, resource.context)
             isOfResource = true
         }
         guard provider.lent == nil else { return try runLent(provider, url) }
-        let isForResource = options.resource.isEmpty && allowedOrigins.isEmpty
-        let operand = isForResource ? ResourceOperand(url, provider.settings, context) : nil
-        try RequestOptions.checkScheme(url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
-        let call = try request.call(url, method ?? namedMethod, isJSON: context.console.isJSON)
-        let request = ResourceRequest(call: call, mayLogIn: mayLogIn, operand: operand)
-        if let account = try operand?.stored() { return try request.run(account) }
+        let operand = own.map { ResourceOperand(url, provider.settings, $0.context) }
+        let request = try resourceRequest(url, operand, provider)
+        if let operand, operand.settings.profile != own?.settings.profile,
+            let account = try operand.stored()
+        {
+            return try request.run(account)
+        }
         let isForAssertion = provider.settings.token.grant == .idJAG
         if let operand, isOfResource || !provider.namesProvider || isForAssertion {
             return try request.runWithoutSession(operand)
@@ -114,6 +123,24 @@ struct RequestCommand: RunnableCommand {
             return try request.runWithoutSession(operand)
         }
         return try request.run(account)
+    }
+
+    private func resourceRequest(
+        _ url: WebURL, _ operand: ResourceOperand?, _ provider: ProviderContext
+    ) throws(OIDCError) -> ResourceRequest {
+        try RequestOptions.checkScheme(url, allowsInsecureHTTP: provider.allowsInsecureHTTP)
+        let isJSON = provider.context.console.isJSON
+        let call = try request.call(url, method ?? namedMethod, isJSON: isJSON)
+        return ResourceRequest(call: call, mayLogIn: mayLogIn, operand: operand)
+    }
+
+    /// Returns a function that says whether the token of a profile could be sent to a URL.
+    private func maySend(_ url: WebURL, _ context: CommandContext) -> (ProfileSessions.Profile) -> Bool {
+        { profile in
+            guard let settings = profile.settings else { return false }
+            let provider = ProviderContext(settings, context)
+            return (try? AllowedOrigins(provider, nil, naming: allowedOrigins))?.contains(url) == true
+        }
     }
 
     /// Sends the request with a token that is lent: to the origins that its lender names, or that options name.

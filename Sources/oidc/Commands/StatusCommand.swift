@@ -42,7 +42,8 @@ struct StatusCommand: RunnableCommand {
                 try settings.checkLent(operand.url, isResource: true)
                 return try showLent(settings, context)
             }
-            guard let provider = try operand.linked() else { return try showNone(operand, context) }
+            let kept = try operand.inProfile()
+            guard let provider = try kept.linked() else { return try showNone(kept, context) }
             return try showOne(provider, context)
         }
         let provider = try context.provider(options)

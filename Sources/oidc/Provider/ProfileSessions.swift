@@ -92,6 +92,51 @@ struct ProfileSessions {
         return try store.load(key) != nil || store.hides(key)
     }
 
+    /// Returns the only profile that is signed in, or has a session of a URL; nil if none does. Throws if several are, or
+    /// if the session of one cannot be read: it may be the one that is meant, unless `mayBeMeant` says no.
+    func only(
+        at url: WebURL? = nil, mayBeMeant: ((Profile) -> Bool)? = nil,
+        where isSignedIn: (Profile) throws(OIDCError) -> Bool
+    ) throws(OIDCError) -> String? {
+        var names: [String] = []
+        var unread: (profile: Profile, error: OIDCError)?
+        // A server that is away is asked once, not once for each profile.
+        var outages: [String: OIDCError] = [:]
+        for profile in profiles {
+            do throws(OIDCError) {
+                if let outage = outages[profile.store] { throw outage }
+                if try isSignedIn(profile) { names.append(profile.name) }
+            } catch {
+                guard error.kind != .interrupted else { throw error }
+                if error.kind == .unreachable { outages[profile.store] = error }
+                if unread == nil, mayBeMeant?(profile) ?? true { unread = (profile, error) }
+            }
+        }
+        let command = context.console.command ?? "token"
+        let lines = url == nil ? names.prefix(5).map { Hint.run(command, "-p", $0) } : []
+        guard names.count < 2 else {
+            let place = url.map { " to \(DisplayText.clean($0.withoutQuery))" } ?? ""
+            throw .usage(
+                "several profiles are signed in\(place), and none is the default one: "
+                    + DisplayText.clean(names.joined(separator: ", "), limit: 200),
+                hint: url == nil ? .alternatives(lines) : "name one of them with -p NAME")
+        }
+        guard let (profile, error) = unread else { return names.first }
+        let name = DisplayText.clean(profile.name, limit: 60)
+        var failure = error
+        failure.message =
+            profile.problem == nil
+            ? "the session of profile \(name) cannot be read: \(error.message)"
+            : "profile \(name) is not valid: \(error.message)"
+        let all = DisplayText.clean(profiles.map(\.name).joined(separator: ", "), limit: 200)
+        // The hint of a URL's session names it already.
+        let hint =
+            url == nil ? error.hint?.aboutOther(profile: ["-p", profile.name], file: nil) : error.hint
+        failure.hint = .alternatives(
+            [lines.first ?? "choose a profile with -p (\(all))"] + [hint].compactMap { $0 })
+        throw failure
+    }
+
     /// Returns who is signed in, with which account, and the other profiles that share the session.
     func state(_ profile: Profile) -> String {
         if let problem = profile.problem { return "not valid: \(problem.message)" }

@@ -93,6 +93,8 @@ extension CommandContext {
             try ResourceOperand.url(url, command: command, self), options, self, and: more)
         let provider = ProviderContext(operand.settings, self)
         guard provider.lent != nil else {
+            // A logout looks in every store.
+            let operand = command == "logout" ? operand : try operand.inProfile()
             guard mayBeProvider, let target = try target(ofProviderAt: operand) else { return .url(operand) }
             return target
         }
@@ -131,7 +133,7 @@ extension CommandContext {
         if let outage, !operand.mayNeedNoUser, known != nil || !sessions.isEmpty || catalog.hasOneStore {
             throw outage
         }
-        return onlySession(provider, sessions)
+        return try onlySession(provider, sessions)
     }
 
     /// Returns the session that a command without an operand is about:
@@ -145,26 +147,34 @@ extension CommandContext {
     /// | no profile in use, the session of one cannot be read | the error of its store |
     /// | no profile in use, one session is stored | that session |
     /// | anything else | that of the settings, which fails with what is missing |
-    ///
-    /// `needsSession` is false if the command works without one.
     func target(
-        _ options: ProviderOptions, and more: [SettingLayers.Entry] = [], needsSession: Bool = true
+        _ options: ProviderOptions, and more: [SettingLayers.Entry] = []
     ) throws(OIDCError) -> Target {
-        let provider = try provider(options, and: more)
+        try target(of: try provider(options, and: more), options, and: more)
+    }
+
+    /// Returns the same for settings that were loaded. A command that works without a session says which profiles
+    /// `mayBeMeant`: only their sessions have to be readable.
+    func target(
+        of provider: ProviderContext, _ options: ProviderOptions, and more: [SettingLayers.Entry] = [],
+        mayBeMeant: ((ProfileSessions.Profile) -> Bool)? = nil
+    ) throws(OIDCError) -> Target {
         guard provider.lent == nil else { return .settings(provider) }
         if let url = ownResource(provider.settings) {
             return .url(ResourceOperand(url, provider.settings, self))
         }
         guard !provider.namesProvider else { return .settings(provider) }
         guard provider.settings.profile == nil else { return .settings(provider) }
-        if let name = try signedInProfile(needsSession: needsSession) {
+        let sessions = ProfileSessions(try settingsLoader.file(), self)
+        if let name = try sessions.only(mayBeMeant: mayBeMeant, where: sessions.isSignedIn) {
             return try using(profile: name).target(options, and: more)
         }
         do throws(OIDCError) {
-            if let session = onlySession(provider, try SessionCatalog(provider).items()) { return session }
+            let items = try SessionCatalog(provider).items()
+            if let session = try onlySession(provider, items) { return session }
         } catch {
             // Otherwise, the error would be that no provider is set.
-            let isNeeded = needsSession && provider.settings.token.grant.needsUser
+            let isNeeded = mayBeMeant == nil && provider.settings.token.grant.needsUser
             if error.kind == .interrupted || isNeeded && error.kind == .unreachable { throw error }
         }
         if !["login", "logout"].contains(console.command), let waiting = WaitingSignIns.only(self) {
@@ -222,51 +232,18 @@ extension CommandContext {
         }
     }
 
-    /// Returns the only profile that is signed in; nil if none is. Throws if several are, or if a session cannot be read:
-    /// it may be the one that is meant.
-    private func signedInProfile(needsSession: Bool) throws(OIDCError) -> String? {
-        let sessions = ProfileSessions(try settingsLoader.file(), self)
-        var names: [String] = []
-        var unread: (profile: String, error: OIDCError)?
-        // A server that is away is asked once, not once for each profile.
-        var unreachable: Set<String> = []
-        for profile in sessions.profiles where !unreachable.contains(profile.store) {
-            do throws(OIDCError) {
-                if try sessions.isSignedIn(profile) { names.append(profile.name) }
-            } catch {
-                guard error.kind != .interrupted else { throw error }
-                if error.kind == .unreachable { unreachable.insert(profile.store) }
-                unread = unread ?? (profile.name, error)
-            }
-        }
-        let lines = names.prefix(5).map { Hint.run(console.command ?? "token", "-p", $0) }
-        guard names.count < 2 else {
-            throw .usage(
-                "several profiles are signed in, and none is the default one: "
-                    + DisplayText.clean(names.joined(separator: ", "), limit: 200),
-                hint: .alternatives(lines))
-        }
-        guard let (profile, error) = unread, needsSession else { return names.first }
-        var failure = error
-        let isInvalid = sessions.profiles.contains { $0.name == profile && $0.problem != nil }
-        failure.message =
-            isInvalid
-            ? "profile \(DisplayText.clean(profile, limit: 60)) is not valid: \(error.message)"
-            : "the session of profile \(DisplayText.clean(profile, limit: 60)) cannot be read: \(error.message)"
-        let all = DisplayText.clean(sessions.profiles.map(\.name).joined(separator: ", "), limit: 200)
-        failure.hint = .alternatives(
-            [lines.first ?? "choose a profile with -p (\(all))"]
-                + [error.hint?.aboutOther(profile: ["-p", profile], file: nil)].compactMap { $0 })
-        throw failure
-    }
-
     /// Returns the only one of the sessions, if it is a user's.
-    private func onlySession(_ provider: ProviderContext, _ sessions: [SessionCatalog.Item]) -> Target? {
+    private func onlySession(
+        _ provider: ProviderContext, _ sessions: [SessionCatalog.Item]
+    ) throws(OIDCError) -> Target? {
         guard sessions.count == 1, let session = sessions.first?.stored.session, session.key.grant.needsUser
         else { return nil }
         let key = session.key
         if let resource = key.resources.first {
-            return WebURL(resource).map { .url(ResourceOperand($0, provider.settings, self)) }
+            return try WebURL(resource).map { url throws(OIDCError) in
+                let operand = ResourceOperand(url, provider.settings, self)
+                return .url(console.command == "logout" ? operand : try operand.inProfile())
+            }
         }
         // A profile in use may name another account, or scopes of another provider.
         let ofSession: [Setting] = [.account, .audience, .resource, .scope]

@@ -460,6 +460,36 @@ extension ResourceOperand {
         return try Account(provider).ifStored
     }
 
+    /// Returns the operand for the profile that has the URL's session, as if `-p` named it; the operand itself if a profile
+    /// is in use, or none has one. Throws if that cannot be known: only its profile may name the store of a session.
+    func inProfile() throws(OIDCError) -> ResourceOperand {
+        guard settings.profile == nil, !mayNeedNoUser, try wasSignedIn() else { return self }
+        var asked: Set<String> = []
+        func isSignedIn(_ operand: ResourceOperand) throws(OIDCError) -> Bool {
+            guard let link = try operand.link() else { return false }
+            let account = try Account(try operand.provider(link))
+            // Several profiles may share one session.
+            guard account.key.grant.needsUser,
+                asked.insert(account.store.location(of: account.key)).inserted
+            else { return false }
+            return try account.load() != nil || account.store.hides(account.key)
+        }
+        guard (try? isSignedIn(self)) == false else { return self }
+        let sessions = ProfileSessions(try context.settingsLoader.file(), context)
+        let name = try sessions.only(at: url) { profile throws(OIDCError) in
+            if let problem = profile.problem { throw problem }
+            guard LentSocket.path(inSetting: profile.store) == nil else { return false }
+            return try isSignedIn(try using(profile: profile.name))
+        }
+        return try name.map { name throws(OIDCError) in try using(profile: name) } ?? self
+    }
+
+    private func using(profile: String) throws(OIDCError) -> ResourceOperand {
+        let context = context.using(profile: profile)
+        let options = settings.layers.given.filter { $0.origin.layer == .options }
+        return ResourceOperand(url, try context.settingsLoader.load(options), context)
+    }
+
     /// Returns whether the URL has a session of its own, which may be unreadable.
     func hasSession() throws(OIDCError) -> Bool {
         guard let provider = try linked() else { return false }

@@ -44,6 +44,40 @@ struct ResourceProfileTests {
         #expect(try !world.run(["login", world.url, "--client-id", "c1"]).errorOutput.contains("Saved"))
     }
 
+    @Test("without a default profile, a URL has the session of any profile, unless its store is away")
+    func profileOfURL() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        let commands = [["token"], ["status"], ["request"], ["credential", "headers"]]
+        let profiles = #"{"profiles":{"work":{"account":"w"},"home":{"account":"h"}}}"#
+        try world.configure(profiles)
+        expectSuccess(try world.run(["login", "-p", "work", world.url]))
+        let token = try world.run(["token", "-p", "work", world.url])
+        expectSuccess(token)
+        for words in commands { expectSuccess(try world.run(words + [world.url])) }
+        #expect(try world.run(["token", world.url]).output == token.output)
+        #expect(try world.run(["token"]).output == token.output)
+        let key = world.program.home.appendingPathComponent("key").path
+        expectSuccess(try world.run(["config", "new-key", key]))
+        // Port 1 is closed.
+        let away = #""store":"redis://127.0.0.1:1","store_key_file":"\#(key)""#
+        try world.configure(#"{"profiles":{"work":{"account":"w",\#(away)},"home":{"account":"h"}}}"#)
+        for words in commands {
+            let outcome = try world.run(words + [world.url])
+            #expect(outcome.status == 5 && outcome.output == "", "\(outcome)")
+            let start = "the session of profile work cannot be read: "
+            #expect(outcome.error?.hasPrefix(start) == true, "\(outcome)")
+        }
+        try world.configure(profiles)
+        expectSuccess(try world.run(["login", "-p", "home", world.url]))
+        for words in commands {
+            let outcome = try world.run(words + [world.url])
+            #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
+            #expect(outcome.error?.hasPrefix("several profiles are signed in to ") == true, "\(outcome)")
+        }
+        expectSuccess(try world.run(["logout", "-p", "home", world.url]))
+        #expect(try world.run(["token", world.url]).output == token.output)
+    }
+
     private func write(_ text: String, in world: ResourceWorld) throws {
         _ = try world.keep(".config/oidc/config.json", text)
     }

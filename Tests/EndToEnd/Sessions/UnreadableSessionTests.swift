@@ -90,6 +90,22 @@ struct UnreadableSessionTests {
         #expect(outcome.errorOutput.contains("try: choose a profile with -p (a, b), or: "), "\(outcome)")
     }
 
+    @Test("without a default profile, a request needs the sessions of those profiles that may be meant")
+    func request() throws {
+        defer { oidc.remove() }
+        try configure(a: away.merging(["issuer": "https://op.example"]) { $1 }, b: away)
+        let own = try oidc.run("request", "\(provider.origin)/userinfo")
+        #expect(
+            own.status == 5 && own.error?.hasPrefix("the session of profile b cannot be read: ") == true,
+            "\(own)")
+        let other = try oidc.run("request", "http://127.0.0.1:1/")
+        #expect(other.status == 3 && other.error?.hasPrefix("not signed in to ") == true, "\(other)")
+        let named = try oidc.run("request", "--allow-origin", "http://127.0.0.1:1", "http://127.0.0.1:1/")
+        #expect(
+            named.status == 5 && named.error?.hasPrefix("the session of profile a cannot be read: ") == true,
+            "\(named)")
+    }
+
     @Test("with a default profile, no other profile's store is asked")
     func usual() throws {
         defer { oidc.remove() }
