@@ -31,7 +31,7 @@ extension AccountEngine {
         var first: Session?
         var isMissing = false
         do throws(OIDCError) {
-            first = try store.load(key)
+            first = try store.loadToEnd(key)
             isMissing = first == nil
         } catch {
             guard !AccountEngine.leavesSession(error), isLocal || error.code != .unknownStoreKey else {
@@ -104,7 +104,7 @@ extension AccountEngine {
 
     /// Removes the session without its lock.
     package func removed() -> SessionRemoval {
-        var removal = SessionRemoval(content: Result { () throws(OIDCError) in try store.load(key) })
+        var removal = SessionRemoval(content: Result { () throws(OIDCError) in try store.loadToEnd(key) })
         if case .failure(let error) = removal.content, AccountEngine.leavesSession(error) {
             removal.failure = error
             return removal

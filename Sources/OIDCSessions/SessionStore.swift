@@ -72,6 +72,16 @@ public struct SessionStore: Sendable {
         return session
     }
 
+    /// Loads the session that a sign-out ends. A machine's token that was sealed with an unknown key is not missing, as
+    /// other machines use it.
+    package func loadToEnd(_ key: SessionKey) throws(OIDCError) -> Session? {
+        if let session = try load(key) { return session }
+        if !key.grant.needsUser, let record = try record(key, orUnreadable: true) {
+            try checkKey(of: record, key)
+        }
+        return nil
+    }
+
     /// Saves the session. It replaces the one with the same key, and, if `replacingDamaged` is true (as after
     /// a sign-in), a damaged one; never one of another key or a newer version.
     public func save(_ session: Session, replacingDamaged: Bool) throws(OIDCError) {

@@ -503,6 +503,8 @@ MUTATIONS = [
      "SharedFailureAgeTests"),
     ("shared store: a machine without the key ends the session of the others",
      "isLocal || error.code != .unknownStoreKey else", "true else", "AccountEngineTests"),
+    ("sign-out: a machine's token of another key is removed as if it were missing",
+     "first = try store.loadToEnd(key)", "first = try store.load(key)", "AccountEngineTests"),
     ("shared store: a key that cannot be read ends the session of the other machines",
      "if !isLocal, store.reach == .machines { try store.checkKeys() }", "", "AccountEngineTests"),
     ("profiles: the session of the other profile is used while a store is away",

@@ -257,6 +257,28 @@ struct AccountEngineTests {
         #expect(try store(1).load(.example) == nil)
     }
 
+    @Test("a machine's token that was sealed with another key stays, unless its tokens may stay valid")
+    func machineTokenOfOtherKey() throws {
+        let server = MemoryEngine()
+        var key = SessionKey.example
+        key.grant = .clientCredentials
+        func store(_ number: UInt8) throws -> SessionStore {
+            let keys = try SealingKeys.example(number)
+            return SessionStore(server) { () throws(OIDCError) in keys }
+        }
+        try store(1).save(.example(key: key), replacingDamaged: false)
+        let ours = AccountEngine(key: key, store: try store(2), Stub())
+        #expect(failure { () throws(OIDCError) in _ = try ours.taken() }?.code == .unknownStoreKey)
+        #expect(try store(1).load(key) == .example(key: key))
+        guard case .failure(let error) = try ours.taken(isLocal: true).content else {
+            Issue.record("a session was removed without a word")
+            return
+        }
+        #expect(error.code == .unknownStoreKey)
+        #expect(try store(1).load(key) == nil)
+        #expect(try ours.taken().content.get() == nil)
+    }
+
     @Test("a sign-out leaves the session of somebody who signs in meanwhile")
     func laterSignIn() throws {
         let (scratch, server, keys) = (ScratchDirectory(), MemoryEngine(), try SealingKeys.example())
