@@ -27,6 +27,9 @@ package protocol OwnRecordStore: RecordStore {
     /// Returns the record to use: the stored one, or one that waits on this machine to be stored.
     func load(_ name: RecordName) throws(OIDCError) -> Record?
 
+    /// Returns whether a record waits on this machine to be stored.
+    func isWaiting(_ name: RecordName) -> Bool
+
     /// Returns the record that this process read or wrote last under its lock; nil if it must be read. A write is
     /// compared with it, so it does no harm if it is outdated.
     func remembered(_ name: RecordName) -> Record?
@@ -92,6 +95,7 @@ extension OwnRecordStore {
     package func storeError(_ message: String) -> OIDCError { .store("\(description): \(message)") }
     package func health() throws(OIDCError) -> [HealthReport] { [] }
     package func load(_ name: RecordName) throws(OIDCError) -> Record? { try read(name) }
+    package func isWaiting(_ name: RecordName) -> Bool { false }
     package func remembered(_ name: RecordName) -> Record? { nil }
     package func lastAttempt() -> MonotonicTime? { nil }
     package func isOver(_ last: MonotonicTime?) -> Bool { false }

@@ -334,7 +334,10 @@ public struct SessionStore: Sendable {
                     entries.append(entry(name, .failure(error)))
                     break
                 }
-                let session = try listed(name, &outage)
+                // Whatever the store shows, a session that waits on this machine is the one that is used.
+                let isUsed = !withHidden && records.isWaiting(name)
+                let record = try isUsed ? records.load(name) : records.read(name)
+                let session = try listed(record, name, &outage)
                 wasUnreachable = false
                 guard let session else {
                     if withHidden, let seen = records.seen(name) {
@@ -364,8 +367,10 @@ public struct SessionStore: Sendable {
     private static let listingLimit = Duration.seconds(60)
 
     /// Returns a listed session. `outage` is the failure of a keychain, which is not asked again.
-    private func listed(_ name: RecordName, _ outage: inout OIDCError?) throws(OIDCError) -> Session? {
-        guard let record = try records.read(name) else { return nil }
+    private func listed(
+        _ record: Record?, _ name: RecordName, _ outage: inout OIDCError?
+    ) throws(OIDCError) -> Session? {
+        guard let record else { return nil }
         do throws(StoreFault) {
             if let outage {
                 try seal.check(record, of: nil)

@@ -183,6 +183,8 @@ extension SharedRecords {
         return try read(name)
     }
 
+    func isWaiting(_ name: RecordName) -> Bool { name.kind == .session && hasPending(name.stem) }
+
     func remembered(_ name: RecordName) -> Record? {
         memory.withLock { $0.bases[name.stem] ?? $0.snapshots[name.stem]?[name] ?? nil }
     }

@@ -499,6 +499,8 @@ MUTATIONS = [
      "secret.origin.layer != .options\n        else { return }", "secret.origin.layer != .options, false\n        else { return }", "MixUpTests"),
     ("shared store: a removal by an unknown key costs the session that waits",
      "if let fault = seal.unopenedRemoval(record) { throw fault }", "", "PendingSessionTests"),
+    ("shared store: a removal by an unknown key hides the session that waits from a list",
+     "let isUsed = !withHidden && records.isWaiting(name)", "let isUsed = false", "PendingSessionTests"),
     ("failures: one machine's network or secret fails the others", "guard machine == ours || isForAll else", "guard true || isForAll else",
      "SharedFailureAgeTests"),
     ("shared store: a machine without the key ends the session of the others",

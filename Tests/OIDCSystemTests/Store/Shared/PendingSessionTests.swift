@@ -228,10 +228,27 @@ struct PendingSessionTests {
             sealing: [], .removal, of: SessionKey.example.fileStem, version: 1, with: keys.sealing)
         engine[name] = foreign.bytes
         let store = try machine()
-        #expect(failure { () throws(OIDCError) in try store.load(.example) }?.kind == .usage)
+        let refusal = failure { () throws(OIDCError) in try store.load(.example) }
+        #expect(refusal?.kind == .usage)
         #expect(try files().count == 1)
+        // Nor does a list leave it out.
+        let listed = try store.all()
+        #expect(listed.map(\.content) == refusal.map { [.failure($0)] })
         engine[name] = last
         #expect(try machine().load(.example) == .example("at-2"))
+    }
+
+    @Test("a session that waits is listed, whatever its server has lost")
+    func listed() throws {
+        var (session, refreshed) = (Session.example(), Session.example("at-2"))
+        (session.nonce, refreshed.nonce) = ("one", "one")
+        try machine().save(session, replacingDamaged: false)
+        try fail(from: session, to: refreshed)
+        try recover()
+        engine["session/\(SessionKey.example.fileStem)"] = nil
+        let store = try machine()
+        #expect(try store.all().map(\.session) == [refreshed])
+        #expect(try files().isEmpty && store.load(.example) == refreshed)
     }
 
     @Test("a sign-in whose answer was lost is not written over what another machine made of it")
