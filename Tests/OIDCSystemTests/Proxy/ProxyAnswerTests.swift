@@ -62,6 +62,25 @@ struct ProxyAnswerTests {
         withExtendedLifetime(world) {}
     }
 
+    @Test("what a caller sends beyond its request is not read without end", arguments: [false, true])
+    func endlessExtraBytes(isOnSocket: Bool) throws {
+        let (arrived, done) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            arrived.signal()
+            done.wait()
+        }
+        defer { done.signal() }
+        let (world, connection, request) = try caller(of: server, onSocket: isOnSocket)
+        connection.send(request)
+        #expect(arrived.wait(timeout: .now() + 60) == .success)
+        let part = [UInt8](repeating: 0x0A, count: 65_536)
+        // The buffers of the system may take some megabytes.
+        let taken = (0..<640).prefix { _ in connection.send(part) }.count
+        #expect(taken < 640)
+        withExtendedLifetime(world) {}
+    }
+
     @Test(
         "the server's faults are reported as its own",
         arguments: [
