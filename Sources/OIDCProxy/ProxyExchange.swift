@@ -10,8 +10,8 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     private enum Phase {
         case waitingForToken
         case sending
-        /// The answer is read to its end before another attempt.
-        case discarding(RetryRule.Demand, bytes: Int)
+        /// The answer is read to its end before another attempt, unless it reaches a limit.
+        case discarding(RetryRule.Demand, bytes: Int, until: MonotonicTime)
         case answering(Framing)
         case done
     }
@@ -24,8 +24,8 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         case untilClose
     }
 
-    /// The size limit of a discarded answer, in bytes.
-    private static let discardLimit = 65_536
+    /// The limits of a discarded answer, beyond which its connection is closed.
+    private static let discardLimits = (bytes: 65_536, milliseconds: Int64(2_000))
     /// The limit for the number of interim answers before the final one.
     private static let interimLimit = 32
 
@@ -162,7 +162,8 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
             return connection.lastActivity.adding(milliseconds: server.configuration.timeout)
         }
         switch phase {
-        case .sending, .discarding:
+        case .discarding(_, _, let end): return end
+        case .sending:
             let last = awaitsBody ? max(lastActivity, connection.lastActivity) : lastActivity
             return last.adding(milliseconds: server.configuration.timeout)
         case .answering where !hasWholeBody || hasUnsentStream:
@@ -179,6 +180,10 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
         guard connection.stream === self, let deadline, deadline <= now else { return }
         if isAnsweredEarly { return endAnsweredEarly() }
         if connection.isBlocked { return connection.end() }
+        if case .discarding(let next, _, _) = phase {
+            abandonTransfer()
+            return again(next, now: now)
+        }
         let limit = server.configuration.timeout
         let hint = server.configuration.hint(.advice(.raiseProxyTimeout))
         fail(awaitsBody ? .slowCaller : .timeout(milliseconds: limit, hint: hint))
@@ -283,7 +288,7 @@ extension ProxyExchange {
         transfer = nil
         guard !connection.isEnded else { return cancel() }
         switch phase {
-        case .discarding(let next, _): again(next, now: now)
+        case .discarding(let next, _, _): again(next, now: now)
         case .answering(let framing):
             // The server may have given up the connection over the body that libcurl dropped.
             finish(framing, isComplete: endsUnseen || ended.isAnsweredWhole(after: code))
@@ -458,7 +463,8 @@ extension ProxyExchange {
             retry.allowProof()
         }
         if let next = nextAttempt(demand, state) {
-            phase = .discarding(next, bytes: 0)
+            let end = lastActivity.adding(milliseconds: Self.discardLimits.milliseconds)
+            phase = .discarding(next, bytes: 0, until: end)
             // The end of this answer may not be noticed.
             return !hasUnsentStream
         }
@@ -611,9 +617,9 @@ extension ProxyExchange {
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
         noteAnswer()
         switch phase {
-        case .discarding(let next, let count):
-            phase = .discarding(next, bytes: count + bytes.count)
-            return count + bytes.count <= Self.discardLimit ? .taken : .refuse
+        case .discarding(let next, let count, let end):
+            phase = .discarding(next, bytes: count + bytes.count, until: end)
+            return count + bytes.count <= Self.discardLimits.bytes ? .taken : .refuse
         case .answering(let framing):
             guard !connection.isEnded else { return .refuse }
             guard !connection.isBlocked else { return .pause }

@@ -1,6 +1,7 @@
 import Foundation
 import OIDCCore
 import OIDCCrypto
+@testable import Posix
 import Synchronization
 import TestSupport
 import Testing
@@ -137,6 +138,34 @@ struct ProxyRecoveryTests {
         mayAnswer.signal()
         #expect(late.received(until: "hello").contains("200 OK"))
         #expect(world.tokens.requests == 2)
+    }
+
+    @Test(
+        "a refusal whose body does not end counts by its header, and its connection is closed",
+        arguments: [65_536, 1, 0])
+    func endlessRefusal(bytesAtOnce: Int) throws {
+        let isClosed = DispatchSemaphore(value: 0)
+        let server = try ScriptedServer { peer in
+            while let request = peer.readRequest() {
+                guard request.contains("token-1") else {
+                    peer.write(answer("200 OK", body: "hello"))
+                    continue
+                }
+                let fields = "WWW-Authenticate: Bearer\r\nContent-Length: 9999999"
+                peer.write("HTTP/1.1 401 Unauthorized\r\n\(fields)\r\n\r\n")
+                if bytesAtOnce == 0 { peer.waitForEnd() }
+                while bytesAtOnce > 0, peer.write(String(repeating: "a", count: bytesAtOnce)) {
+                    Poll.sleep(until: .now().adding(milliseconds: 50))
+                }
+                isClosed.signal()
+                return
+            }
+        }
+        let world = try ProxyWorld(server)
+        let reply = try world.exchange("GET", "x", within: 30)
+        #expect(reply.hasPrefix("HTTP/1.1 200 OK"), "\(reply)")
+        #expect(isClosed.wait(timeout: .now() + 30) == .success)
+        #expect(world.tokens.requests == 2 && server.requests.count == 2)
     }
 
     @Test("a refused token that another process obtained is refreshed for the same request")
