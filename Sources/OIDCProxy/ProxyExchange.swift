@@ -609,6 +609,7 @@ extension ProxyExchange {
             guard field.value.count <= ProxyHeaders.cookieSizeLimit else { return nil }
             server.noteCookie(field.latin1, on: admission.route)
             return Latin1.encode(ProxyHeaders.cookie(field.latin1, prefix: admission.prefix, route: route))
+        case "link": return ProxyHeaders.setsReferrerPolicy(link: field.value) ? nil : Array(field.value)
         default: return Array(field.value)
         }
     }

@@ -123,6 +123,13 @@ enum ProxyHeaders {
             && !name.hasPrefix("access-control-")
     }
 
+    /// Returns whether a Link field has a referrer policy, which applies to its loads as `Referrer-Policy` does to all
+    /// (HTML §4.2.4.4).
+    static func setsReferrerPolicy(link value: [UInt8]) -> Bool {
+        let letters = String(decoding: value.filter { $0 > .space }, as: UTF8.self)
+        return ASCII.lowercased(letters).includes("referrerpolicy=")
+    }
+
     /// Returns the value of an answer's Content-Length; nil if there is none or a Transfer-Encoding. Throws if it
     /// is malformed or has two values.
     static func bodyLength(of head: ResponseHead) throws(HTTP1.Rejection) -> Int? {

@@ -238,6 +238,19 @@ struct ProxyAnswerTests {
         #expect(connection.received().hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
+    @Test(
+        "links that tell another server the page's URL, in which the secret is, are not passed on",
+        arguments: ["referrerpolicy=unsafe-url", "as=image;\tReferrerPolicy = \"unsafe-url\""])
+    func linksWithReferrer(parameter: String) throws {
+        let links =
+            "Link: <//a.example/x>; rel=preload; \(parameter)\r\nLink: </y?q=referrerpolicy>; rel=next\r\n"
+        let server = try ScriptedServer.answering(
+            "HTTP/1.1 103 Early Hints\r\n\(links)\r\nHTTP/1.1 200 OK\r\n\(links)Content-Length: 0\r\n\r\n")
+        let reply = try ProxyWorld(server).exchange()
+        #expect(reply.components(separatedBy: "\r\nLink: </y?q=referrerpolicy>; rel=next\r\n").count == 3)
+        #expect(!reply.contains("a.example"), "\(reply)")
+    }
+
     @Test("compressed bodies and bytes of any value pass untouched, and header values byte for byte")
     func bytes() throws {
         let server = try ScriptedServer { peer in
