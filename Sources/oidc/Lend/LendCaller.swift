@@ -22,7 +22,7 @@ struct LendCaller: Hashable, Sendable {
     /// Whether the program has certainly ended.
     var hasEnded: Bool { process?.isRunning == false }
 
-    /// The name of the program, for messages.
+    /// The name that the program has now, for messages, in quotes.
     var name: String? {
         guard let process, let file = try? FileDescriptor.open(reading: "/proc/\(process.processID)/comm")
         else { return nil }

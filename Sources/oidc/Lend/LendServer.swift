@@ -247,11 +247,12 @@ final class LendServer {
                 loan: index, arrivedAt: .now(), connection: connection))
     }
 
-    /// Returns the description of a caller, with its own claims in quotes, as they may be false.
-    private static func words(_ caller: LendCaller, _ claim: LendRequest.Claim) -> String {
+    /// Returns the description of a caller, with its own claims in quotes, as they may be false: a program can
+    /// choose the name that the kernel reports (PR_SET_NAME).
+    static func words(_ caller: LendCaller, _ claim: LendRequest.Claim) -> String {
         let program = caller.name.map { " through \($0)" } ?? ""
         let other = caller.user == FileStatus.currentUser ? "" : " of user \(caller.user)"
-        return "\(claim.text) (as it says)\(program)\(other)"
+        return "\(claim.text)\(program) (as it says)\(other)"
     }
 
     private func admit(_ pending: Pending) -> HTTP1Server.Disposition {

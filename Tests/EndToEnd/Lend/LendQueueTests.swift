@@ -308,4 +308,18 @@ struct LendQuestionTests {
         #expect(claim.user.contains("\""))
         #expect(claim.text == "\"x (as it says) through ssh@y, oidc z\"")
     }
+
+    /// A program chooses its name itself, as it does its claims.
+    @Test("the name of a caller's program is marked as its own claim, its user is not")
+    func programName() throws {
+        let claim = try LendRequest(parsing: Array(LendWorld.body("terms").utf8)).claim
+        func words(_ user: UInt32) throws -> String {
+            let process = try #require(ProcessFamily.Member(running: getpid()))
+            let caller = LendCaller(user: user, process: process)
+            let name = try #require(caller.name)
+            return LendServer.words(caller, claim).replacing("through \(name)", with: "through NAME")
+        }
+        #expect(try words(getuid()) == "\(claim.text) through NAME (as it says)")
+        #expect(try words(4_000_000) == "\(claim.text) through NAME (as it says) of user 4000000")
+    }
 }
