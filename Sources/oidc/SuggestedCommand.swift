@@ -19,11 +19,13 @@ struct SuggestedCommand {
         }
         self.path = path
         arguments = Array(words.dropFirst(path.count))
+        let flags = Program.oidc.command(path)?.options.filter { $0.valueName == nil }.flatMap(\.spellings)
         var option: String?
-        for word in arguments { read(word, after: &option) }
+        for word in arguments { read(word, after: &option, flags ?? []) }
     }
 
-    private mutating func read(_ word: String, after option: inout String?) {
+    /// Reads a word that follows an option which takes a value, if `option` is not nil.
+    private mutating func read(_ word: String, after option: inout String?, _ flags: [String]) {
         switch option {
         case "--set": options.insert("--set \(word.prefix { $0 != "=" })")
         case "--config": file = word
@@ -32,8 +34,9 @@ struct SuggestedCommand {
         default: break
         }
         if word.hasPrefix("-"), word != "-" {
-            option = String(word.prefix { $0 != "=" })
-            options.insert(option ?? word)
+            let name = String(word.prefix { $0 != "=" })
+            options.insert(name)
+            option = name == word && !flags.contains(name) ? name : nil
         } else {
             if option == nil, operand == nil { operand = word }
             option = nil

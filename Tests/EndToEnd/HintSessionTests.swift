@@ -46,6 +46,14 @@ struct HintSessionTests {
         #expect(completed(.run("login"), words) == "oidc login --issuer https://i.example")
     }
 
+    @Test("the operand of a suggested line is found after any options")
+    func operand() {
+        for line in ["URL --login", "--login URL", "--type id URL", "--type=id URL"] {
+            let words = line.components(separatedBy: " ")
+            #expect(SuggestedCommand(["token"] + words).operand == "URL", "\(line)")
+        }
+    }
+
     @Test("every hint of the library names the session in each of its commands")
     func library() {
         let hints: [Hint] =

@@ -108,6 +108,18 @@ struct ResourceProfileTests {
         #expect(after.status == 3 && after.errorOutput.contains("try: oidc login \(world.url)\n"), "\(after)")
     }
 
+    @Test("without a store, the hint names the URL once, and works")
+    func withoutStore() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        var program = world.program
+        program.environment["OIDC_STORE"] = "none"
+        let outcome = try program.start(["token", world.url]).finish()
+        #expect(outcome.status == 3, "\(outcome)")
+        #expect(outcome.errorOutput.hasSuffix("\n  try: oidc token --login \(world.url)\n"), "\(outcome)")
+        expectSuccess(try program.start(["token", "--login", world.url]).finish())
+    }
+
     @Test("a default profile that was removed by hand is named by a hint that works")
     func removedDefault() throws {
         let world = try ResourceWorld { $0.issuesRefreshTokens = true }
