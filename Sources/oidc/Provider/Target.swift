@@ -478,8 +478,11 @@ extension ResourceOwnership {
         issuers.first.map { url.isSame(exceptLastSlash: $0) } ?? false
     }
 
-    /// Returns whether a URL is the only resource of the settings.
+    /// Returns whether a URL is the only resource of the settings, which name its provider.
     fileprivate func isResource(_ url: WebURL) -> Bool {
+        guard entries.contains(where: { [.issuer, .tokenEndpoint].contains($0.setting) }) else {
+            return false
+        }
         let resources = entries.first { $0.setting == .resource }?.value.array ?? []
         guard resources.count == 1, let resource = resources.first?.string else { return false }
         return url.isSame(exceptLastSlash: resource)

@@ -108,6 +108,20 @@ struct ResourceProfileTests {
         #expect(after.status == 3 && after.errorOutput.contains("try: oidc login \(world.url)\n"), "\(after)")
     }
 
+    @Test("a resource of a profile that is signed out and lost its metadata is not taken for a provider")
+    func withoutMetadata() throws {
+        let world = try ResourceWorld()
+        expectSuccess(try world.run(["login", world.url]))
+        world.resource.change { $0.anyAnswer = { _ in HTTPResponse(status: 404) } }
+        let signedIn = try world.run(["login", world.url])
+        expectSuccess(try world.run(["logout", world.url]))
+        let signedOut = try world.run(["login", world.url])
+        for outcome in [signedIn, signedOut] {
+            #expect(outcome.status == 4 && outcome.errorOutput.contains("who protects it"), "\(outcome)")
+            #expect(outcome.errorOutput.contains("or name its authorization server: "), "\(outcome)")
+        }
+    }
+
     @Test("without a store, the hint names the URL once, and works")
     func withoutStore() throws {
         let world = try ResourceWorld()
