@@ -152,6 +152,26 @@ struct EnterpriseScenarioTests {
         #expect(outcome.errorOutput.contains("--issuer \(origin)"), "\(outcome)")
     }
 
+    @Test("the line that allows a resource names the own provider once, as the profile does, and works")
+    func ownProviderOfProfile() throws {
+        let (own, world) = try enterpriseWorld(isOwnResource: false)
+        world.server.change { $0.metadata["token_endpoint_auth_methods_supported"] = ["none"] }
+        try world.configure(
+            """
+            {"profiles": {
+              "work": {"issuer": "\(own.origin)", "client_id": "demo", "scope": "openid offline_access"},
+              "agent": {"grant": "id_jag", "user_profile": "work", "client_id": "other"}}}
+            """)
+        let refused = try world.run(["token", world.url, "-p", "agent"])
+        #expect(refused.status == 2, "\(refused)")
+        let line = try #require(refused.errorOutput.components(separatedBy: "  try: oidc ").last)
+        #expect(line.components(separatedBy: "user_profile=").dropFirst() == ["work\n"], "\(line)")
+        #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == 0)
+        let words = line.trimmingCharacters(in: .newlines).components(separatedBy: " ")
+        _ = try world.run(words)
+        #expect(own.requestCount(grant: "urn:ietf:params:oauth:grant-type:token-exchange") == 1)
+    }
+
     @Test("id_jag by options: --client-id is the resource's client, the hint names the own provider")
     func ownProvider() throws {
         let (own, world) = try enterpriseWorld()
