@@ -419,10 +419,14 @@ extension ResourceOperand {
         context.console.trace("provider: \(DisplayText.clean(issuer)), by its own metadata")
         // As at a resource's server, settings for another provider, or for an unknown issuer, are not used.
         let given = SettingLayers.Entry(setting: .issuer, value: .string(issuer), origin: .option("--issuer"))
-        let own = context.settings(
-            profile: settings.profile, [given] + ownership.entries(for: issuer))
-        var operand = ResourceOperand(url, own, context)
-        operand.deadline = deadline
+        func own(isRegistered: Bool = false) -> ResourceOperand {
+            let entries = ownership.entries(for: issuer, isRegistered: isRegistered)
+            var operand = ResourceOperand(
+                url, context.settings(profile: settings.profile, [given] + entries), context)
+            operand.deadline = deadline
+            return operand
+        }
+        var operand = own()
         guard operand.settings.client.id == nil else {
             try operand.checkSecrets(for: metadata)
             return ProviderContext(operand.settings, context, until: deadline, referrer: self)
@@ -438,6 +442,8 @@ extension ResourceOperand {
                 setting: .clientID, value: .string(client.clientID), origin: .option("--client-id"))
         ]
         if let registered = client.registered {
+            // Secret, key and certificate are those of another client.
+            operand = own(isRegistered: true)
             entries += registered.entries(origin: origin)
         } else {
             try operand.checkSecrets(for: metadata)
@@ -447,12 +453,12 @@ extension ResourceOperand {
             operand.adding(entries).settings, context, until: deadline, referrer: self)
     }
 
-    /// Throws if the provider would get a secret that the settings do not assign to a provider, as the user
-    /// may take the URL for a resource's. An option that names the client for the URL confirms the secret,
+    /// Throws if the provider would get a secret or certificate that the settings do not assign to a provider, as the
+    /// user may take the URL for a resource's. An option that names the client for the URL confirms the secret,
     /// unless that client is known at another provider, too.
     private func checkSecrets(for server: ProviderMetadata) throws(OIDCError) {
         let layers = settings.layers
-        let secrets = Setting.presented(by: settings.token.grant)
+        let secrets = Setting.presented(by: settings.token.grant) + [.tlsClientCertificate]
         guard let secret = secrets.lazy.compactMap({ layers.entry($0) }).first,
             secret.origin.layer != .options
         else { return }

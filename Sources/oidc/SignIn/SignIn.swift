@@ -328,10 +328,10 @@ struct SignIn {
         }
     }
 
-    /// Returns whether the user chose to send the secret of a variable to this server: an option names the client for the
+    /// Returns whether the user chose to send the secret or certificate of a variable to this server: an option names the client for the
     /// server's URL, and no other server knows that client.
     private func isSecretMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
-        let secrets = Setting.presented(by: provider.settings.token.grant)
+        let secrets = Setting.presented(by: provider.settings.token.grant) + [.tlsClientCertificate]
         guard let referrer = provider.referrer,
             referrer.settings.layers.entry(.clientID)?.origin.layer == .options,
             provider.settings.layers.entries.contains(where: {

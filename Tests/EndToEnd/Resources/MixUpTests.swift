@@ -398,7 +398,7 @@ struct MixUpTests {
     func tokensOfAlias(alias: String) throws {
         let servers = try #require(TLSServers.shared)
         let world = try ResourceWorld([
-            "OIDC_CLIENT_ID": "mine", "OIDC_TLS_CLIENT_CERTIFICATE": servers.path("selfsigned.pem"),
+            "OIDC_TLS_CLIENT_CERTIFICATE": servers.path("selfsigned.pem"),
             "OIDC_TLS_CLIENT_KEY": servers.path("selfsigned.key"),
         ]) { $0.registers = false }
         let (own, other) = (world.server.origin, world.other.origin)
@@ -413,7 +413,7 @@ struct MixUpTests {
             $0.metadata["revocation_endpoint"] = .string("\(isToken ? own : other)/revoke")
             if !isToken { $0.metadata["token_endpoint"] = .string("\(other)/token") }
         }
-        let login = try world.run(["login", world.server.issuer, "--scope", "api"])
+        let login = try world.run(["login", world.server.issuer, "--client-id", "mine", "--scope", "api"])
         expectSuccess(login)
         #expect(
             login.errorOutput.contains("of \(own) are not used: revocation_endpoint")
@@ -421,6 +421,30 @@ struct MixUpTests {
         #expect(try world.run(["token"]).output == "at-other\n")
         expectSuccess(try world.run(["logout"]))
         #expect(world.server.revocations.isEmpty, "\(world.server.revocations)")
+    }
+
+    /// The alias of an endpoint is used only by a client that presents a certificate.
+    @Test(
+        "the certificate of a client that no setting assigns to a provider does not go to the one of a URL",
+        .enabled(if: TLSServers.areAvailable, "needs python3 and openssl to make the certificate"),
+        arguments: [true, false])
+    func certificateOfOther(registers: Bool) throws {
+        let servers = try #require(TLSServers.shared)
+        let world = try ResourceWorld([
+            "OIDC_TLS_CLIENT_CERTIFICATE": servers.path("selfsigned.pem"),
+            "OIDC_TLS_CLIENT_KEY": servers.path("selfsigned.key"),
+            "OIDC_CLIENT_ID": registers ? "" : "mine",
+        ]) { $0.registers = registers }
+        let aliases: JSONValue = ["token_endpoint": .string("\(world.other.origin)/token")]
+        world.server.change { $0.metadata["mtls_endpoint_aliases"] = aliases }
+        let login = try world.run(["login", world.server.issuer, "--scope", "api"])
+        #expect(world.other.tokenRequests.isEmpty)
+        guard !registers else { return expectSuccess(login) }
+        #expect(login.status == 2 && world.server.tokenRequests.isEmpty, "\(login)")
+        let words = "would get tls_client_certificate of OIDC_TLS_CLIENT_CERTIFICATE"
+        #expect(login.errorOutput.contains(words), "\(login)")
+        let hint = "if it is the provider that you sign in to: oidc login --issuer \(world.server.issuer)"
+        #expect(login.errorOutput.contains(hint), "\(login)")
     }
 
     @Test("a provider whose token endpoint is elsewhere is known by it while the user is signed in there")
