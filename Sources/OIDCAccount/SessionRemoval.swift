@@ -94,7 +94,7 @@ extension AccountEngine {
                 throw error
             }
         } catch {
-            guard [.unreachable, .timedOut].contains(error.kind) else { throw error }
+            guard [.unreachable, .timedOut, .interrupted].contains(error.kind) else { throw error }
             removal.failure = failure
             removal.failure?.message += "; it is not known whether the session was removed"
             removal.failure?.hint = "log out again once the store can be reached"

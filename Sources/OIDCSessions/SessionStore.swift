@@ -298,19 +298,23 @@ public struct SessionStore: Sendable {
                 record = try records.read(name)
                 isThere = record != nil
             } catch {
+                guard error.kind != .interrupted else { throw error }
                 record = error.code == .damagedSession ? .unreadable : nil
             }
             if let found = record {
                 if isLater(found) { return }
                 record = found.damaged(try isDamaged(found))
             }
-            guard try records.remove(name, ifStill: record) else {
-                if attempt > 0, records.isOver(last) { break }
-                continue
+            func end() throws(OIDCError) -> Bool {
+                guard try records.remove(name, ifStill: record) else { return false }
+                if isThere { try seal.forget(record, of: stem) }
+                _ = try records.remove(RecordName(.failure, stem), ifStill: nil)
+                return true
             }
-            if isThere { try seal.forget(record, of: stem) }
-            _ = try records.remove(RecordName(.failure, stem), ifStill: nil)
-            return
+            // A server may carry out what a signal keeps from being answered; then nobody could revoke the tokens any more.
+            let isDone = records.reach == .machines ? try Interruption.postponed(end) : try end()
+            if isDone { return }
+            if attempt > 0, records.isOver(last) { break }
         }
         throw records.storeError("the session keeps changing while it is removed")
     }

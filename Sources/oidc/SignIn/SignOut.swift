@@ -93,8 +93,10 @@ struct SignOut {
                 if manner.endsProviderSession { failures += endProviderSession(of: session) }
             }
             if let failure = removal.failure {
-                for failure in failures { console.warn(failure) }
-                throw failure
+                let all = failures + [failure]
+                let worst = all.first { $0.kind == .interrupted } ?? failure
+                for failure in all where failure != worst { console.warn(failure) }
+                throw worst
             }
             let server = SignOut.server(session.key)
             console.note(
@@ -138,7 +140,7 @@ struct SignOut {
     /// Returns the error of a failed revocation, with a hint that the tokens stay valid: without the session,
     /// they cannot be revoked any more.
     private func notRevoked(_ failure: OIDCError) -> OIDCError {
-        guard failure.kind != .refused, failure.kind != .interrupted else { return failure }
+        guard failure.kind != .refused else { return failure }
         var error = failure
         error.hint = "the session is forgotten here; the tokens stay valid at the provider until they expire"
         return error

@@ -79,7 +79,7 @@ struct ResourceLogoutTests {
         #expect(revocations(world.server) == ["first"])
         expectSuccess(try world.run(["token", world.url, "--account", "b"]))
         expectSuccess(try world.run(["logout", world.url, "--account", "b"]))
-        #expect(revocations(world.server) == ["first", "second"] && world.program.sessionFiles.isEmpty)
+        #expect(Set(revocations(world.server)) == ["first", "second"] && world.program.sessionFiles.isEmpty)
     }
 
     @Test("logout ends the session at an earlier server too, and each server sees only its own tokens")
@@ -151,7 +151,7 @@ struct ResourceLogoutTests {
         let below = try world.run(["logout", "\(world.url)/below"])
         #expect(below.status == 2 && below.errorOutput.contains("try: oidc logout \(world.url)"), "\(below)")
         expectSuccess(try world.run(["logout", world.url]))
-        #expect(revocations(world.server) == ["second", "first"] && world.program.sessionFiles.isEmpty)
+        #expect(Set(revocations(world.server)) == ["second", "first"] && world.program.sessionFiles.isEmpty)
     }
 
     @Test("a server that refuses to revoke one session does not keep the others")

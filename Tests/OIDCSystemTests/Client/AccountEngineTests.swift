@@ -1,3 +1,4 @@
+import Foundation
 @testable import OIDCCore
 @testable import OIDCShared
 @testable import OIDCSessions
@@ -195,6 +196,26 @@ struct AccountEngineTests {
         server.fail(silence, writing: "session/")
         server.fail(silence, removing: "session/")
         #expect(try ours.taken().session == .example())
+    }
+
+    @Test("a signal while a server removes the session does not make it one that stays")
+    func interruptedRemoval() async {
+        await #expect(processExitsWith: .exitCode(9)) {
+            try Interruption.install()
+            let (keys, server) = (try SealingKeys.example(), MemoryEngine())
+            let store = SessionStore(server) { () throws(OIDCError) in keys }
+            try store.save(.example(), replacingDamaged: false)
+            server.state.withLock { state in
+                state.onWrite = { Interruption.begin() }
+                // As over a connection, a signal ends a request unless it is postponed.
+                state.onCall = {
+                    if let signal = Interruption.pending { server.fail(Interruption.error(signal: signal)) }
+                }
+            }
+            let removal = try AccountEngine(key: .example, store: store, Stub()).taken()
+            let wasEnded = removal.session == .example() && removal.failure == nil
+            exit(wasEnded && Interruption.recorded == SIGTERM ? 9 : 1)
+        }
     }
 
     @Test("a session whose removal got no answer is ended, even if the server hides it for a moment")
