@@ -6,16 +6,25 @@ package enum MixUpDefense {
     /// Returns a redirect URI with a path of its own for each issuer (RFC 9700 §4.4.2.2). The answer to a
     /// request for one issuer then never arrives at the redirect URI of another. The digest is cryptographic,
     /// so a server cannot choose an issuer with the path of another.
+    ///
+    /// The path starts with it: providers that take a client's redirect URI for a prefix would otherwise send the answer for
+    /// the user's own client to a URI below that client's.
     package static func redirectURI(_ base: String, for issuer: String) throws(OIDCError) -> String {
-        let end = base.firstIndex { "?#".contains($0) } ?? base.endIndex
-        let path = base[..<end]
-        return "\(path)\(path.hasSuffix("/") ? "" : "/")\(try segment(issuer))\(base[end...])"
+        let path = pathStart(base)
+        return "\(base[..<path])/\(try segment(issuer))\(base[path...])"
     }
 
     /// Returns whether a redirect URI is the issuer's own.
     package static func isOwn(_ redirectURI: String, of issuer: String) throws(OIDCError) -> Bool {
-        let path = redirectURI.prefix { !"?#".contains($0) }
-        return path.hasSuffix("/\(try segment(issuer))")
+        let path = redirectURI[pathStart(redirectURI)...].dropFirst()
+        return path.prefix { !"/?#".contains($0) } == (try segment(issuer))
+    }
+
+    /// Returns the end of the authority (RFC 3986 §3.2).
+    private static func pathStart(_ uri: String) -> String.Index {
+        let rest = uri.drop { $0 != ":" }.dropFirst()
+        let authority = rest.hasPrefix("//") ? rest.dropFirst(2) : rest
+        return authority.firstIndex { "/?#".contains($0) } ?? uri.endIndex
     }
 
     private static func segment(_ issuer: String) throws(OIDCError) -> String {

@@ -239,7 +239,7 @@ struct ResourceClientTests {
         #expect(world.server.registrations.count == 2)
         #expect(
             world.server.registrations.last?["redirect_uris"]?.array?.compactMap(\.string).map {
-                $0.hasPrefix("http://127.0.0.1:18471/callback/")
+                $0.hasPrefix("http://127.0.0.1:18471/") && $0.hasSuffix("/callback")
             } == [true])
     }
 
