@@ -23,7 +23,25 @@ struct RevokeCommand: TokenOperandCommand {
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
-        if source == nil { try provider.refuseIfLent(Self.name) }
+        guard source == nil else {
+            try revoke(provider, context, isLocked: false)
+            return 0
+        }
+        try provider.refuseIfLent(Self.name)
+        let account = try Account(provider)
+        // For a missing session, no lock is created.
+        _ = try account.session()
+        // A refresh that is under way would replace the token before it is revoked.
+        try account.store.withLock(account.key, provider.lockWait) { () throws(OIDCError) in
+            try revoke(provider, context, isLocked: true)
+        }
+        return 0
+    }
+
+    /// Revokes the token, and drops it from the session. `isLocked` is whether the session's lock is held.
+    private func revoke(
+        _ provider: ProviderContext, _ context: CommandContext, isLocked: Bool
+    ) throws(OIDCError) {
         let (token, session) = try token(provider)
         let endpoint = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
         {
@@ -48,10 +66,16 @@ struct RevokeCommand: TokenOperandCommand {
         }
         context.console.note("The provider has revoked the token.")
         try report(.revoked, context)
-        do throws(OIDCError) { if let holder { try forget(token, holder) } } catch {
+        guard let holder else { return }
+        do throws(OIDCError) {
+            // It is removed under the lock, so it is not used again.
+            guard !isLocked else { return try forget(token, holder) }
+            try holder.store.withLock(holder.key, provider.lockWait) { () throws(OIDCError) in
+                try forget(token, holder)
+            }
+        } catch {
             throw RevokeCommand.notForgotten(error)
         }
-        return 0
     }
 
     /// Prints the provider's answer, with `-o json`.
@@ -95,19 +119,16 @@ struct RevokeCommand: TokenOperandCommand {
         return failure
     }
 
-    /// Removes the revoked token from the session, under its lock, so it is not used again.
     private func forget(_ token: Redacted<String>, _ account: Account) throws(OIDCError) {
         let (key, store) = (account.key, account.store)
-        try store.withLock(key, account.provider.lockWait) { () throws(OIDCError) in
-            guard let current = try store.load(key) else {
-                guard !store.hides(key) else { throw store.hiddenSession }
-                return
-            }
-            if let rest = current.revoking(token) {
-                if rest != current { _ = try store.replace(current, with: rest) }
-            } else {
-                try store.remove(key)
-            }
+        guard let current = try store.load(key) else {
+            guard !store.hides(key) else { throw store.hiddenSession }
+            return
+        }
+        if let rest = current.revoking(token) {
+            if rest != current { _ = try store.replace(current, with: rest) }
+        } else {
+            try store.remove(key)
         }
     }
 }

@@ -49,6 +49,30 @@ struct RevokedTests {
         #expect(revocations.all.count == 1)
     }
 
+    @Test("the refresh token that a refresh just brings is revoked, not the one before it")
+    func duringRefresh() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let (refreshes, revocations) = (RequestLog(), RequestLog())
+        world.provider.intercept { request in
+            if request.url.path == "/revoke" { revocations.note(request) }
+            guard request.url.path == "/token" else { return nil }
+            refreshes.note(request)
+            // The revocation is tried meanwhile.
+            for _ in 0..<150 where revocations.all.isEmpty { usleep(10_000) }
+            return nil
+        }
+        let before = try Data(contentsOf: world.file)
+        let refresh = try world.program.start(["token", "--refresh"])
+        for _ in 0..<3000 where refreshes.all.isEmpty { usleep(10_000) }
+        #expect(try world.program.run("revoke", "--refresh-token").status == 0)
+        #expect(refresh.finish().status == 0)
+        let body = String(decoding: try #require(revocations.all.first).body, as: UTF8.self)
+        let token = FormEncoding.decode(body)?.first { $0.name == "token" }?.value
+        #expect(token.map { !String(decoding: before, as: UTF8.self).contains($0) } == true)
+        #expect(world.program.sessionFiles.isEmpty)
+    }
+
     @Test("a revoked refresh token ends the session, and status reports that at once")
     func refreshToken() throws {
         let world = try SessionWorld.signedIn()
