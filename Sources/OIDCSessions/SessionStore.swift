@@ -328,19 +328,28 @@ public struct SessionStore: Sendable {
         var outage: OIDCError?
         var entries: [StoredSession] = []
         var wasUnreachable = false
-        let deadline = MonotonicTime.now().adding(milliseconds: SessionStore.listingLimit.milliseconds)
-        for name in try records.names(.session).sorted(by: { $0.stem < $1.stem }) {
+        let limits = SessionStore.listingLimits
+        let deadline = MonotonicTime.now().adding(milliseconds: limits.time.milliseconds)
+        var bytes = 0
+        var names = try records.names(.session).sorted { $0.stem < $1.stem }
+        if records.reach == .machines {
+            // Those that this machine has seen come first: a neighbour without the key can store any number of others.
+            let known = Set(names.filter { records.seen($0) != nil })
+            names = names.filter(known.contains) + names.filter { !known.contains($0) }
+        }
+        for (index, name) in names.enumerated() {
             let content: Result<Session, OIDCError>
             do throws(OIDCError) {
                 // A server may name any number of sessions, and take its time with each.
-                guard MonotonicTime.now() < deadline else {
-                    let error = records.storeError("takes too long to list all sessions")
+                guard MonotonicTime.now() < deadline, index < limits.count, bytes < limits.bytes else {
+                    let error = records.storeError("has too many sessions to list them all, or is too slow")
                     entries.append(entry(name, .failure(error)))
                     break
                 }
                 // Whatever the store shows, a session that waits on this machine is the one that is used.
                 let isUsed = !withHidden && records.isWaiting(name)
                 let record = try isUsed ? records.load(name) : records.read(name)
+                bytes += record?.bytes.count ?? 0
                 let session = try listed(record, name, &outage)
                 wasUnreachable = false
                 guard let session else {
@@ -361,14 +370,14 @@ public struct SessionStore: Sendable {
             }
             entries.append(entry(name, content))
         }
-        return entries
+        return entries.sorted { $0.name < $1.name }
     }
 
     private func entry(_ name: RecordName, _ content: Result<Session, OIDCError>) -> StoredSession {
         StoredSession(name: name.stem, location: records.location(of: name.stem), content: content)
     }
 
-    private static let listingLimit = Duration.seconds(60)
+    private static let listingLimits = (time: Duration.seconds(60), count: 4_096, bytes: 64 << 20)
 
     /// Returns a listed session. `outage` is the failure of a keychain, which is not asked again.
     private func listed(

@@ -195,6 +195,7 @@ struct LogoutCommand: RunnableCommand {
         /// The result for a session that did not exist.
         private var none: JSONValue?
         private var failure: OIDCError?
+        private var warnings = 0
 
         init(_ console: Console) { self.console = console }
 
@@ -222,13 +223,20 @@ struct LogoutCommand: RunnableCommand {
             // A store that is away is asked for several lists.
             guard other.stage != .store || other.message != held.message else { return }
             let isWorse = Diagnostics.exitCode(other) > Diagnostics.exitCode(held)
-            console.warn(isWorse ? held : other)
+            warnings += 1
+            if warnings <= Results.warningLimit { console.warn(isWorse ? held : other) }
             if isWorse { failure = other }
         }
+
+        /// The number of failures that are shown. A shared store may have any number of records that cannot be read.
+        private static let warningLimit = 10
 
         /// Prints the results as one document: an array, or the first with the others in it. Throws the worst failure.
         func report(asList isList: Bool) throws(OIDCError) {
             if isEmpty { console.note("there was no session") }
+            if warnings > Results.warningLimit {
+                console.warn("\(warnings - Results.warningLimit) more failed")
+            }
             if console.isJSON {
                 let first = documents.first ?? (isEmpty ? none ?? SignOut.Outcome().json : nil)
                 if isList {

@@ -44,6 +44,28 @@ final class SharedStoreTests: Sendable {
         #expect(try other.load(.example) == nil)
     }
 
+    @Test(
+        "a flood of made-up records is listed only in part, after the sessions that this machine has seen",
+        arguments: [(4_100, 1), (80, 1 << 20)])
+    func flood(count: Int, size: Int) throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        let store = SessionStore(engine, state: scratch.path, versions: SharedVersions()) {
+            () throws(OIDCError) in keys
+        }
+        var session = Session.example()
+        session.nonce = "one"
+        try store.save(session, replacingDamaged: false)
+        let record = [UInt8](repeating: 0x78, count: size)
+        for number in 0..<count { engine["session/0-flood-\(number)"] = record }
+        let listed = try store.all()
+        #expect(listed.compactMap(\.session) == [session])
+        #expect(listed.count <= count && listed.map(\.name) == listed.map(\.name).sorted())
+        let failures = listed.compactMap { entry in
+            if case .failure(let error) = entry.content { error.message } else { nil }
+        }
+        #expect(failures.count { $0.includes("too many sessions") } == 1)
+    }
+
     @Test("the server sees issuer and client, but no token")
     func sealed() throws {
         let store = try machine()
