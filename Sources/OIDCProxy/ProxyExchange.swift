@@ -197,7 +197,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     }
 
     private func obtain(
-        insteadOf refused: Redacted<String>?, after answer: HTTPResponse? = nil, now: MonotonicTime
+        insteadOf refused: Redacted<String>?, after answer: ProxyTokenSource.Answer? = nil, now: MonotonicTime
     ) {
         phase = .waitingForToken
         server.tokens(of: admission.route).obtain(insteadOf: refused, after: answer, now: now) {
@@ -312,7 +312,9 @@ extension ProxyExchange {
         retry.use(demand)
         switch demand {
         case .anotherToken: obtain(insteadOf: grant?.token, now: now)
-        case .stepUp: obtain(insteadOf: grant?.token, after: head.response, now: now)
+        case .stepUp:
+            let answer = ProxyTokenSource.Answer(head.response, of: admission.target)
+            obtain(insteadOf: grant?.token, after: answer, now: now)
         case .proof: send()
         }
     }
@@ -426,9 +428,9 @@ extension ProxyExchange {
             if let name = ProxyHeaders.excessiveField(of: head) {
                 return refuse("the header of the answer of \(host) has too many or too long \(name) fields")
             }
-            guard !head.isComplete else { return receiveHead() }
-            passInterimOn()
-            return true
+            // Many clients take any other interim answer than 100 for the final one (RFC 8297 §3). The final one, late,
+            // would then be that of their next request, also to another route.
+            return head.isComplete ? receiveHead() : true
         case .encoded: return refuse("the answer of \(host) has a transfer coding that was not requested")
         case .malformed: return refuse("the header of the answer of \(host) is malformed")
         case .tooLarge:
@@ -442,13 +444,6 @@ extension ProxyExchange {
     private func refuse(_ reason: String) -> Bool {
         problem = ProxyProblem(502, "refused", reason)
         return false
-    }
-
-    /// Passes on an interim answer, such as 103. The proxy sends 100 itself, when libcurl reads the body.
-    private func passInterimOn() {
-        guard request.minorVersion == 1, head.status != 100 else { return }
-        connection.write(statusAndFields())
-        connection.write([.carriageReturn, .lineFeed])
     }
 
     private func receiveHead() -> Bool {
@@ -596,8 +591,6 @@ extension ProxyExchange {
     /// Returns a field's value for the caller; nil if it must not get the field.
     private func value(of field: ResponseHead.Field) -> [UInt8]? {
         let name = ASCII.lowercased(field.name)
-        // In an interim answer, these mean nothing.
-        if !head.isComplete, ["location", "content-location", "set-cookie"].contains(name) { return nil }
         switch name {
         case "location", "content-location":
             return ProxyHeaders.location(
@@ -610,6 +603,7 @@ extension ProxyExchange {
             server.noteCookie(field.latin1, on: admission.route)
             return Latin1.encode(ProxyHeaders.cookie(field.latin1, prefix: admission.prefix, route: route))
         case "link": return ProxyHeaders.setsReferrerPolicy(link: field.value) ? nil : Array(field.value)
+        case "content-security-policy": return ProxyHeaders.withoutReports(policies: field.value)
         default: return Array(field.value)
         }
     }

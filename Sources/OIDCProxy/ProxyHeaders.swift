@@ -130,6 +130,21 @@ enum ProxyHeaders {
         return ASCII.lowercased(letters).includes("referrerpolicy=")
     }
 
+    /// Returns a Content-Security-Policy field without the directives by which the browser tells another server the page's
+    /// URL (CSP Level 3 §6.5); nil if nothing is left.
+    static func withoutReports(policies value: [UInt8]) -> [UInt8]? {
+        let policies = value.split(separator: .comma).map { policy in
+            policy.split(separator: .semicolon).filter { directive in
+                let name = directive.split { $0 <= .space }.first ?? []
+                return !["report-uri", "report-to"].contains(
+                    ASCII.lowercased(String(decoding: name, as: UTF8.self)))
+            }
+        }
+        let kept = policies.filter { $0.contains { $0.contains { $0 > .space } } }
+        guard !kept.isEmpty else { return nil }
+        return Array(kept.map { Array($0.joined(separator: [.semicolon])) }.joined(separator: [.comma]))
+    }
+
     /// Returns the value of an answer's Content-Length; nil if there is none or a Transfer-Encoding. Throws if it
     /// is malformed or has two values.
     static func bodyLength(of head: ResponseHead) throws(HTTP1.Rejection) -> Int? {

@@ -5,6 +5,17 @@ package import OIDCAccount
 /// The source of a session's tokens. Its functions run on background threads, except `onEnd`, which runs on
 /// the proxy's.
 package struct ProxyTokenSource: Sendable {
+    /// An answer that requires a sign-in, and the URL that gave it.
+    package struct Answer: Sendable {
+        package let head: HTTPResponse
+        package let url: WebURL
+
+        package init(_ head: HTTPResponse, of url: WebURL) {
+            self.head = head
+            self.url = url
+        }
+    }
+
     /// The function that returns a fresh token, or one other than a refused one.
     package var token:
         @Sendable (_ refused: SessionTokens.Delivery?) throws(OIDCError) -> SessionTokens.Delivery
@@ -12,7 +23,7 @@ package struct ProxyTokenSource: Sendable {
     /// an answer, because nothing else can replace a refused token. Nil if the user must not be prompted.
     package var stepUp:
         (
-            @Sendable (_ refused: SessionTokens.Delivery, _ answer: HTTPResponse?) throws(OIDCError) ->
+            @Sendable (_ refused: SessionTokens.Delivery, _ answer: Answer?) throws(OIDCError) ->
                 SessionTokens.Delivery
         )?
     /// Returns whether `token` waits for the user to sign in, as the session is gone.

@@ -25,7 +25,7 @@ package final class ProxyTokens {
     private enum Need {
         case token
         /// A sign-in, which the answer requires; nil if only no other token is available without one.
-        case signIn(after: HTTPResponse?)
+        case signIn(after: ProxyTokenSource.Answer?)
     }
 
     private struct Waiter {
@@ -153,8 +153,8 @@ package final class ProxyTokens {
     /// Calls `completion` with a token other than the refused one, immediately if it is in memory. `answer`
     /// is the answer that requires a step-up sign-in.
     func obtain(
-        insteadOf refused: Redacted<String>? = nil, after answer: HTTPResponse? = nil, now: MonotonicTime,
-        _ completion: @escaping Completion
+        insteadOf refused: Redacted<String>? = nil, after answer: ProxyTokenSource.Answer? = nil,
+        now: MonotonicTime, _ completion: @escaping Completion
     ) {
         if let grant = ready(insteadOf: refused, now: now) { return completion(.success(grant), 0) }
         if answer == nil, let failure, now < failure.until {

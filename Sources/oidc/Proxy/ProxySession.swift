@@ -150,16 +150,15 @@ struct ProxySession {
         return demand
     }
 
-    /// Signs in, as a response requires if there is one, and returns a token of the new session.
+    /// Signs in, as an answer requires if there is one, and returns a token of the new session.
     private func steppedUp(
-        _ refused: SessionTokens.Delivery, _ head: HTTPResponse?, _ context: CommandContext
+        _ refused: SessionTokens.Delivery, _ answer: ProxyTokenSource.Answer?, _ context: CommandContext
     ) throws(OIDCError) -> SessionTokens.Delivery {
-        guard let head else { return try token(insteadOf: refused, context, replacesBySignIn: true) }
+        guard let answer else { return try token(insteadOf: refused, context, replacesBySignIn: true) }
         let account = try account(context)
-        let url = account.provider.target?.operand.url ?? refused.session.endpoints.token
-        let answer = ResourceCall.Answer(head: head, delivery: refused, url: url)
+        let refusal = ResourceCall.Answer(head: answer.head, delivery: refused, url: answer.url)
         guard account.key.grant.needsUser,
-            let demand = ResourceDemand(answer, of: account, nil)
+            let demand = ResourceDemand(refusal, of: account, nil)
         else { return try token(insteadOf: refused, context, replacesBySignIn: true) }
         if let scope = demand.scope { try account.provider.settings.checkScope(scope) }
         let signedIn = try demand.nextAccount(after: account, account.provider.target?.operand)
@@ -203,8 +202,8 @@ struct ProxySession {
         source.clientCertificate = certificate.clientCertificate
         source.certificateOrigins = certificate.certificateOrigins
         if mayLogIn {
-            source.stepUp = { (refused, head) throws(OIDCError) in
-                try steppedUp(refused, head, later.restarted)
+            source.stepUp = { (refused, answer) throws(OIDCError) in
+                try steppedUp(refused, answer, later.restarted)
             }
         }
         return source

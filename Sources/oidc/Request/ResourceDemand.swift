@@ -1,6 +1,7 @@
 import OIDCCore
 import OIDCAccount
 import OIDCSessions
+import Posix
 
 /// The demand in a resource's response: a new sign-in, more scope, or a stronger or more recent sign-in.
 struct ResourceDemand {
@@ -16,6 +17,8 @@ struct ResourceDemand {
     var hasRefetched = false
     /// Whether the refused token lacks scope that the session's own token has.
     var isMetByOwnToken = false
+    /// The URL that answered, which may be outside the profile's origins.
+    var url: WebURL?
     /// Whether the resource refused a token of the profile, and names a server of its own (RFC 9728 §5.1).
     var leadsElsewhere = false
 
@@ -39,6 +42,7 @@ struct ResourceDemand {
         else { return nil }
         session = delivery.session
         head = answer.head
+        url = answer.url
         secrets = delivery.secrets
         hasRefetched = delivery.isServerChecked
         stepUp = challenge.stepUp
@@ -109,6 +113,25 @@ struct ResourceDemand {
         }
     }
 
+    /// Asks the user if a URL outside the profile's origins would get a token with more scope: the profile's client signs
+    /// in for it, and the browser may answer by itself.
+    private func confirm(_ scope: Scope, _ account: Account) throws(OIDCError) {
+        let (provider, settings) = (account.provider, account.provider.settings)
+        let requested = session?.requestedScope ?? Scope("")
+        guard let url, !settings.isScopeAnOption, !scope.isSubset(of: requested), !settings.lists(url),
+            !(try AllowedOrigins(provider, session, naming: []).contains(url))
+        else { return }
+        let question = ScopeQuestion(
+            asker: DisplayText.clean(url.withoutQuery), issuer: account.key.provider,
+            clientID: account.key.clientID, scope: scope)
+        guard TerminalQuestion.isPossible, provider.context.ownsTerminal else {
+            throw OIDCError(
+                .loginRequired, "\(question.subject): sign in to allow it",
+                hint: settings.loginLine.adding("--scope", scope.text), stage: .authorization)
+        }
+        guard try question.isAllowed() else { throw question.declined }
+    }
+
     /// Signs in as the response requires, once for all waiting processes.
     private func signedIn(
         _ account: Account, _ operand: ResourceOperand?
@@ -117,7 +140,10 @@ struct ResourceDemand {
             return try operand.adding(entries).signedInOnDemand(
                 evidence, replacing: session, key: account.key)
         }
-        if let scope { try account.provider.settings.checkScope(scope) }
+        if let scope {
+            try account.provider.settings.checkScope(scope)
+            try confirm(scope, account)
+        }
         var entries = self.entries
         if let scope {
             entries.append(

@@ -52,9 +52,7 @@ struct ClientConsent {
             throw fault
         }
         guard TerminalQuestion.isPossible, context.ownsTerminal else { throw unasked }
-        guard try isAllowed() else {
-            throw OIDCError(.refused, "\(subject(with: excerpt.text)): declined", stage: .authorization)
-        }
+        guard try question.isAllowed() else { throw question.declined }
         return agreed
     }
 
@@ -163,59 +161,16 @@ struct ClientConsent {
         return text(.issuer).map { !ExactText.isSame($0, issuer) } ?? (text(.tokenEndpoint) != nil)
     }
 
-    private var scopeText: String {
-        scope.isEmpty ? "its default scopes" : scope.tokens.map(ClientConsent.shown).joined(separator: " ")
-    }
-
-    /// Returns a scope as a question names it. With other characters than names and URLs have, it could end the sentence.
-    private static func shown(_ token: String) -> String {
-        let usual = token.utf8.allSatisfy { ASCII.isAlphanumeric($0) || ":/._-*+~@=%#&".utf8.contains($0) }
-        let text = DisplayText.clean(token, limit: .max)
-        return usual && !token.hasSuffix(".") ? text : "\"\(text)\""
-    }
-
-    private var subject: String { subject(with: ": \(scopeText)") }
-
-    private func subject(with scopes: String) -> String {
-        "\(resourceText) asks for a token of \(DisplayText.clean(issuer)), as your client "
-            + "\(DisplayText.clean(client.clientID, limit: 200)), with\(scopes)"
-    }
-
-    private var resourceText: String { DisplayText.clean(resource.resource) }
-
-    /// The limits of scopes within the question: with more, its start could scroll off the screen.
-    private static let questionLimits = (scopes: 20, characters: 600)
-
-    /// The scopes within the question, and whether these are all.
-    private var excerpt: (text: String, isWhole: Bool) {
-        let limits = ClientConsent.questionLimits
-        var shown: [String] = []
-        var characters = 0
-        for token in scope.tokens.prefix(limits.scopes) {
-            let token = ClientConsent.shown(token)
-            characters += token.count + 1
-            guard characters <= limits.characters else { break }
-            shown.append(token)
-        }
-        let more = scope.tokens.count - shown.count
-        guard more > 0 else { return (": \(scopeText)", true) }
-        guard scope.tokens.count > 1 else { return (" the one scope above", false) }
-        let list = shown.isEmpty ? "" : ": \(shown.joined(separator: " ")), and \(more) more"
-        return (" the \(scope.tokens.count) scopes above\(list)", false)
+    private var question: ScopeQuestion {
+        ScopeQuestion(
+            asker: DisplayText.clean(resource.resource), issuer: issuer, clientID: client.clientID,
+            scope: scope,
+            addition: secretText)
     }
 
     /// The part of the question about the client's secret, if it is sent too.
     private var secretText: String {
         hasUnnamedIssuer ? "; that server, which only this URL names, gets the client's secret" : ""
-    }
-
-    /// Asks the user, and returns whether they agree. The last lines name the resource, the server and the
-    /// client, however many scopes there are.
-    private func isAllowed() throws(OIDCError) -> Bool {
-        let (scopes, isWhole) = excerpt
-        let list = isWhole ? "" : "The scopes that \(resourceText) asks for:\n\n\(scopeText)\n\n"
-        let question = "\(list)\(subject(with: scopes))\(secretText). Continue? [y/N] "
-        return try TerminalQuestion.isAllowed(WrappedText(.standardError).text(question)) ?? false
     }
 
     /// The error if the user cannot be asked. The hint of `oidc login` has the options that answer the
@@ -225,7 +180,7 @@ struct ClientConsent {
         guard context.console.command == "login" else {
             let isScopeGiven = scope.isEmpty || scopeOption.map { scope.isSubset(of: $0) } ?? false
             return OIDCError(
-                .loginRequired, "\(subject)\(secretText): sign in to allow it",
+                .loginRequired, "\(question.subject): sign in to allow it",
                 hint: line.adding(isScopeGiven ? [] : ["--scope", scope.text]),
                 stage: .authorization)
         }
@@ -234,7 +189,7 @@ struct ClientConsent {
         let scopes = isScopeNamed ? [] : ["--scope", scope.text]
         let answer = line.adding(context.loginOptions + names + scopes)
         return .usage(
-            "\(subject)\(secretText): there is no terminal to ask at",
+            "\(question.subject): there is no terminal to ask at",
             hint: isIssuerNamed
                 ? answer
                 : operand.naming(
@@ -244,7 +199,9 @@ struct ClientConsent {
     /// The error of a grant without a user, which is never asked.
     private var unattended: OIDCError {
         let missing = hasUnnamedIssuer ? "the server, which gets its secret" : "this resource"
-        let message = "\(subject): its settings do not name \(missing)"
+        var question = question
+        question.addition = ""
+        let message = "\(question.subject): its settings do not name \(missing)"
         // A profile of another server gives its own tokens to what it names, as that of the user's provider for id_jag.
         let ownership = ResourceOwnership(entries: entries)
         let isOfOther = !ownership.isOwned(.profile, by: [issuer])

@@ -1,5 +1,6 @@
 import Foundation
 import OIDCCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -66,6 +67,61 @@ struct ResourceProxyTests {
             }
         }
         return world
+    }
+
+    @Test(
+        "a URL outside the profile's origins gets a wider token of the profile's client only if the user agrees",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+    func widerScope() throws {
+        let world = try ResourceWorld(isOwnResource: false)
+        let profile = #""issuer":"\#(world.server.issuer)","client_id":"corp","scope":"api""#
+        try world.configure("{\(profile)}")
+        let (rules, server) = (world.resource.rules, world.server)
+        let scopes = Mutex<[Scope]>([])
+        world.resource.change {
+            $0.answer = { request, token in
+                guard let scope = server.scope(of: token) else { return nil }
+                scopes.withLock { $0.append(scope) }
+                guard !scope.contains("admin") else {
+                    return HTTPResponse(status: 200, body: Array("done".utf8))
+                }
+                return rules.challenge(
+                    403, at: request.url.origin, [("error", "insufficient_scope"), ("scope", "admin")])
+            }
+        }
+        expectSuccess(try world.run(["login"]))
+        let question =
+            "\(world.url) asks for a token of \(server.issuer), as your client corp, with: api admin"
+        let request = ["request", "--login", "--allow-origin", world.resource.origin, world.url]
+        let refused = try world.run(request)
+        #expect(refused.status == 3, "\(refused)")
+        #expect(
+            refused.errorOutput
+                == "error: \(question): sign in to allow it\n  try: oidc login --scope 'api admin'\n"
+        )
+        let get = #"curl -s "$OIDC_PROXY_URL""#
+        let exec = try world.run(["exec", "--login", "--proxy", world.url, "--", "sh", "-c", get])
+        #expect(
+            exec.output.contains("login_required") && exec.output.contains("--scope 'api admin'"), "\(exec)")
+        func answered(_ answer: String) throws -> (status: Int32, text: String) {
+            let run = try TerminalRun(world.program, request, columns: 400)
+            try #require(
+                run.wait(within: 60) { $0.contains("\(question). Continue? [y/N] ") ? true : nil } == true)
+            run.type(answer + "\n")
+            return run.finish()
+        }
+        #expect(try answered("").status == 4)
+        #expect(
+            world.server.authorizations.count == 1 && scopes.withLock { $0.allSatisfy { $0 == Scope("api") } }
+        )
+        // As the URL is the profile's own, nobody is asked.
+        try world.configure(#"{\#(profile),"resources":[{"title":"x","url":"\#(world.url)"}]}"#)
+        expectSuccess(try world.run(request))
+        expectSuccess(try world.run(["login", "--scope", "api"]))
+        try world.configure("{\(profile)}")
+        let allowed = try answered("y")
+        #expect(allowed.status == 0 && allowed.text.contains("done"), "\(allowed)")
+        #expect(world.server.authorizations.last?["scope"] == "api admin")
     }
 
     @Test(

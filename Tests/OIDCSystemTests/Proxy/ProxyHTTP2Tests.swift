@@ -52,7 +52,7 @@ struct ProxyHTTP2Tests {
         #expect(server.count("connection") == 1)
     }
 
-    @Test("interim answers are passed on, and an event of a stream as it comes")
+    @Test("interim answers are not passed on; an event of a stream is, as it comes")
     func stream() throws {
         let server = try HTTP2Server([
             [.fields([(":status", "103"), ("link", "</a>")]), ok, .data("one", ends: true)],
@@ -60,8 +60,7 @@ struct ProxyHTTP2Tests {
         ])
         let world = try world(server)
         let reply = try world.exchange()
-        #expect(
-            reply.hasPrefix("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\n"), "\(reply)")
+        #expect(reply.hasPrefix("HTTP/1.1 200 OK\r\n") && !reply.contains("/a"), "\(reply)")
         func leaveAfterFirst() throws {
             let connection = try world.connect()
             connection.send(world.head("GET"))

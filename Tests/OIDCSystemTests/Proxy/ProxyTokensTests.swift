@@ -220,7 +220,8 @@ struct ProxyTokensTests {
         world.wait()
         tokens.advance(now: moment(0))
         var steppedUp: [OIDCError.Kind?] = []
-        let refusal = HTTPResponse(status: 403)
+        let refusal = ProxyTokenSource.Answer(
+            HTTPResponse(status: 403), of: try #require(WebURL("https://api.example/")))
         tokens.obtain(insteadOf: Redacted("token-1"), after: refusal, now: moment(0)) { result, _ in
             if case .failure(let error) = result {
                 steppedUp.append(error.kind)

@@ -72,7 +72,7 @@ final class ProxyWorld: Sendable {
             source.clientCertificate = certificate.withLock { $0 }
             guard stepUps.withLock({ $0 != nil }) else { return source }
             source.stepUp = { [self] (_, answer) throws(OIDCError) in
-                stepUps.withLock { $0?.append(answer?.status ?? 0) }
+                stepUps.withLock { $0?.append(answer?.head.status ?? 0) }
                 if let failure = stepUpFailure.withLock({ $0 }) { throw failure }
                 return delivery(
                     count.withLock { count in
