@@ -15,8 +15,8 @@ package struct RegisteredRecord: StoredRecord {
     /// Whether the server no longer knows the client. Its secret is kept to revoke the sessions that it
     /// signed in.
     package var isRetired = false
-    /// The access to the registration, if the provider gave it (RFC 7592).
-    package var access: RegistrationAccess?
+    private var registrationClientURI: WebURL?
+    private var registrationAccessToken: Redacted<String>?
 
     package init(
         clientID: String, clientSecret: Redacted<String>? = nil, secretExpiresAt: Instant? = nil,
@@ -41,11 +41,8 @@ package struct RegisteredRecord: StoredRecord {
             scope: json["scope"]?.string.map { Scope($0) },
             settings: json["settings"]?.object ?? JSONObject())
         isRetired = json["retired"]?.bool ?? false
-        if let uri = json["registration_client_uri"]?.string.flatMap({ WebURL($0) }),
-            let token = json["registration_access_token"]?.string
-        {
-            access = RegistrationAccess(uri: uri, token: Redacted(token))
-        }
+        registrationClientURI = json["registration_client_uri"]?.string.flatMap { WebURL($0) }
+        registrationAccessToken = json["registration_access_token"]?.string.map { Redacted($0) }
     }
 
     var json: JSONValue {
@@ -56,9 +53,23 @@ package struct RegisteredRecord: StoredRecord {
         object["scope"] = scope.map { .string($0.text) }
         object["settings"] = .object(settings)
         if isRetired { object["retired"] = true }
-        object["registration_client_uri"] = access.map { .string($0.uri.text) }
-        object["registration_access_token"] = access.map { .string($0.token.revealed) }
+        object["registration_client_uri"] = registrationClientURI.map { .string($0.text) }
+        object["registration_access_token"] = registrationAccessToken.map { .string($0.revealed) }
         return .object(object)
+    }
+
+    /// Returns the access to the registration (RFC 7592); nil if the provider gave none. A file may be older than
+    /// the check of the URL.
+    package func access(from server: WebURL) throws(OIDCError) -> RegistrationAccess? {
+        guard let registrationClientURI, let registrationAccessToken else { return nil }
+        return try RegistrationAccess(
+            uri: registrationClientURI, token: registrationAccessToken, from: server)
+    }
+
+    /// Replaces the access to the registration.
+    package mutating func keep(_ access: RegistrationAccess) {
+        registrationClientURI = access.uri
+        registrationAccessToken = access.token
     }
 
     /// Returns whether a sign-in may use the client.

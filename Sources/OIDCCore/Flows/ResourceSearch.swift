@@ -325,7 +325,7 @@ extension ProviderMetadata {
             endpoints.all.map { ($0.endpoint.rawValue, $0.url) }
             + mtlsEndpointAliases.all.map { ("mtls_endpoint_aliases.\($0.endpoint.rawValue)", $0.url) }
         for (member, url) in urls.sorted(by: { $0.0 < $1.0 }) {
-            try ProtectedResourceMetadata.checkReach(of: url, named: member, from: referrer)
+            try referrer.checkReach(of: url, named: member, .discovery)
         }
     }
 }

@@ -98,7 +98,7 @@ public struct DeviceAuthorization: Sendable {
             return .issued(
                 try DeviceAuthorization(
                     JSONAnswer(formOrJSON: response, having: "device_code", stage: .deviceAuthorization),
-                    scope: request.scope, allowsInsecureHTTP: allowsInsecureHTTP, now: now))
+                    from: endpoint, scope: request.scope, allowsInsecureHTTP: allowsInsecureHTTP, now: now))
         }
     }
 
@@ -108,7 +108,7 @@ public struct DeviceAuthorization: Sendable {
     /// The URL that includes the code is used only on the origin of the other one: as a QR code, it would
     /// lead to a host that the user does not see (RFC 10027).
     private init(
-        _ answer: JSONAnswer, scope: Scope, allowsInsecureHTTP: Bool, now: Instant
+        _ answer: JSONAnswer, from endpoint: WebURL, scope: Scope, allowsInsecureHTTP: Bool, now: Instant
     ) throws(OIDCError) {
         let code = try answer.requiredString("device_code")
         let userCode = DisplayText.clean(try answer.requiredString("user_code"), limit: 64)
@@ -123,6 +123,7 @@ public struct DeviceAuthorization: Sendable {
             throw .protocolViolation(
                 .deviceAuthorization, name, expected: "an https URL", found: verificationURI.text)
         }
+        try endpoint.checkReach(of: verificationURI, named: name, .deviceAuthorization)
         deviceCode = Redacted(code)
         self.userCode = userCode
         self.verificationURI = verificationURI

@@ -91,20 +91,7 @@ public struct ProtectedResourceMetadata: Hashable, Sendable {
                 .discovery, "authorization_servers", expected: "https URLs without query and fragment",
                 found: DisplayText.address(issuer))
         }
-        try ProtectedResourceMetadata.checkReach(of: url, named: "authorization_servers", from: resourceURL)
-    }
-
-    /// Refuses a URL on this machine, unless the resource is on it too, and a private address, unless the
-    /// resource has one.
-    static func checkReach(
-        of url: WebURL, named member: String, from resourceURL: WebURL
-    ) throws(OIDCError) {
-        guard !resourceURL.mayLead(to: url) else { return }
-        throw .untrusted(
-            .discovery, member,
-            expected: url.leadsToThisMachine
-                ? "a server that is not on this machine" : "a server with a name or a public address",
-            found: DisplayText.clean(url.withoutQuery))
+        try resourceURL.checkReach(of: url, named: "authorization_servers", .discovery)
     }
 }
 

@@ -171,7 +171,7 @@ public struct RegisteredClient: Sendable {
     public let tokenEndpointAuthMethod: String?
     /// `registration_access_token` (RFC 7592).
     public let registrationAccessToken: Redacted<String>?
-    /// `registration_client_uri` (RFC 7592).
+    /// `registration_client_uri` (RFC 7592), which `access(from:)` checks.
     public let registrationClientURI: WebURL?
     package fileprivate(set) var redirectURIs: [String]?
     /// The algorithms of signed answers that the provider registered, by the members' names, such as

@@ -5,10 +5,22 @@ public struct RegistrationAccess: Hashable, Sendable {
     /// `registration_access_token`.
     public let token: Redacted<String>
 
-    /// Creates the access; returns nil for a token that a header cannot contain.
-    public init?(uri: WebURL, token: Redacted<String>) {
+    /// Creates the access that a server gave. `server` is the URL of its issuer or of its registration endpoint.
+    ///
+    /// The server may choose a URL on any host (RFC 7592 §3), and requests to it delete and replace. So it must be
+    /// https like an endpoint in metadata, and only a server on this machine or in a private network may lead there.
+    public init(uri: WebURL, token: Redacted<String>, from server: WebURL) throws(OIDCError) {
+        let member = "registration_client_uri"
+        guard uri.fragment == nil, uri.isSafe(allowsInsecureHTTP: !server.isSecure) else {
+            throw .untrusted(
+                .registration, member, expected: "an https URL without a fragment",
+                found: DisplayText.address(uri.text))
+        }
+        try server.checkReach(of: uri, named: member, .registration)
         guard !token.revealed.isEmpty, token.revealed.utf8.allSatisfy({ ASCII.isVisible($0) }) else {
-            return nil
+            throw .untrusted(
+                .registration, "registration_access_token", expected: "visible ASCII characters",
+                found: "others")
         }
         self.uri = uri
         self.token = token
@@ -48,9 +60,11 @@ public struct RegistrationAccess: Hashable, Sendable {
 }
 
 extension RegisteredClient {
-    /// The access to the registration; nil if the provider gave none.
-    public var access: RegistrationAccess? {
+    /// Returns the access to the registration; nil if the provider gave none. Throws if its URL is not one to which
+    /// that server may lead.
+    public func access(from server: WebURL) throws(OIDCError) -> RegistrationAccess? {
         guard let registrationClientURI, let registrationAccessToken else { return nil }
-        return RegistrationAccess(uri: registrationClientURI, token: registrationAccessToken)
+        return try RegistrationAccess(
+            uri: registrationClientURI, token: registrationAccessToken, from: server)
     }
 }

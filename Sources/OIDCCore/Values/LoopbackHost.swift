@@ -35,6 +35,16 @@ extension WebURL {
         url.isElsewhere || leadsToThisMachine || isPrivateAddress && !url.leadsToThisMachine
     }
 
+    /// Refuses a URL that this server names and may not lead to.
+    func checkReach(of url: WebURL, named member: String, _ stage: Stage) throws(OIDCError) {
+        guard !mayLead(to: url) else { return }
+        throw .untrusted(
+            stage, member,
+            expected: url.leadsToThisMachine
+                ? "a server that is not on this machine" : "a server with a name or a public address",
+            found: DisplayText.clean(url.withoutQuery))
+    }
+
     /// Whether the host is a name that only a private network has: one without a dot, or in `.local` (RFC 6762),
     /// `.home.arpa` (RFC 8375) or `.internal`, which ICANN reserves for that.
     package var hasPrivateName: Bool {

@@ -230,6 +230,7 @@ extension RegisterCommand {
     private struct Managed {
         let provider: ProviderContext
         let issuer: String
+        let server: WebURL
         var record: RegisteredRecord
         let access: RegistrationAccess
         let records: ResourceRecords
@@ -250,14 +251,20 @@ extension RegisterCommand {
         Registrations.name(issuer: issuer, redirects: [])
     }
 
+    /// Returns the URL of the server that registers clients: the configured endpoint, or the issuer.
+    private func server(_ issuer: String, _ provider: ProviderContext) -> WebURL? {
+        provider.settings.provider.endpoint(.registration).flatMap { WebURL($0) } ?? WebURL.ofIssuer(issuer)
+    }
+
     /// Keeps the access to a new client's registration, if the provider gave it.
     private func keepAccess(_ client: RegisteredClient, _ provider: ProviderContext) {
-        guard let access = client.access, let issuer = provider.settings.provider.issuer,
+        guard let issuer = provider.settings.provider.issuer, let server = server(issuer, provider),
             let records = ResourceRecords(provider.context)
         else { return }
         var record = RegisteredRecord(clientID: client.clientID)
-        record.access = access
         do throws(OIDCError) {
+            guard let access = try client.access(from: server) else { return }
+            record.keep(access)
             try records.keep(record, as: RegisterCommand.recordName(issuer), issuer: issuer)
         } catch {
             provider.context.console.warn(
@@ -270,19 +277,21 @@ extension RegisterCommand {
     func manage(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options, and: try portEntries())
         let id = try provider.settings.client.requiredID()
-        guard let issuer = provider.settings.provider.issuer else {
+        guard let issuer = provider.settings.provider.issuer, let server = server(issuer, provider) else {
             throw Setting.issuer.missing(option: "--issuer URL")
         }
         guard let records = ResourceRecords(context),
-            let record = try records.registrations.client(id, issuer: issuer), let access = record.access
+            let record = try records.registrations.client(id, issuer: issuer),
+            let access = try access(record, from: server)
         else {
             throw .usage(
                 "no registration access token is kept for the client \(DisplayText.quoted(id)): oidc did not register "
-                    + "it on this machine, or the provider gave none",
-                hint: "change the client on the provider's own pages")
+                    + "it on this machine, or the provider gave none that can be used",
+                hint: RegisterCommand.wayOn)
         }
         let managed = Managed(
-            provider: provider, issuer: issuer, record: record, access: access, records: records)
+            provider: provider, issuer: issuer, server: server, record: record, access: access,
+            records: records)
         do throws(OIDCError) {
             try isUpdate ? update(managed, context) : delete(managed, context)
         } catch {
@@ -293,6 +302,18 @@ extension RegisterCommand {
             throw error
         }
         return 0
+    }
+
+    private static let wayOn: Hint = "change the client on the provider's own pages"
+
+    private func access(
+        _ record: RegisteredRecord, from server: WebURL
+    ) throws(OIDCError) -> RegistrationAccess? {
+        do throws(OIDCError) { return try record.access(from: server) } catch {
+            var error = error
+            error.hint = RegisterCommand.wayOn
+            throw error
+        }
     }
 
     private func update(_ managed: Managed, _ context: CommandContext) throws(OIDCError) {
@@ -310,7 +331,11 @@ extension RegisterCommand {
             console: context.console)
         // The provider may replace the token with each answer (RFC 7592 §3).
         var record = managed.record
-        record.access = outcome.client.access ?? managed.access
+        do throws(OIDCError) {
+            if let access = try outcome.client.access(from: managed.server) { record.keep(access) }
+        } catch {
+            context.console.warn("the new registration access token could not be kept: " + error.message)
+        }
         try managed.records.keep(record, as: managed.name, issuer: managed.issuer)
         if let profile = provider.settings.profile {
             let file = try ProfilesFile(context.settingsLoader)

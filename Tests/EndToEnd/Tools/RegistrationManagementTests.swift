@@ -1,6 +1,7 @@
 import Foundation
 import OIDCCore
 import OIDCCrypto
+import OIDCSessions
 import Posix
 import Synchronization
 import TestSupport
@@ -114,6 +115,76 @@ struct RegistrationManagementTests {
         #expect(result.code == 7 && result.errors.contains("another"), "\(result)")
         let after = try world.profile()
         #expect(after == before)
+    }
+
+    @Test(
+        "a provider elsewhere cannot have --update and --delete sent to this machine, and its client is registered",
+        .enabled(if: Terminator.isAvailable, "nginx or openssl is not installed"))
+    func managedHere() throws {
+        let host = "op.example.com"
+        let terminator = try Terminator([host])
+        let world = try ToolWorld()
+        let local = try world.serve { _ in .json("{}") }
+        let uri = Mutex("\(local.origin)/index/_all")
+        let provider = try world.serve { request in
+            let origin = "https://\(host)"
+            var answer: JSONValue = [
+                "issuer": .string(origin), "authorization_endpoint": .string("\(origin)/authorize"),
+                "token_endpoint": .string("\(origin)/token"), "jwks_uri": .string("\(origin)/jwks"),
+                "registration_endpoint": .string("\(origin)/register"),
+            ]
+            if request.url.path.hasPrefix("/register") {
+                answer = [
+                    "client_id": "c1", "registration_access_token": "rat",
+                    "registration_client_uri": .string(uri.withLock { $0 }),
+                ]
+            }
+            return .json(answer.compact)
+        }
+        try terminator.start(before: provider.origin)
+        let proxy = try TunnelProxy(to: terminator.port)
+        defer { proxy.end() }
+        let variables = [
+            "https_proxy": "http://127.0.0.1:\(proxy.port)", "OIDC_CA_FILE": terminator.path("server.pem"),
+        ]
+        let words = ["register", "--issuer", "https://\(host)", "--force"]
+        let registered = try world.run(words, variables)
+        #expect(registered.code == 0, "\(registered)")
+        #expect(registered.errors.contains("registration_client_uri"), "\(registered)")
+        #expect(try world.profile()["client_id"] == "c1")
+        let refused = try world.run(["register", "--delete"], variables)
+        #expect(refused.code == 2 && refused.errors.contains("none that can be used"), "\(refused)")
+        uri.withLock { $0 = "https://\(host)/register/c1" }
+        let usable = try world.run(words, variables)
+        #expect(usable.code == 0 && !usable.errors.contains("registration_client_uri"), "\(usable)")
+        uri.withLock { $0 = "https://localhost/c1" }
+        let updated = try world.run(["register", "--update"], variables)
+        #expect(updated.code == 0 && updated.errors.contains("registration_client_uri"), "\(updated)")
+        let deleted = try world.run(["register", "--delete"], variables)
+        #expect(deleted.code == 0, "\(deleted)")
+        let methods = provider.requests.filter { $0.url.path == "/register/c1" }.map(\.method.name)
+        #expect(methods == ["PUT", "DELETE"])
+        #expect(local.requests.isEmpty && proxy.hosts == ["\(host):443"])
+    }
+
+    @Test(
+        "a URL on this machine in an older file of a provider elsewhere gets nothing",
+        arguments: ["--update", "--delete"])
+    func storedHere(option: String) throws {
+        let world = try ToolWorld()
+        let local = try world.serve { _ in .json("{}") }
+        let issuer = "https://op.invalid"
+        let uri = try #require(WebURL("\(local.origin)/index/_all"))
+        var record = RegisteredRecord(clientID: "c1")
+        record.keep(try RegistrationAccess(uri: uri, token: Redacted("rat-1"), from: uri))
+        try Registrations(state: "\(world.home)/.local/state/oidc").keep(
+            record, as: Registrations.name(issuer: issuer, redirects: []), issuer: issuer
+        ) { _ in false }
+        let result = try world.run(["register", option, "--issuer", issuer, "--client-id", "c1"])
+        #expect(result.code == 7 && result.errors.contains("registration_client_uri"), "\(result)")
+        #expect(
+            result.errors.contains("provider's own pages") && !result.errors.contains("rat-1"), "\(result)")
+        #expect(local.requests.isEmpty)
     }
 
     @Test("a client that the provider has forgotten leads to register --force")

@@ -122,11 +122,30 @@ struct DeviceTests {
         #expect(
             isAllowed || error?.message.hasPrefix("device: verification_uri: expected an https URL") == true)
         if isAllowed { #expect(throws: Never.self) { try call.read(answer) } }
-        #expect(throws: Never.self) {
-            try self.call().read(
-                Fixture.json(
-                    #"{"device_code":"dc","user_code":"AB","verification_uri":"http://127.0.0.1:1/d"}"#))
-        }
+    }
+
+    @Test(
+        "only a provider on this machine or in a private network may send the user to a page there",
+        arguments: [
+            ("https://op.example", "http://127.0.0.1:1/d", false),
+            ("https://op.example", "https://localhost/d", false),
+            ("https://op.example", "https://2130706433/d", false),
+            ("https://op.example", "https://192.168.1.1/d", false),
+            ("https://op.example", "https://other.example/d", true),
+            ("https://10.0.0.1", "https://10.0.0.1/d", true),
+            ("https://10.0.0.1", "http://[::1]:1/d", false),
+            ("http://localhost:2", "http://127.0.0.1:1/d", true),
+        ])
+    func pageHere(provider: String, page: String, isAllowed: Bool) throws {
+        let call = try DeviceAuthorization.call(
+            DeviceAuthorization.Request(scope: Scope("openid")), at: Fixture.url("\(provider)/device"),
+            client: Client(id: "cli"), now: Fixture.now, random: Fixture.random())
+        let answer = Fixture.json(
+            #"{"device_code":"dc","user_code":"AB-CD","verification_uri":"\#(page)"}"#)
+        let error = Fixture.error { try call.read(answer) }
+        #expect((error == nil) == isAllowed)
+        #expect(
+            isAllowed || error?.kind == .untrusted && error?.member == "verification_uri", "\(error as Any)")
     }
 
     @Test(

@@ -43,6 +43,8 @@ struct RegistrationTests {
         #expect(registered.clientSecret?.revealed == "s")
         #expect(registered.clientSecretExpiresAt == nil)
         #expect(registered.registrationAccessToken?.revealed == "rat")
+        let access = try registered.access(from: Fixture.url("https://op.example"))
+        #expect(access?.uri.text == "https://op.example/c1" && access?.token.revealed == "rat")
         #expect(registered.registrationClientURI?.text == "https://op.example/c1")
         #expect(registered.tokenEndpointAuthMethod == "client_secret_basic")
         #expect(registered.redirectURIs == ["https://evil"])
@@ -215,5 +217,43 @@ struct RegistrationTests {
         #expect(second.clientSecretExpiresAt == Instant(secondsSinceEpoch: 1_000))
         let never = try registered(#","client_secret":"s","client_secret_expires_at":0"#)
         #expect(never.clientSecretExpiresAt == nil)
+    }
+
+    @Test(
+        "registration_client_uri is https on any host; only a server on this machine or in a private network leads there",
+        arguments: [
+            ("https://op.example", "https://op.example/c1", true),
+            ("https://op.example", "https://other.example:8443/c1", true),
+            ("https://op.example", "https://op.example/c1#x", false),
+            ("https://op.example", "http://op.example/c1", false),
+            ("https://op.example", "http://127.0.0.1:9200/index/_all", false),
+            ("https://op.example", "https://127.0.0.1/c1", false),
+            ("https://op.example", "https://[::ffff:127.0.0.1]/c1", false),
+            ("https://op.example", "https://localhost/c1", false),
+            ("https://op.example", "https://169.254.169.254/c1", false),
+            ("https://op.example", "https://10.0.0.1/c1", false),
+            ("https://10.0.0.1", "https://10.0.0.2/c1", true),
+            ("https://10.0.0.1", "https://127.0.0.1/c1", false),
+            ("http://localhost:1", "http://127.0.0.1:1/c1", true),
+            ("http://op.internal", "http://op.internal/c1", true),
+            ("http://op.internal", "http://127.0.0.1/c1", false),
+        ])
+    func access(server: String, uri: String, isAllowed: Bool) throws {
+        let client = try registered(
+            #","registration_access_token":"rat","registration_client_uri":"\#(uri)""#)
+        let server = try Fixture.url(server)
+        let error = Fixture.error { try client.access(from: server) }
+        #expect((error == nil) == isAllowed)
+        #expect(
+            isAllowed || error?.kind == .untrusted && error?.member == "registration_client_uri",
+            "\(error as Any)")
+    }
+
+    @Test("a registration access token that a header cannot contain is refused")
+    func accessToken() throws {
+        let client = try registered(
+            #","registration_access_token":"r\r\n","registration_client_uri":"https://op.example/c1""#)
+        let error = Fixture.error { try client.access(from: Fixture.url("https://op.example")) }
+        #expect(error?.member == "registration_access_token")
     }
 }
