@@ -5,6 +5,8 @@ import Posix
 /// What gives a transfer its body and takes the answer. libcurl calls these functions on the thread that drives
 /// the transfer.
 package protocol CurlClient: AnyObject {
+    /// The head of the answer, as far as it has come.
+    var head: ResponseHead { get }
     /// Takes a header line; returns false to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool
     /// Takes a part of the answer's body.
@@ -104,6 +106,7 @@ package final class CurlTransfer {
         static let request = Obstacles(rawValue: 1)
         static let client = Obstacles(rawValue: 2)
         static let unreadBytes = Obstacles(rawValue: 4)
+        static let strayBody = Obstacles(rawValue: 8)
     }
 
     private static let bufferSize = 32_768
@@ -284,6 +287,13 @@ package final class CurlTransfer {
         }
     }
 
+    /// Keeps libcurl from using the connection again if the server may send a body that this answer cannot have. It may
+    /// come only after the next request, and would be taken for its answer (RFC 9112 §9.2).
+    private func noteStrayBody(after head: ResponseHead) {
+        guard !isHTTP2, head.isComplete, head.mayLeaveStrayBody(after: order.method) else { return }
+        obstacles.insert(.strayBody)
+    }
+
     /// Returns whether libcurl reads on and on, and gives nothing of the answer: the extension of a chunk has no end
     /// (RFC 9112 §7.1.1 leaves the limit to the recipient), or all frames are of unknown types (RFC 9113 §5.5).
     private func readsInVain() -> Bool {
@@ -457,6 +467,7 @@ package final class CurlTransfer {
             transfer.forbidReuse()
             return 0
         }
+        transfer.noteStrayBody(after: client.head)
         return size * count
     }
 

@@ -26,6 +26,14 @@ package struct ResponseHead {
     private var byteCount = 0
     private var lineCount = 0
 
+    /// Returns whether a faulty server may send a body although the answer has none (RFC 9112 §6.3): the method was HEAD,
+    /// or the head announces one.
+    package func mayLeaveStrayBody(after method: HTTPMethod) -> Bool {
+        guard method != HTTPMethod("HEAD") else { return true }
+        guard status == 204 || status == 304 else { return false }
+        return !values("Transfer-Encoding").isEmpty || !values("Content-Length").allSatisfy { $0 == "0" }
+    }
+
     package enum Line {
         case more
         /// The end of the head of an interim answer, or of the final one.

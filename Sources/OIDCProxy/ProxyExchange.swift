@@ -38,7 +38,7 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
     private var body: ProxyRequestBody
     private var phase = Phase.waitingForToken
     private var transfer: CurlTransfer?
-    private var head = ResponseHead()
+    private(set) var head = ResponseHead()
     private var grant: ProxyTokens.Grant?
     /// The nonce of this request's last answer. Another request's may be single-use (RFC 9449 §8, §9).
     private var nonce: String?

@@ -56,6 +56,25 @@ struct CurlHeadTests {
         #expect(server.connectionCount == 1)
     }
 
+    @Test("a body that a server sends after HEAD is not the answer to the next request (RFC 9112 §6.3)")
+    func strayBody() throws {
+        let server = try ScriptedServer { peer in
+            var stray = ""
+            while let request = peer.readRequest() {
+                let isHead = request.hasPrefix("HEAD ")
+                let head = "HTTP/1.1 200 OK\r\nContent-Length: 43\r\n\r\n"
+                peer.write(isHead ? head : stray + answer("200 OK", body: "hello"))
+                stray = isHead ? answer("200 OK", body: "stray") : ""
+            }
+        }
+        let transport = CurlTransport()
+        for method in [HTTPMethod("HEAD"), .get] {
+            let response = try transport.send(HTTPRequest(method, server.url()), stage: .resource)
+            #expect(String(decoding: response.body, as: UTF8.self) == (method == .get ? "hello" : ""))
+        }
+        #expect(server.connectionCount == 2)
+    }
+
     @Test("without a head there is no answer")
     func noHead() throws {
         let server = try ScriptedServer { peer in

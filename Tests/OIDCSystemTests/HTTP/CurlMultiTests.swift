@@ -11,6 +11,7 @@ import Testing
 struct CurlMultiTests {
     /// A client that takes a millisecond for each part of an answer.
     private final class SlowClient: CurlClient {
+        let head = ResponseHead()
         var parts = 0
         var pauses = false
         var onPart: () -> Void = {}
@@ -30,6 +31,7 @@ struct CurlMultiTests {
 
     /// A client that counts the bytes of an answer.
     private final class CountingClient: CurlClient {
+        let head = ResponseHead()
         var bytes = 0
 
         func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool { true }

@@ -89,6 +89,49 @@ struct ProxyDesyncTests {
         #expect(upstream.server.connectionCount == 1 && upstream.faults.isEmpty, "\(upstream.faults)")
     }
 
+    /// A server that sends `head` to all requests but GET, and the body that follows only once it has the next one.
+    private func strayBodyServer(_ head: String) throws -> ScriptedServer {
+        try ScriptedServer { peer in
+            var stray = ""
+            while let request = peer.readRequest() {
+                let isPlain = request.hasPrefix("GET ") && !request.contains("/cached")
+                peer.write(isPlain ? stray + answer("200 OK", body: "hello") : head + "\r\n\r\n")
+                stray = isPlain ? "" : answer("200 OK", body: "stray")
+            }
+        }
+    }
+
+    @Test(
+        "a body that a server sends where there is none is not the answer to the next caller (RFC 9112 §6.3)",
+        arguments: [
+            ("HEAD", "200 OK\r\nContent-Length: 43"), ("HEAD", "200 OK\r\nTransfer-Encoding: chunked"),
+            ("HEAD", "404 Not Found\r\nContent-Length: 43"), ("HEAD", "200 OK"),
+            ("GET", "304 Not Modified\r\nContent-Length: 43"),
+            ("DELETE", "204 No Content\r\nContent-Length: 43"),
+            ("DELETE", "204 No Content\r\nTransfer-Encoding: chunked"),
+        ])
+    func strayBody(method: String, head: String) throws {
+        let server = try strayBodyServer("HTTP/1.1 \(head)")
+        let world = try ProxyWorld(server)
+        for count in 1...3 {
+            #expect(try world.exchange("GET", "warm").hasSuffix("hello"))
+            let status = head.prefix { !$0.isNewline }
+            #expect(try world.exchange(method, "cached").hasPrefix("HTTP/1.1 \(status)\r\n"))
+            #expect(try world.exchange("GET", "next").hasSuffix("hello"))
+            #expect(server.connectionCount == count + 1)
+        }
+    }
+
+    @Test(
+        "after an answer that announces no body and has none, the connection is used again",
+        arguments: ["304 Not Modified", "204 No Content", "204 No Content\r\nContent-Length: 0"])
+    func noBody(head: String) throws {
+        let server = try ScriptedServer.answering("HTTP/1.1 \(head)\r\n\r\n")
+        let world = try ProxyWorld(server)
+        for _ in 0..<3 { #expect(try world.exchange().hasPrefix("HTTP/1.1 \(head.prefix(3)) ")) }
+        #expect(server.connectionCount == 1)
+    }
+
     @Test("100 Continue comes from the proxy, once it has a token and a connection (RFC 9110 §10.1.1)")
     func continued() throws {
         let expecting = ["Expect: 100-continue", "Content-Length: 5"]

@@ -406,6 +406,18 @@ struct ProxyHTTP2Tests {
         #expect(server.wait(for: "end"), "\(server.events)")
     }
 
+    @Test("after HEAD the connection is used again: streams keep the answers apart")
+    func head() throws {
+        let server = try HTTP2Server([
+            [.fields([(":status", "200"), ("content-length", "5")], ends: true)],
+            [ok, .data("in", ends: true)],
+        ])
+        let world = try world(server)
+        #expect(try world.exchange("HEAD").contains("Content-Length: 5\r\n"))
+        #expect(try world.exchange().contains("in"))
+        #expect(server.count("connection") == 1)
+    }
+
     @Test("a refused token is replaced, and the request sent again on the same connection")
     func token() throws {
         let server = try HTTP2Server([
