@@ -34,15 +34,27 @@ struct CredentialHeadersCommand: RunnableCommand {
         let url = try ResourceOperand.url(url, command: "credential headers", context)
         if let agent {
             _ = try ResourceOperand(url, options, context)
-            let command = try CredentialCommandLine(agent.command, context, options, operand: url)
-            try context.console.output(agent.text(url, command.line))
+            func line(_ command: [String]) throws(OIDCError) -> CredentialCommandLine {
+                try CredentialCommandLine(command, context, options, operand: url)
+            }
+            if agent == .codex {
+                // The printed function starts with this, so it would fail without a session.
+                let named = try line(["token"]).profile.map { context.using(profile: $0) } ?? context
+                let account = try account(named)
+                _ = try account.token(account.demand())
+            }
+            try context.console.output(
+                try agent.text(url) { command throws(OIDCError) in try line(command).line })
             context.console.note(agent.note)
             return 0
         }
-        let target = try context.target(self.url, command: "credential headers", options)
-        let token = try CredentialToken(.access, try target.account())
+        let token = try CredentialToken(.access, try account(context))
         try context.console.output(["Authorization": .string("Bearer \(token.text.revealed)")])
         return 0
+    }
+
+    private func account(_ context: CommandContext) throws(OIDCError) -> Account {
+        try context.target(url, command: "credential headers", options).account()
     }
 }
 
@@ -56,33 +68,30 @@ enum AgentSetup: String, CaseIterable, OptionValue, Sendable {
     /// read once, so the server is reached through the proxy.
     case codex
 
-    /// The command that the agent runs, without its options; the URL follows.
-    var command: [String] {
-        switch self {
-        case .claudeCode: ["credential", "headers"]
-        case .claudeCodeGateway: ["token"]
-        case .codex: ["exec", "--proxy"]
-        }
-    }
-
-    /// Returns the configuration to paste. JSON strings are also valid TOML strings.
-    func text(_ url: WebURL, _ line: String) -> String {
+    /// Returns the configuration to paste. `line` completes a command with the URL and its options. JSON
+    /// strings are also valid TOML strings.
+    func text(
+        _ url: WebURL, _ line: (_ command: [String]) throws(OIDCError) -> String
+    ) throws(OIDCError) -> String {
         let name = AgentSetup.name(url)
         switch self {
         case .claudeCode:
             let server: JSONValue = [
-                "type": "http", "url": .string(url.text), "headersHelper": .string(line),
+                "type": "http", "url": .string(url.text),
+                "headersHelper": .string(try line(["credential", "headers"])),
             ]
             var servers = JSONObject()
             servers[name] = server
             return (["mcpServers": .object(servers)] as JSONValue).indented
         case .claudeCodeGateway:
-            return (["apiKeyHelper": .string(line)] as JSONValue).indented
+            return (["apiKeyHelper": .string(try line(["token"]))] as JSONValue).indented
         case .codex:
             let setting = "mcp_servers.\(name).url=\\\"$OIDC_PROXY_URL\\\""
+            // exec would give a URL without a session of its own the token of the profile, and token fails.
             return """
                 codex() {
-                  \(line) -- sh -c 'exec codex -c "\(setting)" "$@"' codex "$@"
+                  \(try line(["token"])) >/dev/null &&
+                    \(try line(["exec", "--proxy"])) -- sh -c 'exec codex -c "\(setting)" "$@"' codex "$@"
                 }
                 """
         }

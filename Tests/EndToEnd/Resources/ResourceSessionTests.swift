@@ -222,7 +222,13 @@ struct ResourceSessionTests {
         for (agent, words) in [
             ("claude-code", ["\"headersHelper\": \"", "oidc credential headers \(world.url)"]),
             ("claude-code-gateway", ["\"apiKeyHelper\": \"", "oidc token \(world.url)"]),
-            ("codex", ["codex() {", "oidc exec --proxy \(world.url)", "mcp_servers.", "$OIDC_PROXY_URL"]),
+            (
+                "codex",
+                [
+                    "codex() {", "oidc token \(world.url)", "oidc exec --proxy \(world.url)",
+                    "mcp_servers.", "$OIDC_PROXY_URL",
+                ]
+            ),
         ] {
             let setup = try world.run(["credential", "headers", world.url, "--setup", agent])
             #expect(setup.status == 0 && words.allSatisfy(setup.output.contains), "\(setup)")
@@ -293,5 +299,35 @@ struct ResourceSessionTests {
         let setting = #/mcp_servers\.[a-z0-9_]+\.url="http://127\.0\.0\.1:\d+/[^"]+/"/#
         #expect(lines.count > 1 && lines[1].wholeMatch(of: setting) != nil, "\(outcome)")
         #expect(!token.isEmpty && !outcome.output.contains(token))
+    }
+
+    @Test("the function for codex uses no other session than the resource's, here and on other machines")
+    func codexWithoutSession() throws {
+        let world = try ResourceWorld(isOwnResource: false)
+        try world.configure(
+            #"{"default_profile":"a","profiles":{"a":{"issuer":"\#(world.other.issuer)","client_id":"corp","scope":"a"}}}"#
+        )
+        expectSuccess(try world.run(["login"]))
+        let words = ["credential", "headers", world.url, "--setup", "codex"]
+        let none = try world.run(words)
+        #expect(none.status == 3 && none.output.isEmpty, "\(none)")
+        #expect(none.errorOutput.contains("not signed in to \(world.url)\n  try: oidc login \(world.url)"))
+        expectSuccess(try world.run(["login", world.url, "--no-profile"]))
+        let setup = try world.run(words)
+        expectSuccess(setup)
+        let elsewhere = ["OIDC_STATE_DIR": world.program.home.appendingPathComponent("other").path]
+        expectSuccess(try world.program.start(["login"], elsewhere).finish())
+        let stub = "#!/bin/sh\nexec curl -sf -X POST -d '{}' \"$OIDC_PROXY_URL\"\n"
+        try ExecutableScript.write(stub, to: world.program.home.appendingPathComponent("codex"))
+        let path = ["PATH": "\(world.program.home.path):/usr/bin:/bin"]
+        for (machine, status) in [(elsewhere, 3), ([:], 0)] as [([String: String], Int32)] {
+            world.resource.forget()
+            let outcome = try world.program.start(
+                ["-c", setup.output + "\ncodex"], machine.merging(path) { $1 }, executable: "/bin/sh"
+            ).finish()
+            #expect(outcome.status == status, "\(outcome)")
+            let hasToken = world.resource.log.contains { $0.headers["Authorization"] != nil }
+            #expect(hasToken == (status == 0))
+        }
     }
 }
