@@ -142,19 +142,50 @@ struct LogoutCommand: RunnableCommand {
                 $0.grant.needsUser && $0.resources.count == 1 && !isOwn($0)
                     && operand.url.isSame(exceptLastSlash: $0.provider)
             }
-            for resource in Set(keys.flatMap(\.resources)).sorted() {
-                context.console.warn(
-                    Warning(
-                        "you are still signed in there for \(DisplayText.clean(resource))",
-                        hint: .run("logout", resource)))
-            }
+            warn(of: keys.map { ($0.resources.joined(), $0.account) }, context) { "there for \($0)" }
         }
+        try warnOfOthers(operand, items.compactMap(\.key))
         // A session whose key is missing here may be the one that is meant.
         if mayBeProvider, results.isEmpty,
             let item = items.first(where: { $0.fault(at: operand.url) != nil }),
             let error = item.fault(at: operand.url)
         {
             results.add(catalog.naming(error, of: item))
+        }
+    }
+
+    /// Warns of the sessions that commands for the same URL still find: those of other accounts, unless an option names
+    /// the one that is meant, and that of a URL above it.
+    private func warnOfOthers(_ operand: ResourceOperand, _ keys: [SessionKey]) throws(OIDCError) {
+        if operand.settings.layers.entry(.account)?.origin.layer != .options {
+            let others = keys.filter { key in
+                guard key.grant.needsUser, let account = key.account else { return false }
+                let other = operand.forAccount(account)
+                let link = (try? other.linkedExactly())?.target?.link
+                return !operand.isOwn(key, nil) && other.isOwn(key, link)
+            }
+            warn(of: others.map { (operand.url.text, $0.account) }, operand.context) { "to \($0)" }
+        }
+        guard let link = try operand.link(), !link.isFor(operand.url), try operand.hasSession() else {
+            return
+        }
+        warn(of: [(link.reach, link.account)], operand.context) { "to \($0), which covers the URL" }
+    }
+
+    /// Warns of sessions, each of which has a command line that ends it.
+    private func warn(
+        of sessions: [(url: String, account: String?)], _ context: CommandContext,
+        _ place: (_ url: String) -> String
+    ) {
+        let lines = sessions.map { session in
+            [session.url] + (session.account.map { ["--account", $0] } ?? [])
+        }
+        for line in Set(lines).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            let account = line.count > 1 ? " with account \(DisplayText.clean(line[2]))" : ""
+            context.console.warn(
+                Warning(
+                    "you are still signed in \(place(DisplayText.clean(line[0])))\(account)",
+                    hint: .run("logout", line)))
         }
     }
 

@@ -141,6 +141,13 @@ struct ResourceOperand: Sendable {
         return ResourceOperand(url, settings.overridden(by: entries), context)
     }
 
+    /// Returns the operand as if `--account` named an account.
+    func forAccount(_ account: String) -> ResourceOperand {
+        adding([
+            SettingLayers.Entry(setting: .account, value: .string(account), origin: .option("--account"))
+        ])
+    }
+
     /// Whether the settings name a grant without a user. A profile's grant applies only to its own provider,
     /// which the search finds.
     var mayNeedNoUser: Bool {

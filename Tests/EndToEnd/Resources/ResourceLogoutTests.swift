@@ -82,6 +82,54 @@ struct ResourceLogoutTests {
         #expect(Set(revocations(world.server)) == ["first", "second"] && world.program.sessionFiles.isEmpty)
     }
 
+    @Test("logout names the sessions of other accounts, each with a command line that ends it")
+    func otherAccounts() throws {
+        let world = try world()
+        for options in [[], ["--account", "bob"], ["--account", "eve x"]] {
+            expectSuccess(try world.run(["login", world.url, "--no-profile"] + options))
+        }
+        func line(_ account: String, _ quoted: String) -> String {
+            "warning: you are still signed in to \(world.url) with account \(account) "
+                + "(oidc logout \(world.url) --account \(quoted))\n"
+        }
+        let (bob, eve) = (line("bob", "bob"), line("eve x", "'eve x'"))
+        let first = try world.run(["logout", world.url])
+        #expect(first.status == 0 && first.errorOutput.contains(bob + eve), "\(first)")
+        let none = try world.run(["logout", world.url])
+        #expect(none.errorOutput == bob + eve + "there was no session\n", "\(none)")
+        let atProvider = try world.run(["logout", world.server.issuer])
+        for (account, quoted) in [("bob", "bob"), ("eve x", "'eve x'")] {
+            let words = "with account \(account) (oidc logout \(world.url) --account \(quoted))\n"
+            #expect(atProvider.errorOutput.contains("there for \(world.url) \(words)"), "\(atProvider)")
+        }
+        // Who names an account means that one.
+        let last = try world.run(["logout", world.url, "--account", "bob"])
+        #expect(last.status == 0 && !last.errorOutput.contains("warning"), "\(last)")
+        expectSuccess(try world.run(["logout", world.url, "--account", "eve x"]))
+        #expect(try world.run(["logout", world.url]).errorOutput == "there was no session\n")
+        #expect(world.program.sessionFiles.isEmpty)
+    }
+
+    @Test("logout names the session of a URL above, which commands then use")
+    func sessionAbove() throws {
+        let world = try world()
+        let root = world.resource.origin
+        for (resource, path) in [(root, ""), (world.url, "/mcp")] {
+            world.resource.change {
+                $0.metadata = ["resource": .string(resource)]
+                $0.metadataPath = "/.well-known/oauth-protected-resource" + path
+            }
+            expectSuccess(try world.run(["login", resource]))
+        }
+        let outcome = try world.run(["logout", world.url])
+        let warning = "still signed in to \(root), which covers the URL (oidc logout \(root))\n"
+        #expect(outcome.status == 0 && outcome.errorOutput.contains(warning), "\(outcome)")
+        expectSuccess(try world.run(["token", world.url]))
+        let last = try world.run(["logout", root])
+        #expect(last.status == 0 && !last.errorOutput.contains("warning"), "\(last)")
+        #expect(try world.run(["token", world.url]).status == 3)
+    }
+
     @Test("logout ends the session at an earlier server too, and each server sees only its own tokens")
     func earlierServer() throws {
         let world = try world()
