@@ -222,7 +222,8 @@ struct ProxyAnswerTests {
             #expect(expected.isEmpty || reply.contains(expected))
             #expect(!reply.contains("Transfer-Encoding"))
         }
-        #expect(server.connectionCount == 1)
+        // After HEAD, a body may come all the same.
+        #expect(server.connectionCount == (method == "HEAD" ? 2 : 1))
     }
 
     @Test("interim answers are not passed on: many clients take them for the final answer (RFC 8297 §3)")
