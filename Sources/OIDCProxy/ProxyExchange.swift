@@ -428,8 +428,8 @@ extension ProxyExchange {
             if let name = ProxyHeaders.excessiveField(of: head) {
                 return refuse("the header of the answer of \(host) has too many or too long \(name) fields")
             }
-            // Many clients take any other interim answer than 100 for the final one (RFC 8297 §3). The final one, late,
-            // would then be that of their next request, also to another route.
+            // Many clients take an interim answer other than 100 for the final one (RFC 8297 §3), and then the final one for
+            // the answer to their next request, which may be for another route.
             return head.isComplete ? receiveHead() : true
         case .encoded: return refuse("the answer of \(host) has a transfer coding that was not requested")
         case .malformed: return refuse("the header of the answer of \(host) is malformed")

@@ -328,11 +328,12 @@ public struct SessionStore: Sendable {
         var outage: OIDCError?
         var entries: [StoredSession] = []
         var wasUnreachable = false
+        let isBounded = records.reach == .machines
         let limits = SessionStore.listingLimits
         let deadline = MonotonicTime.now().adding(milliseconds: limits.time.milliseconds)
         var bytes = 0
         var names = try records.names(.session).sorted { $0.stem < $1.stem }
-        if records.reach == .machines {
+        if isBounded {
             // Those that this machine has seen come first: a neighbour without the key can store any number of others.
             let known = Set(names.filter { records.seen($0) != nil })
             names = names.filter(known.contains) + names.filter { !known.contains($0) }
@@ -341,7 +342,8 @@ public struct SessionStore: Sendable {
             let content: Result<Session, OIDCError>
             do throws(OIDCError) {
                 // A server may name any number of sessions, and take its time with each.
-                guard MonotonicTime.now() < deadline, index < limits.count, bytes < limits.bytes else {
+                let isWithin = MonotonicTime.now() < deadline && index < limits.count && bytes < limits.bytes
+                guard !isBounded || isWithin else {
                     let error = records.storeError("has too many sessions to list them all, or is too slow")
                     entries.append(entry(name, .failure(error)))
                     break

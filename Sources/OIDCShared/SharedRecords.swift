@@ -334,6 +334,8 @@ extension SharedRecords {
             for _ in 0..<2 {
                 do throws(OIDCError) { return try leave(over: current) } catch {
                     isUnanswered = isUnanswered || error.mayHaveBeenCarriedOut
+                    // The signal is postponed, but the user waits.
+                    if Interruption.recorded != nil { throw error.unanswered(isUnanswered) }
                 }
             }
             if isRemoval { return true }

@@ -24,7 +24,7 @@ struct SuggestedCommand {
         for word in arguments { read(word, after: &option, flags ?? []) }
     }
 
-    /// Reads a word that follows an option which takes a value, if `option` is not nil.
+    /// Reads a word. `option` is the option before it that takes a value, if there is one.
     private mutating func read(_ word: String, after option: inout String?, _ flags: [String]) {
         switch option {
         case "--set": options.insert("--set \(word.prefix { $0 != "=" })")

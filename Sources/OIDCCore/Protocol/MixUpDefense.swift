@@ -7,8 +7,8 @@ package enum MixUpDefense {
     /// request for one issuer then never arrives at the redirect URI of another. The digest is cryptographic,
     /// so a server cannot choose an issuer with the path of another.
     ///
-    /// The path starts with it: providers that take a client's redirect URI for a prefix would otherwise send the answer for
-    /// the user's own client to a URI below that client's.
+    /// The issuer's segment comes first, so the URI is not below that of the user's own client: some providers accept any URI
+    /// that starts with a registered one.
     package static func redirectURI(_ base: String, for issuer: String) throws(OIDCError) -> String {
         let path = pathStart(base)
         return "\(base[..<path])/\(try segment(issuer))\(base[path...])"

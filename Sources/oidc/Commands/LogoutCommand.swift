@@ -2,6 +2,7 @@ import CommandLineKit
 import OIDCCore
 import OIDCSessions
 import OIDCAccount
+import Posix
 
 struct LogoutCommand: RunnableCommand {
     static let name = "logout"
@@ -142,7 +143,7 @@ struct LogoutCommand: RunnableCommand {
                 $0.grant.needsUser && $0.resources.count == 1 && !isOwn($0)
                     && operand.url.isSame(exceptLastSlash: $0.provider)
             }
-            warn(of: keys.map { ($0.resources.joined(), $0.account) }, context) { "there for \($0)" }
+            warn(of: keys.map { ($0.resources.joined(), $0.account) }, context) { "for \($0)" }
         }
         try warnOfOthers(operand, items.compactMap(\.key))
         // A session whose key is missing here may be the one that is meant.
@@ -184,7 +185,7 @@ struct LogoutCommand: RunnableCommand {
             let account = line.count > 1 ? " with account \(DisplayText.clean(line[2]))" : ""
             context.console.warn(
                 Warning(
-                    "you are still signed in \(place(DisplayText.clean(line[0])))\(account)",
+                    "you are still signed in\(account) \(place(DisplayText.clean(line[0])))",
                     hint: .run("logout", line)))
         }
     }
@@ -211,6 +212,9 @@ struct LogoutCommand: RunnableCommand {
             if begun.count == LogoutCommand.revocationLimit { finishFirst() }
         }
         while !begun.isEmpty { finishFirst() }
+        if interruption == nil, let signal = Interruption.pending {
+            interruption = Interruption.error(signal: signal)
+        }
         if let interruption { throw results.interrupted(interruption) }
     }
 
@@ -254,19 +258,20 @@ struct LogoutCommand: RunnableCommand {
             // A store that is away is asked for several lists.
             guard other.stage != .store || other.message != held.message else { return }
             let isWorse = Diagnostics.exitCode(other) > Diagnostics.exitCode(held)
-            warnings += 1
-            if warnings <= Results.warningLimit { console.warn(isWorse ? held : other) }
+            let shown = isWorse ? held : other
+            if shown.stage == .store { warnings += 1 }
+            if shown.stage != .store || warnings <= Results.warningLimit { console.warn(shown) }
             if isWorse { failure = other }
         }
 
-        /// The number of failures that are shown. A shared store may have any number of records that cannot be read.
+        /// The number of a store's failures that are shown. A shared one may have any number of records that nobody can read.
         private static let warningLimit = 10
 
         /// Prints the results as one document: an array, or the first with the others in it. Throws the worst failure.
         func report(asList isList: Bool) throws(OIDCError) {
             if isEmpty { console.note("there was no session") }
             if warnings > Results.warningLimit {
-                console.warn("\(warnings - Results.warningLimit) more failed")
+                console.warn("\(warnings - Results.warningLimit) more stored sessions cannot be read")
             }
             if console.isJSON {
                 let first = documents.first ?? (isEmpty ? none ?? SignOut.Outcome().json : nil)

@@ -92,8 +92,11 @@ struct RequestCommand: RunnableCommand {
         case .settings(let found): provider = found
         // The URL names its resource itself.
         case .url(let resource):
-            provider = ProviderContext(resource.settings, resource.context)
             isOfResource = true
+            // Its profile is not that of another URL.
+            if own == nil || resource.settings.profile == own?.settings.profile {
+                provider = ProviderContext(resource.settings, resource.context)
+            }
         }
         guard provider.lent == nil else { return try runLent(provider, url) }
         let operand = own.map { ResourceOperand(url, provider.settings, $0.context) }

@@ -24,30 +24,30 @@ struct RevokeCommand: TokenOperandCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         guard source == nil else {
-            try revoke(provider, context, isLocked: false)
+            try revoke(provider, context, nil)
             return 0
         }
         try provider.refuseIfLent(Self.name)
         let account = try Account(provider)
         // For a missing session, no lock is created.
         _ = try account.session()
-        // A refresh that is under way would replace the token before it is revoked.
+        // A running refresh would replace the token before it is revoked.
         try account.store.withLock(account.key, provider.lockWait) { () throws(OIDCError) in
-            try revoke(provider, context, isLocked: true)
+            try revoke(provider, context, account)
         }
         return 0
     }
 
-    /// Revokes the token, and drops it from the session. `isLocked` is whether the session's lock is held.
+    /// Revokes the token, and drops it from the session. `locked` is the account whose lock is held, if its token is meant.
     private func revoke(
-        _ provider: ProviderContext, _ context: CommandContext, isLocked: Bool
+        _ provider: ProviderContext, _ context: CommandContext, _ locked: Account?
     ) throws(OIDCError) {
-        let (token, session) = try token(provider)
+        let (token, session) = try token(provider, of: locked)
         let endpoint = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
         {
             () throws(OIDCError) in try report(.notOffered, context)
         }
-        let holder = try holder(of: token, provider)
+        let holder = try holder(of: token, provider, locked)
         do throws(OIDCError) {
             let environment = endpoint.environment
             let answer = try environment.transport.perform(
@@ -69,7 +69,7 @@ struct RevokeCommand: TokenOperandCommand {
         guard let holder else { return }
         do throws(OIDCError) {
             // It is removed under the lock, so it is not used again.
-            guard !isLocked else { return try forget(token, holder) }
+            guard locked == nil else { return try forget(token, holder) }
             try holder.store.withLock(holder.key, provider.lockWait) { () throws(OIDCError) in
                 try forget(token, holder)
             }
@@ -91,10 +91,10 @@ struct RevokeCommand: TokenOperandCommand {
     /// Throws if the session cannot be stored without the token: then nothing is revoked, because the session would keep
     /// using it.
     private func holder(
-        of token: Redacted<String>, _ provider: ProviderContext
+        of token: Redacted<String>, _ provider: ProviderContext, _ locked: Account?
     ) throws(OIDCError) -> Account? {
         guard (try? provider.sessionKey()) != nil else { return nil }
-        let account = try Account(provider)
+        let account = if let locked { locked } else { try Account(provider) }
         let session: Session?
         do throws(OIDCError) { session = try account.store.load(account.key) } catch {
             guard error.kind != .interrupted else { throw error }

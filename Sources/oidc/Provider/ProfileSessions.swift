@@ -92,8 +92,8 @@ struct ProfileSessions {
         return try store.load(key) != nil || store.hides(key)
     }
 
-    /// Returns the only profile that is signed in, or has a session of a URL; nil if none does. Throws if several are, or
-    /// if the session of one cannot be read: it may be the one that is meant, unless `mayBeMeant` says no.
+    /// Returns the only profile that is signed in, or has a session of a URL; nil if none does. Throws if several do, or if
+    /// a session that may be the one that is meant cannot be read; for a URL, only if no other was found.
     func only(
         at url: WebURL? = nil, mayBeMeant: ((Profile) -> Bool)? = nil,
         where isSignedIn: (Profile) throws(OIDCError) -> Bool
@@ -121,7 +121,7 @@ struct ProfileSessions {
                     + DisplayText.clean(names.joined(separator: ", "), limit: 200),
                 hint: url == nil ? .alternatives(lines) : "name one of them with -p NAME")
         }
-        guard let (profile, error) = unread else { return names.first }
+        guard let (profile, error) = unread, url == nil || names.isEmpty else { return names.first }
         let name = DisplayText.clean(profile.name, limit: 60)
         var failure = error
         failure.message =

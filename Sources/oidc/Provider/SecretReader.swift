@@ -1,5 +1,6 @@
 import OIDCCore
 import Posix
+import Synchronization
 
 /// Access to the secrets that settings name. Each is read when it is needed.
 struct SecretReader {
@@ -59,13 +60,20 @@ struct SecretReader {
         Redacted(try SecretReader.text(try bytes(of: command, named: name).revealed, named: name))
     }
 
+    /// One program runs at a time, as each may prompt on the terminal.
+    private static let turn = Mutex(())
+
     /// Runs a program and returns its output, unchanged.
     func bytes(of command: [String], named name: String) throws(OIDCError) -> Redacted<[UInt8]> {
         var process = ChildProcess(command, environment: environment())
         process.errorOutput = .inherited
         process.deadline = deadline
+        let program = process
+        let result = SecretReader.turn.withLock { _ in
+            Result { () throws(ChildProcess.Failure) in try program.run() }
+        }
         let outcome: ChildProcess.Outcome
-        do { outcome = try process.run() } catch { throw error.error(setting: name, command: command) }
+        do { outcome = try result.get() } catch { throw error.error(setting: name, command: command) }
         guard outcome.status.isSuccess else {
             throw OIDCError(
                 .failed, "\(name): \(DisplayText.quoted(command[0])) \(outcome.status.description)",

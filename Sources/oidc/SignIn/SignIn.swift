@@ -328,8 +328,8 @@ struct SignIn {
         }
     }
 
-    /// Returns whether the user chose to send the secret or certificate of a variable to this server: an option names the client for the
-    /// server's URL, and no other server knows that client.
+    /// Returns whether the user chose to send a variable's secret or certificate to this server: an option names the client
+    /// for the server's URL, and no other server knows that client.
     private func isSecretMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
         let secrets = Setting.presented(by: provider.settings.token.grant) + [.tlsClientCertificate]
         guard let referrer = provider.referrer,

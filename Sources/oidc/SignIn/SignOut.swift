@@ -2,6 +2,7 @@ import OIDCCore
 import OIDCSessions
 import OIDCAccount
 import Posix
+import Synchronization
 
 /// The end of a session: removes it from its store, then the links that lead to it, and then revokes its tokens as its
 /// own client.
@@ -42,7 +43,7 @@ struct SignOut {
         var endsProviderSession = false
     }
 
-    /// A sign-out whose session is removed, and whose revocation may be under way.
+    /// A sign-out whose session is removed, and whose tokens may still be being revoked.
     struct Begun {
         fileprivate let signOut: SignOut
         fileprivate let removal: SessionRemoval
@@ -72,10 +73,38 @@ struct SignOut {
             let result = SessionRevocation.Result(isOffered: true, failures: [error])
             return Begun(signOut: self, removal: removal) { result }
         }
-        if isOneOfSeveral, let revocation, let running = try? BackgroundResult({ revocation.run() }) {
-            return Begun(signOut: self, removal: removal) { running.wait() }
+        // Nobody can revoke the tokens of a removed session later, so a signal does not end the requests at once.
+        if isOneOfSeveral, let revocation,
+            let running = try? BackgroundResult({ Interruption.postponed { revocation.run() } })
+        {
+            return Begun(signOut: self, removal: removal) { SignOut.result(of: running) }
         }
         return Begun(signOut: self, removal: removal) { revocation?.run() ?? SessionRevocation.Result() }
+    }
+
+    /// When requests that are still running after a signal are given up.
+    private static let graceEnd = Mutex<MonotonicTime?>(nil)
+
+    /// Waits for a revocation, after a signal at most two seconds for all of them.
+    private static func result(
+        of running: BackgroundResult<SessionRevocation.Result>
+    ) -> SessionRevocation.Result {
+        while true {
+            if let result = running.value { return result }
+            let now = MonotonicTime.now()
+            if let signal = Interruption.recorded {
+                let end = graceEnd.withLock { end in
+                    end = end ?? now.adding(seconds: 2)
+                    return end ?? now
+                }
+                if now >= end {
+                    var result = SessionRevocation.Result(isOffered: true)
+                    result.failures = [Interruption.error(signal: signal)]
+                    return result
+                }
+            }
+            Poll.pause(until: now.adding(milliseconds: 10))
+        }
     }
 
     private func finish(_ begun: Begun, _ manner: Manner) throws(OIDCError) -> Outcome {
@@ -88,7 +117,9 @@ struct SignOut {
         case .success(let session?):
             if let revocation = begun.revocation?() {
                 report(revocation, session)
-                if revocation.isOffered { failures = revocation.failures.map(notRevoked) }
+                if revocation.isOffered {
+                    failures = revocation.failures.map { removal.failure == nil ? notRevoked($0) : $0 }
+                }
                 outcome.answer = revocation.isOffered ? RevocationAnswer(failures.first) : .notOffered
                 if manner.endsProviderSession { failures += endProviderSession(of: session) }
             }

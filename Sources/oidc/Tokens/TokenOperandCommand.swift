@@ -35,7 +35,9 @@ extension TokenOperandCommand {
     var hint: TokenTypeHint { isRefreshToken ? .refreshToken : .accessToken }
 
     /// Returns the token, and the session if it is the session's.
-    func token(_ provider: ProviderContext) throws(OIDCError) -> (Redacted<String>, Session?) {
+    func token(
+        _ provider: ProviderContext, of account: Account? = nil
+    ) throws(OIDCError) -> (Redacted<String>, Session?) {
         if source != nil {
             let text = ASCII.trimmed(try InputText.read("-", named: "stdin"))
             guard !text.isEmpty else {
@@ -43,7 +45,7 @@ extension TokenOperandCommand {
             }
             return (Redacted(text), nil)
         }
-        let account = try Account(provider)
+        let account = if let account { account } else { try Account(provider) }
         let session = try account.session()
         if let lent = provider.lent {
             guard !isRefreshToken else { throw try lent.terms().refusal(of: "its refresh token") }

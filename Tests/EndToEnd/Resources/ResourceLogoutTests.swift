@@ -89,7 +89,7 @@ struct ResourceLogoutTests {
             expectSuccess(try world.run(["login", world.url, "--no-profile"] + options))
         }
         func line(_ account: String, _ quoted: String) -> String {
-            "warning: you are still signed in to \(world.url) with account \(account) "
+            "warning: you are still signed in with account \(account) to \(world.url) "
                 + "(oidc logout \(world.url) --account \(quoted))\n"
         }
         let (bob, eve) = (line("bob", "bob"), line("eve x", "'eve x'"))
@@ -99,8 +99,9 @@ struct ResourceLogoutTests {
         #expect(none.errorOutput == bob + eve + "there was no session\n", "\(none)")
         let atProvider = try world.run(["logout", world.server.issuer])
         for (account, quoted) in [("bob", "bob"), ("eve x", "'eve x'")] {
-            let words = "with account \(account) (oidc logout \(world.url) --account \(quoted))\n"
-            #expect(atProvider.errorOutput.contains("there for \(world.url) \(words)"), "\(atProvider)")
+            let words =
+                "with account \(account) for \(world.url) (oidc logout \(world.url) --account \(quoted))\n"
+            #expect(atProvider.errorOutput.contains(words), "\(atProvider)")
         }
         // Who names an account means that one.
         let last = try world.run(["logout", world.url, "--account", "bob"])

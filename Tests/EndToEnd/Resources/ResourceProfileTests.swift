@@ -60,6 +60,9 @@ struct ResourceProfileTests {
         expectSuccess(try world.run(["config", "new-key", key]))
         // Port 1 is closed.
         let away = #""store":"redis://127.0.0.1:1","store_key_file":"\#(key)""#
+        // Another profile's store does not matter if the session is found.
+        try world.configure(#"{"profiles":{"work":{"account":"w"},"home":{"account":"h",\#(away)}}}"#)
+        #expect(try world.run(["token", world.url]).output == token.output)
         try world.configure(#"{"profiles":{"work":{"account":"w",\#(away)},"home":{"account":"h"}}}"#)
         for words in commands {
             let outcome = try world.run(words + [world.url])

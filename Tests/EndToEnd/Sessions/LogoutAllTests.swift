@@ -214,4 +214,37 @@ struct LogoutAllTests {
         #expect(revocations.all.count == 2 && !wasLate.withLock { $0 })
         withExtendedLifetime(store) {}
     }
+
+    @Test("after a signal, running requests have two seconds, as nobody can revoke those tokens later")
+    func signal() throws {
+        defer { oidc.remove() }
+        try configure(nil)
+        let asked = RequestLog()
+        let isSignalled = Mutex(false)
+        for server in [first, second] {
+            #expect(
+                try oidc.signIn(at: server, ["--issuer", server.origin, "--client-id", "demo"]).status == 0)
+            let hangs = server === second
+            server.intercept { request in
+                guard request.url.path == "/revoke" else { return nil }
+                asked.note(request)
+                if hangs {
+                    usleep(10_000_000)
+                } else {
+                    _ = LogoutAllTests.wait { isSignalled.withLock { $0 } }
+                    usleep(300_000)
+                }
+                return nil
+            }
+        }
+        let run = try oidc.start(["logout", "--all"])
+        #expect(LogoutAllTests.wait { Set(asked.all.map(\.url.port)).count == 2 })
+        run.signal(SIGINT)
+        isSignalled.withLock { $0 = true }
+        let result = run.finish()
+        #expect(result.status == 130, "\(result)")
+        #expect(result.errorOutput.contains("Signed out of \(first.origin);"), "\(result.errorOutput)")
+        #expect(result.errorOutput.contains("The session at \(second.origin) is forgotten here."))
+        #expect(oidc.sessionFiles.isEmpty)
+    }
 }
