@@ -334,7 +334,7 @@ public struct SessionStore: Sendable {
         var bytes = 0
         var names = try records.names(.session).sorted { $0.stem < $1.stem }
         if isBounded {
-            // Those that this machine has seen come first: a neighbour without the key can store any number of others.
+            // Those that this machine has seen come first: a neighbor without the key can store any number of others.
             let known = Set(names.filter { records.seen($0) != nil })
             names = names.filter(known.contains) + names.filter { !known.contains($0) }
         }
