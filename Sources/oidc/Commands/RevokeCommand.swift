@@ -24,29 +24,35 @@ struct RevokeCommand: TokenOperandCommand {
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
         let provider = try context.provider(options)
         guard source == nil else {
-            try revoke(provider, context, nil)
+            let (token, session) = try token(provider)
+            try revoke(token, try endpoint(provider, session, context), provider, context, nil)
             return 0
         }
         try provider.refuseIfLent(Self.name)
         let account = try Account(provider)
-        // For a missing session, no lock is created.
-        _ = try account.session()
+        // For a missing session, no lock is created. The client's secret may be asked for, which no lock waits for.
+        let endpoint = try endpoint(provider, try account.session(), context)
         // A running refresh would replace the token before it is revoked.
         try account.store.withLock(account.key, provider.lockWait) { () throws(OIDCError) in
-            try revoke(provider, context, account)
+            let (token, _) = try token(provider, of: account)
+            try revoke(token, endpoint, provider, context, account)
         }
         return 0
     }
 
-    /// Revokes the token, and drops it from the session. `locked` is the account whose lock is held, if its token is meant.
-    private func revoke(
-        _ provider: ProviderContext, _ context: CommandContext, _ locked: Account?
-    ) throws(OIDCError) {
-        let (token, session) = try token(provider, of: locked)
-        let endpoint = try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session)
-        {
+    private func endpoint(
+        _ provider: ProviderContext, _ session: Session?, _ context: CommandContext
+    ) throws(OIDCError) -> AuthenticatedEndpoint {
+        try AuthenticatedEndpoint(provider: provider, endpoint: .revocation, session: session) {
             () throws(OIDCError) in try report(.notOffered, context)
         }
+    }
+
+    /// Revokes the token, and drops it from the session. `locked` is the account whose lock is held, if its token is meant.
+    private func revoke(
+        _ token: Redacted<String>, _ endpoint: AuthenticatedEndpoint, _ provider: ProviderContext,
+        _ context: CommandContext, _ locked: Account?
+    ) throws(OIDCError) {
         let holder = try holder(of: token, provider, locked)
         do throws(OIDCError) {
             let environment = endpoint.environment
