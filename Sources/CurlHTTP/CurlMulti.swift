@@ -312,7 +312,7 @@ package final class CurlMulti {
     private static let onSocket: oidc_curl_socket_function = { easy, descriptor, what, context, _ in
         guard let context else { return 0 }
         let multi = Unmanaged<CurlMulti>.fromOpaque(context).takeUnretainedValue()
-        multi.transfers[easy]?.isOnlySending = what == Int32(OIDC_CURL_POLL_OUT)
+        multi.transfers[easy]?.isReadToEnd = what & Int32(OIDC_CURL_POLL_IN) == 0
         guard what != Int32(OIDC_CURL_POLL_REMOVE) else {
             multi.sockets[descriptor] = nil
             return 0

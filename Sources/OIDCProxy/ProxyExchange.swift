@@ -129,9 +129,11 @@ final class ProxyExchange: CurlClient, HTTP1Stream {
             return nil
         }
         let limit = server.configuration.timeout
-        guard transfer.isHTTP2 else { return transfer.isOnlySending ? min(limit, 10_000) : nil }
+        let isAtEnd = transfer.isReadToEnd
+        if isAtEnd, case .length(let missing) = framing, missing > 0 { return min(limit, 200) }
+        guard transfer.isHTTP2 else { return isAtEnd && !awaitsBody ? min(limit, 10_000) : nil }
         // libcurl reads no more once it has the whole answer, so it does not learn that the server would take more.
-        if transfer.isOnlySending { return min(limit, 200) }
+        if isAtEnd { return min(limit, 200) }
         switch framing {
         case .none, .length(missing: 0):
             if endsUnseen { return 0 }

@@ -122,6 +122,12 @@ package struct Peer: Sendable {
         }
     }
 
+    /// Reads what comes of a request first. Returns false at the end of the connection.
+    package func readPart() -> Bool {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        return recv(descriptor, &buffer, buffer.count, 0) > 0
+    }
+
     private func isWhole(_ head: Substring, _ body: Substring) -> Bool {
         if head.lowercased().contains("transfer-encoding: chunked") { return body.hasSuffix("0\r\n\r\n") }
         guard let length = head.lowercased().range(of: "content-length: ") else { return true }

@@ -44,6 +44,51 @@ struct CurlMultiTests {
         func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision { .end }
     }
 
+    /// A client whose answer and body can be paused.
+    private final class PausingClient: CurlClient {
+        let head = ResponseHead()
+        var pauses = true
+        /// The number of bytes that the body still has.
+        var left = 20_000
+
+        func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool { true }
+
+        func receiveBody(_ bytes: UnsafeRawBufferPointer) -> CurlTransfer.Reception {
+            pauses ? .pause : .taken
+        }
+
+        func provideBody(_ buffer: UnsafeMutableRawBufferPointer) -> CurlTransfer.Provision {
+            guard !pauses else { return .pause }
+            guard left > 0 else { return .end }
+            let count = min(left, buffer.count)
+            buffer[..<count].initializeMemory(as: UInt8.self, repeating: UInt8(ascii: "a"))
+            left -= count
+            return .bytes(count)
+        }
+    }
+
+    @Test("a body that is paused is not asked for when the answer goes on, and the transfer ends")
+    func pausedBody() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readPart() else { return }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nans")
+            shutdown(peer.descriptor, Int32(SHUT_WR))
+            peer.waitForEnd()
+        }
+        let (multi, client) = (try CurlMulti(idleConnections: 1), PausingClient())
+        let transfer = try transfer(from: server.url(), for: client, body: .provided(length: nil))
+        #expect(multi.add(transfer))
+        while !transfer.isReceivingPaused || !transfer.isSendingPaused { act(multi) }
+        client.pauses = false
+        transfer.resume(receiving: true)
+        let end = MonotonicTime.now().adding(seconds: 1)
+        while !transfer.isReadToEnd, MonotonicTime.now() < end { act(multi) }
+        #expect(client.left == 20_000 && transfer.isSendingPaused)
+        transfer.resume(sending: true)
+        while !multi.isEmpty { act(multi) }
+        #expect(multi.nextEnded()?.1 == .partialAnswer)
+    }
+
     @Test("an answer in small chunks gives the thread back soon, and is whole in the end")
     func smallChunks() throws {
         let count = 30_000
@@ -350,11 +395,12 @@ struct CurlMultiTests {
         try transfer(from: server.url(), for: client)
     }
 
-    private func transfer(from url: WebURL, for client: any CurlClient, group: Int = 0) throws
-        -> CurlTransfer
-    {
+    private func transfer(
+        from url: WebURL, for client: any CurlClient, group: Int = 0, body: CurlTransfer.Body = .bytes([])
+    ) throws -> CurlTransfer {
         let order = CurlTransfer.Order(
-            method: .get, url: url, fields: [], body: .bytes([]), usesClientCertificate: false,
+            method: body.length == 0 ? .get : .put, url: url, fields: [], body: body,
+            usesClientCertificate: false,
             purpose: .forwarding, stage: .resource, group: group)
         var configuration = CurlConfiguration()
         if url.isSecure, let servers = TLSServers.shared {

@@ -72,6 +72,21 @@ struct ProxyDesyncTests {
         #expect(upstream.requests.contains("GET /after"))
     }
 
+    @Test("an answer that breaks off ends at once, though its caller has not sent the whole body")
+    func brokenAnswer() throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readPart() else { return }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nans")
+            shutdown(peer.descriptor, Int32(SHUT_WR))
+            peer.waitForEnd()
+        }
+        let world = try ProxyWorld(server)
+        let caller = try world.connect()
+        caller.send(world.head("PUT", "x", "Content-Length: 1000") + "aaa")
+        let reply = caller.received(until: "ans")
+        #expect(reply.hasSuffix("\r\n\r\nans") && caller.receivedOnce(within: 20) == nil, "\(reply)")
+    }
+
     @Test("a connection on which a whole body was sent is used again")
     func wholeBody() throws {
         let upstream = try StrictUpstream()
