@@ -43,13 +43,14 @@ struct ProxySession {
         var indices: [Int] = []
         var own: Int?
         for route in routes {
-            let operand = ResourceOperand(route.url, provider.settings, provider.context)
+            var operand = ResourceOperand(route.url, provider.settings, provider.context)
             let isOfResource = provider.context.ownResource(provider.settings) != nil
             if provider.lent != nil { try provider.checkLent(route.url) }
             // With an option, all routes get the token for that resource.
             let namesOther = provider.settings.layers.entry(.resource)?.origin.layer == .options
             var isResource = false
             if isOfResource || !namesOther, provider.lent == nil {
+                operand = try operand.inProfile()
                 isResource = isOfResource || !provider.namesProvider
                 if !isResource {
                     let isListed = provider.settings.lists(route.url)

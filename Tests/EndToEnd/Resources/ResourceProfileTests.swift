@@ -47,13 +47,17 @@ struct ResourceProfileTests {
     @Test("without a default profile, a URL has the session of any profile, unless its store is away")
     func profileOfURL() throws {
         let world = try ResourceWorld { $0.issuesRefreshTokens = true }
-        let commands = [["token"], ["status"], ["request"], ["credential", "headers"]]
+        let url = world.url
+        let commands = [
+            ["token", url], ["status", url], ["request", url], ["credential", "headers", url],
+            ["exec", "--proxy", url, "--", "true"],
+        ]
         let profiles = #"{"profiles":{"work":{"account":"w"},"home":{"account":"h"}}}"#
         try world.configure(profiles)
         expectSuccess(try world.run(["login", "-p", "work", world.url]))
         let token = try world.run(["token", "-p", "work", world.url])
         expectSuccess(token)
-        for words in commands { expectSuccess(try world.run(words + [world.url])) }
+        for words in commands { expectSuccess(try world.run(words)) }
         #expect(try world.run(["token", world.url]).output == token.output)
         #expect(try world.run(["token"]).output == token.output)
         let key = world.program.home.appendingPathComponent("key").path
@@ -65,7 +69,7 @@ struct ResourceProfileTests {
         #expect(try world.run(["token", world.url]).output == token.output)
         try world.configure(#"{"profiles":{"work":{"account":"w",\#(away)},"home":{"account":"h"}}}"#)
         for words in commands {
-            let outcome = try world.run(words + [world.url])
+            let outcome = try world.run(words)
             #expect(outcome.status == 5 && outcome.output == "", "\(outcome)")
             let start = "the session of profile work cannot be read: "
             #expect(outcome.error?.hasPrefix(start) == true, "\(outcome)")
@@ -73,7 +77,7 @@ struct ResourceProfileTests {
         try world.configure(profiles)
         expectSuccess(try world.run(["login", "-p", "home", world.url]))
         for words in commands {
-            let outcome = try world.run(words + [world.url])
+            let outcome = try world.run(words)
             #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
             #expect(outcome.error?.hasPrefix("several profiles are signed in to ") == true, "\(outcome)")
         }
