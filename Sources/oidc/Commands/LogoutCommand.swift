@@ -86,7 +86,9 @@ struct LogoutCommand: RunnableCommand {
                     if let error = ResourceRecords(context)?.choice { throw error }
                     try refuseNobody(provider, context)
                 }
-                try end([try Account(provider).signOut], results)
+                let account = try Account(provider)
+                try end([account.signOut], results)
+                warnOfOthers(account)
             }
         }
         try results.report(asList: isAll)
@@ -171,6 +173,22 @@ struct LogoutCommand: RunnableCommand {
             return
         }
         warn(of: [(link.reach, link.account)], operand.context) { "to \($0), which covers the URL" }
+    }
+
+    /// Warns of the sessions in the same store that differ from a profile's by the account, unless an option names the one
+    /// that is meant. The URL in their command lines works without that profile, too.
+    private func warnOfOthers(_ account: Account) {
+        let key = account.key
+        guard key.grant.needsUser, WebURL(key.provider) != nil,
+            account.provider.settings.layers.entry(.account)?.origin.layer != .options,
+            let keys = try? account.store.all().compactMap(\.session?.key)
+        else { return }
+        let others = keys.filter { other in
+            var same = other
+            same.account = key.account
+            return same == key && other != key && other.account != nil
+        }
+        warn(of: others.map { ($0.provider, $0.account) }, account.provider.context) { "at \($0)" }
     }
 
     /// Warns of sessions, each of which has a command line that ends it.

@@ -52,6 +52,34 @@ struct LogoutAllTests {
         ]
     }
 
+    @Test("logout names the sessions of the client's other accounts, each with a command line that ends it")
+    func otherAccounts() throws {
+        defer { oidc.remove() }
+        try configure(
+            ["issuer": second.origin, "client_id": "demo"],
+            and: ["c": ["issuer": first.origin, "client_id": "demo"]])
+        for options in [["-p", "b"], ["-p", "b", "--account", "bob"], ["-p", "b", "--account", "eve x"]] {
+            #expect(try oidc.signIn(at: second, options).status == 0)
+        }
+        #expect(try oidc.signIn(at: first, ["-p", "c", "--account", "bob"]).status == 0)
+        func line(_ account: String, _ quoted: String) -> String {
+            "warning: you are still signed in with account \(account) at \(second.origin) "
+                + "(oidc logout -p b \(second.origin) --account \(quoted))\n"
+        }
+        let both = line("bob", "bob") + line("eve x", "'eve x'")
+        let outcome = try oidc.run("logout", "-p", "b")
+        #expect(outcome.status == 0 && outcome.errorOutput.contains(both), "\(outcome)")
+        let none = try oidc.run("logout", "-p", "b")
+        #expect(none.errorOutput == both + "there was no session\n", "\(none)")
+        // Who names an account means that one.
+        let named = try oidc.run("logout", "-p", "b", "--account", "bob")
+        #expect(named.status == 0 && !named.errorOutput.contains("warning"), "\(named)")
+        let last = try oidc.run("logout", "-p", "b", second.origin, "--account", "eve x")
+        #expect(last.status == 0 && !last.errorOutput.contains("warning"), "\(last)")
+        #expect(try oidc.run("logout", "-p", "b").errorOutput == "there was no session\n")
+        #expect(oidc.sessionFiles.count == 1)
+    }
+
     @Test("each session is revoked as its own client, with its own profile's secret")
     func ownClient() throws {
         defer { oidc.remove() }
