@@ -263,6 +263,27 @@ struct TwoStepTests {
         #expect(try program.run("token").status == 3)
     }
 
+    @Test(
+        "after a sign-out, a finished sign-in says so, and has forgotten who signed in",
+        arguments: [[], ["--all"]])
+    func signedOut(options: [String]) throws {
+        defer { remove() }
+        let started = try start("--flow", "browser")
+        try Visit.send(try started.redirect(provider))
+        let first = try finish(started.id, "-o", "json")
+        try #require(first.status == 0, "\(first)")
+        expectSuccess(try program.start(["logout"] + options).finish())
+        let message = "the sign-in \(started.id) is finished, and its session was signed out"
+        for arguments in [[started.id], [started.id, "https://x.example/?code=c&state=s"], []] {
+            let again = try program.start(["login", "--finish"] + arguments).finish()
+            #expect(again.status == 3 && again.output.isEmpty, "\(again)")
+            #expect(again.errorOutput == "error: \(message)\n  try: oidc login --start\n", "\(again)")
+        }
+        #expect(try !stored().contains("result"))
+        let next = try start("--no-wait", "--flow", "browser")
+        #expect(next.id == started.id)
+    }
+
     @Test("a secret that belongs to another provider or client now is not sent")
     func otherSecret() throws {
         defer { remove() }

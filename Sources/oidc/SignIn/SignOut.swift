@@ -62,6 +62,7 @@ struct SignOut {
             if case .failure = removal.content { isUnread = true }
             // A session that could not be read is set aside, and the next sign-out finds it by its links.
             ResourceRecords(provider.context)?.forget(key, provider.context, keepsLinks: isUnread)
+            WaitingSignIns.noteSignOut(of: key, provider.context)
         }
         guard !manner.isLocal, let session = removal.session else {
             return Begun(signOut: self, removal: removal, revocation: nil)

@@ -178,7 +178,7 @@ extension LoginCommand {
         until limit: MonotonicTime?, leaving rest: SignInRest
     ) throws(OIDCError) -> JSONValue? {
         switch waiting.phase {
-        case .finished, .expired: return waiting.result
+        case .finished, .signedOut, .expired: return waiting.result
         case .redeeming:
             if let result = try SecondStep(waiting, context, secrets: []).stored(signIns) { return result }
             throw OIDCError(
@@ -237,12 +237,18 @@ extension LoginCommand {
         .usage("there is no sign-in \(DisplayText.quoted(id, limit: 80))", hint: .run("login", "--start"))
     }
 
-    /// Returns the sign-in with an id. Throws if there is none, or if it has expired.
+    /// Returns the sign-in with an id. Throws if there is none, if it has expired, or if its session was signed out.
     private func found(
         _ id: String, _ signIns: WaitingSignIns, _ context: CommandContext
     ) throws(OIDCError) -> WaitingSignIn {
         guard let waiting = try signIns.load(id) else { throw LoginCommand.unknown(id) }
         guard waiting.result == nil else { return waiting }
+        guard waiting.phase != .signedOut else {
+            let words = ["--start"] + (waiting.askedURL.map { [$0.text] } ?? [])
+            throw OIDCError(
+                .loginRequired, "the sign-in \(id) is finished, and its session was signed out",
+                hint: .run("login", words), stage: .authorization)
+        }
         guard !waiting.hasEnded(at: context.now) || signIns.isHeld(id) else {
             throw OIDCError(
                 .timedOut, "the sign-in \(id) has expired", hint: .run("login", "--start"),
@@ -264,7 +270,8 @@ extension LoginCommand {
         }
         let all = signIns.all()
         let open = all.filter { $0.isOpen(at: context.now) || $0.phase == .redeeming }
-        let candidates = open.isEmpty ? all.filter { $0.result != nil } : open
+        let candidates =
+            open.isEmpty ? all.filter { $0.result != nil || $0.phase == .signedOut } : open
         if candidates.count == 1 { return (candidates[0].id, operand) }
         guard !candidates.isEmpty else {
             throw .usage("no sign-in is waiting", hint: .run("login", "--start"))

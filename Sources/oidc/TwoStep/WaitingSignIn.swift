@@ -12,6 +12,8 @@ struct WaitingSignIn {
         /// One process is redeeming the answer. The secrets are gone from the file, so no other one does.
         case redeeming
         case finished
+        /// It was finished, and the user has signed out of its session since. The result is forgotten with the session.
+        case signedOut = "signed_out"
         /// Nobody answered in time. The file is kept for a day, to distinguish an expired sign-in from an
         /// unknown one.
         case expired

@@ -206,6 +206,19 @@ extension WaitingSignIns {
         }
     }
 
+    /// Forgets the result of the finished sign-in to a session that has been ended, so it is not reported again.
+    static func noteSignOut(of key: SessionKey, _ context: CommandContext) {
+        guard let signIns = WaitingSignIns(context.environment) else { return }
+        for signIn in signIns.all() where signIn.key == key.text {
+            guard signIn.result?["document"] != nil,
+                let lock = try? signIns.hold(signIn.id, within: .seconds(5)),
+                let last = try? signIns.load(signIn.id)
+            else { continue }
+            if last.result != nil { try? signIns.save(last.without(secretsIn: .signedOut)) }
+            lock.release()
+        }
+    }
+
     /// Checks that not too many other sign-ins wait.
     func checkCount(
         _ context: CommandContext, besides isReplaced: (WaitingSignIn) -> Bool
