@@ -124,12 +124,11 @@ struct ResourceDemand {
         let question = ScopeQuestion(
             asker: DisplayText.clean(url.withoutQuery), issuer: account.key.provider,
             clientID: account.key.clientID, scope: scope)
-        guard TerminalQuestion.isPossible, provider.context.ownsTerminal else {
-            throw OIDCError(
+        try question.confirm(
+            provider.context,
+            orThrow: OIDCError(
                 .loginRequired, "\(question.subject): sign in to allow it",
-                hint: settings.loginLine.adding("--scope", scope.text), stage: .authorization)
-        }
-        guard try question.isAllowed() else { throw question.declined }
+                hint: settings.loginLine.adding("--scope", scope.text), stage: .authorization))
     }
 
     /// Signs in as the response requires, once for all waiting processes.

@@ -51,8 +51,7 @@ struct ClientConsent {
         {
             throw fault
         }
-        guard TerminalQuestion.isPossible, context.ownsTerminal else { throw unasked }
-        guard try question.isAllowed() else { throw question.declined }
+        try question.confirm(context, orThrow: unasked)
         return agreed
     }
 

@@ -14,18 +14,19 @@ struct ScopeQuestion {
     /// The question as a statement.
     var subject: String { subject(with: ": \(scopeText)") + addition }
 
-    /// The error if the user says no.
-    var declined: OIDCError {
-        OIDCError(.refused, "\(subject(with: excerpt.text)): declined", stage: .authorization)
-    }
-
-    /// Asks the user, and returns whether they agree. The last lines name the resource, the server and the client, however
-    /// many scopes there are.
-    func isAllowed() throws(OIDCError) -> Bool {
+    /// Asks the user at a terminal, if the command owns one; else throws `unasked`. The last lines name the resource, the
+    /// server and the client, however many scopes there are.
+    func confirm(
+        _ context: CommandContext, orThrow unasked: @autoclosure () -> OIDCError
+    ) throws(OIDCError) {
+        guard TerminalQuestion.isPossible, context.ownsTerminal else { throw unasked() }
         let (scopes, isWhole) = excerpt
         let list = isWhole ? "" : "The scopes that \(asker) asks for:\n\n\(scopeText)\n\n"
-        let question = "\(list)\(subject(with: scopes))\(addition). Continue? [y/N] "
-        return try TerminalQuestion.isAllowed(WrappedText(.standardError).text(question)) ?? false
+        let subject = subject(with: scopes)
+        let question = WrappedText(.standardError).text("\(list)\(subject)\(addition). Continue? [y/N] ")
+        guard try TerminalQuestion.isAllowed(question) == true else {
+            throw OIDCError(.refused, "\(subject): declined", stage: .authorization)
+        }
     }
 
     private func subject(with scopes: String) -> String {
