@@ -179,7 +179,7 @@ MUTATIONS = [
     ("settings: a registered client presents another one's certificate at a URL's provider",
      "operand = own(isRegistered: true)", "", "MixUpTests"),
     ("settings: a URL's provider gets a certificate of variables",
-     "Setting.presented(by: settings.token.grant) + [.tlsClientCertificate]", "Setting.presented(by: settings.token.grant)", "MixUpTests"),
+     "Setting.identifying(by: settings.token.grant)", "Setting.presented(by: settings.token.grant)", "MixUpTests"),
     ("settings: a profile's APIs get any provider's token", "return isServer && (isOption || destination.issuer != nil || belonging.ownsEndpoints(destination))",
      "return true", "SettingsOwnershipTests"),
     ("proxy: a worker of one route serves all of the proxy", '"service-worker-allowed", ', "", "ProxyTargetTests"),

@@ -458,7 +458,8 @@ extension ResourceOperand {
     /// unless that client is known at another provider, too.
     private func checkSecrets(for server: ProviderMetadata) throws(OIDCError) {
         let layers = settings.layers
-        let secrets = Setting.presented(by: settings.token.grant) + [.tlsClientCertificate]
+        // The user is not asked about the client here, as for a resource elsewhere.
+        let secrets = Setting.identifying(by: settings.token.grant)
         guard let secret = secrets.lazy.compactMap({ layers.entry($0) }).first,
             secret.origin.layer != .options
         else { return }

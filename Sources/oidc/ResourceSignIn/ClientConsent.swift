@@ -116,6 +116,7 @@ struct ClientConsent {
     /// Whether a secret, or a token of the machine's identity, would go to a server that only the resource names.
     var hasUnnamedIssuer: Bool {
         guard !isIssuerNamed else { return false }
+        // Not the certificate: the question about the client covers it.
         let secrets = Setting.presented(by: grant)
         return ResourceOwnership(entries: entries).entries(for: issuer).contains {
             secrets.contains($0.setting)

@@ -291,8 +291,14 @@ extension Setting {
     /// The settings for the client secret.
     static let clientSecrets: [Setting] = [.clientSecret, .clientSecretFile, .clientSecretCommand]
 
-    /// Returns the settings whose secret, or token of the machine's identity, a grant presents to the server.
+    /// Returns the settings whose secret, or token of the machine's identity, a grant presents to the server, which could
+    /// then use it elsewhere.
     static func presented(by grant: GrantType) -> [Setting] {
         clientSecrets + [.clientAssertionSource] + (grant.needsUser ? [] : subjectSources)
+    }
+
+    /// Returns the same with the certificate. It is useless to the server, as the key stays here, but says who the client is.
+    static func identifying(by grant: GrantType) -> [Setting] {
+        presented(by: grant) + [.tlsClientCertificate]
     }
 }

@@ -331,7 +331,7 @@ struct SignIn {
     /// Returns whether the user chose to send a variable's secret or certificate to this server: an option names the client
     /// for the server's URL, and no other server knows that client.
     private func isSecretMeant(_ issuer: String?, _ tokenEndpoint: WebURL) -> Bool {
-        let secrets = Setting.presented(by: provider.settings.token.grant) + [.tlsClientCertificate]
+        let secrets = Setting.identifying(by: provider.settings.token.grant)
         guard let referrer = provider.referrer,
             referrer.settings.layers.entry(.clientID)?.origin.layer == .options,
             provider.settings.layers.entries.contains(where: {
