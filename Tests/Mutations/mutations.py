@@ -460,6 +460,8 @@ MUTATIONS = [
     ("mix-up: a registered client signs in at the page of the user's provider",
      'if isRegistered, let page = metadata.authorizationEndpoint,', 'if false, let page = metadata.authorizationEndpoint,',
      "MixUpTests"),
+    ("mix-up: a server's page may be at the path of a neighbor that the user knows",
+     "else { return neighbor(of: issuer, above: url) }", "else { return nil }", "MixUpTests"),
     ("mix-up: a profile that a sign-in to a resource wrote names its server for the user",
      "return context.ownResource(settings) == nil", "return true", "MixUpTests"),
     ("mix-up: a provider that only a URL leads to is not checked", "provider.target?.operand ?? provider.referrer",

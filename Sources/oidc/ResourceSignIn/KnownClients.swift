@@ -114,14 +114,15 @@ struct KnownClients {
             }
     }
 
-    /// Returns a known server on a URL's origin, other than `issuer`; nil if there is none. A dot at the end
-    /// of a host makes no difference.
-    func server(onOriginOf url: WebURL, besides issuer: String?) -> String? {
+    /// Returns a known server, other than `issuer`, that a URL belongs to; nil if there is none: one on the URL's origin, or,
+    /// if that is one of the `own` origins of `issuer`, one beside it. A dot at the end of a host makes no difference.
+    func server(of url: WebURL, besides issuer: String?, own: [String]) -> String? {
         func origin(_ url: WebURL) -> String {
             guard url.host.hasSuffix(".") else { return url.origin }
             return WebURL("\(url.scheme)://\(url.host.dropLast()):\(url.effectivePort)")?.origin ?? url.origin
         }
         let place = origin(url)
+        guard !own.contains(url.origin) else { return neighbor(of: issuer, above: url) }
         return clients.first { client in
             // A resource's server may have named any token endpoint.
             let servers = client.use == .ofResource ? Array(client.servers.prefix(1)) : client.servers
@@ -130,6 +131,16 @@ struct KnownClients {
                     issuer.map { IssuerSpelling.isSameServer(server, ClientUse.name($0)) } ?? false
                 }
         }?.servers.first
+    }
+
+    /// Returns a known server whose issuer is above a URL, and neither above nor below `issuer`. The issuers of one host may
+    /// share a page, as those of Authentik do, but not at the path of one of them.
+    private func neighbor(of issuer: String?, above url: WebURL) -> String? {
+        guard let own = issuer.flatMap({ ResourceIdentifier($0) }) else { return nil }
+        return clients.lazy.compactMap(\.servers.first).first { server in
+            guard let other = ResourceIdentifier(server) else { return false }
+            return other.covers(url) && !other.covers(own.url) && !own.covers(other.url)
+        }
     }
 
     /// Returns another server that may issue its codes to this client, as it knows the client or its redirect

@@ -137,15 +137,10 @@ extension ResourceOperand {
     func fault(
         of page: WebURL, named member: String, by metadata: ProviderMetadata, _ wayOn: Hint
     ) -> OIDCError? {
-        let own = metadata.ownOrigins
-        guard !own.contains(page.origin),
-            let other = KnownClients(self).server(onOriginOf: page, besides: metadata.issuer)
-        else {
-            return nil
-        }
+        guard let other = owner(of: page, besides: metadata, own: metadata.ownOrigins) else { return nil }
         let shown = DisplayText.clean(other)
         return .untrusted(
-            .discovery, member, expected: "a page of \(DisplayText.clean(own.first ?? ""))",
+            .discovery, member, expected: "a page of \(DisplayText.clean(metadata.issuer ?? ""))",
             found: "\(DisplayText.clean(page.withoutQuery)), of \(shown)",
             hint: .trusting(metadata, asMuchAs: shown, wayOn))
     }
@@ -154,14 +149,20 @@ extension ResourceOperand {
     /// count as those of the server that only this URL led to, and be sent to that server's other endpoints.
     func fault(ofTokenEndpointOf server: ProviderMetadata, _ wayOn: Hint) -> OIDCError? {
         guard let issuer = server.issuer.flatMap({ WebURL.ofIssuer($0) }), let token = server.tokenEndpoint,
-            token.origin != issuer.origin,
-            let other = KnownClients(self).server(onOriginOf: token, besides: server.issuer)
+            let other = owner(of: token, besides: server, own: [issuer.origin])
         else { return nil }
         let shown = DisplayText.clean(other)
         return .untrusted(
-            .discovery, "token_endpoint", expected: "a URL of \(DisplayText.clean(issuer.origin))",
+            .discovery, "token_endpoint", expected: "a URL of \(DisplayText.clean(server.issuer ?? ""))",
             found: "\(DisplayText.clean(token.withoutQuery)), of \(shown)",
             hint: .trusting(server, asMuchAs: shown, wayOn))
+    }
+
+    /// Returns the known server to which a URL in the metadata of another one belongs; nil if there is none.
+    private func owner(of url: WebURL, besides server: ProviderMetadata, own: [String]) -> String? {
+        // What is below the issuer is the server's own, whatever else is known.
+        guard server.issuer.flatMap({ ResourceIdentifier($0) })?.covers(url) != true else { return nil }
+        return KnownClients(self).server(of: url, besides: server.issuer, own: own)
     }
 
     /// Returns the hint with a command that names a server which only a URL led to. If the server could then get the codes of

@@ -141,6 +141,40 @@ struct MixUpTests {
     }
 
     @Test(
+        "a server's page and token endpoint are not at the path of a neighbor that the user knows",
+        arguments: ["authorization_endpoint", "token_endpoint"])
+    func neighborsPage(member: String) throws {
+        let world = try ResourceWorld()
+        let known = "\(world.server.origin)/good"
+        func place(_ prefix: String, _ path: String) {
+            world.server.change {
+                $0.metadataPath = "/.well-known/oauth-authorization-server\(prefix)"
+                $0.prefix = prefix
+                $0.metadata = [
+                    "authorization_response_iss_parameter_supported": .null,
+                    member: .string(world.server.origin + path),
+                ]
+            }
+            world.trust(world.server)
+        }
+        try world.configure(
+            #"{"default_profile":"here","profiles":{"here":{},"own":{"issuer":"\#(known)","client_id":"mine"}}}"#
+        )
+        place("/evil", "/good/endpoint")
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && world.tabs.isEmpty, "\(refused)")
+        #expect(refused.errorOutput.contains("\(known)/endpoint, of \(known)"), "\(refused)")
+        #expect(refused.errorOutput.contains("--issuer \(known.dropLast(5))/evil\n"), "\(refused)")
+        // Tenants may share a page, and one may be below another.
+        let shared = [("/b", "/goodness"), ("/c", "/shared"), ("/good/tenant", "/good/shared")]
+        for (prefix, path) in shared {
+            place(prefix, path)
+            let other = try world.run(["login", world.url])
+            #expect(other.status != 7 && world.server.paths.contains(path), "\(other)")
+        }
+    }
+
+    @Test(
         "that the user allowed a token there does not mean that a server may have another's",
         .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
     func allowed() throws {
