@@ -33,6 +33,8 @@ final class LendServer {
     private struct Caller: Hashable {
         let program: LendCaller
         let profile: String
+        /// What the process executes. An answer is for one program, not for the next one that its process becomes.
+        let image: UInt64
     }
 
     /// A request that waits for its answer.
@@ -240,7 +242,9 @@ final class LendServer {
                     "profile \(DisplayText.quoted(asked.profile ?? "", limit: 80)) is not lent, only: \(names)"
                 ))
         }
-        let caller = Caller(program: LendCaller(peer), profile: loans[index].name)
+        let program = LendCaller(peer)
+        let caller = Caller(
+            program: program, profile: loans[index].name, image: program.process?.image ?? 0)
         return admit(
             Pending(
                 matter: asked.matter, caller: caller, words: Self.words(caller.program, asked.claim),
