@@ -61,7 +61,7 @@ struct RemoteLend {
         guard outcome.status.isSuccess else {
             throw OIDCError(
                 .unreachable, "ssh to \(DisplayText.clean(host)) \(outcome.status)",
-                hint: .text("try: ssh \(ShellWord.quoted(host)) mktemp -d"))
+                hint: .text("ssh \(ShellWord.quoted(host)) mktemp -d"))
         }
         // A startup file there may print something first.
         let lines = String(decoding: outcome.output, as: UTF8.self).pieces(between: "\n").map {
@@ -70,7 +70,7 @@ struct RemoteLend {
         guard let folder = lines.last(where: { !$0.isEmpty }), Self.isPlain(folder, limit: 90) else {
             throw OIDCError(
                 .failed, "mktemp -d on \(DisplayText.clean(host)) printed no path that can be used",
-                hint: .text("try: ssh \(ShellWord.quoted(host)) mktemp -d"))
+                hint: .text("ssh \(ShellWord.quoted(host)) mktemp -d"))
         }
         return folder
     }
