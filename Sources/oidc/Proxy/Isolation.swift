@@ -1,5 +1,6 @@
 import OIDCCore
 import OIDCSessions
+import OIDCShared
 import Posix
 
 #if canImport(Darwin)
@@ -35,7 +36,9 @@ struct Isolation {
         let folder = configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:))
         let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         // The command would find these without a variable, too.
-        let known = ["/run/user/\(FileStatus.currentUser)", SubjectToken.kubernetesDirectory]
+        let known = [
+            "/run/user/\(FileStatus.currentUser)", SubjectToken.kubernetesDirectory, Isolation.displays,
+        ]
         // The command may remove these variables, and then use the default directories.
         let variables = context.environment
         let usual = [["OIDC_"], ["OIDC_", "XDG_"]].flatMap { prefixes -> [String?] in
@@ -54,9 +57,11 @@ struct Isolation {
         let named =
             try Isolation.secretFiles(provider)
             + [configuration].compactMap { $0 }
-            + (try Isolation.lentSockets(provider))
+            + (try Isolation.lentSockets(provider)) + (try Isolation.storeSockets(provider))
+            + [environment["XAUTHORITY"], environment["HOME"].map { "\($0)/.Xauthority" }].compactMap { $0 }
             + Isolation.busAddresses(environment).compactMap(Isolation.socket(ofBus:))
         try Isolation.checkBus(provider)
+        Isolation.checkDisplay(context.console)
         let mounts = MountTable.current
         let directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
         self.directories = directories
@@ -88,6 +93,14 @@ struct Isolation {
             .compactMap { $0.value.string.flatMap(LentSocket.path(inSetting:)) }
         let variable = environment[LentSocket.variable].flatMap { $0.isEmpty ? nil : $0 }
         return (named + [variable].compactMap { $0 }).map { SettingFile.path($0, home: environment["HOME"]) }
+    }
+
+    /// Returns the sockets of the shared stores of every profile. Whoever reaches such a store without a password can remove
+    /// its sessions.
+    private static func storeSockets(_ provider: ProviderContext) throws(OIDCError) -> [String] {
+        try allSettings(provider).flatMap { $0.layers.given }
+            .filter { $0.setting == .store }
+            .compactMap { entry in entry.value.string.flatMap { (try? SharedStoreURL($0))?.socket } }
     }
 
     /// Returns the secret files of every profile, and of the options and variables.
@@ -130,6 +143,20 @@ struct Isolation {
                 hint: .run("config set", "store=file"))
         }
         provider.context.console.warn("\(message): what listens there can act for it outside")
+    }
+
+    /// The directory with the sockets of X11 displays.
+    private static let displays = "/tmp/.X11-unix"
+
+    /// Warns of an X11 display that no directory hides: it may take keys that the command sends to a terminal of the user.
+    private static func checkDisplay(_ console: Console) {
+        guard let sockets = try? UserFile.read("/proc/net/unix", limit: 1_048_576, named: "unix"),
+            let name = String(decoding: sockets.bytes, as: UTF8.self).split(separator: "\n")
+                .compactMap({ $0.split(separator: " ").last }).first(where: { $0.hasPrefix("@\(displays)/") })
+        else { return }
+        console.warn(
+            "--isolate: the display at \(DisplayText.clean(String(name), limit: 200)) cannot be hidden from the "
+                + "command: if it admits this user without a cookie, the command can type into other windows")
     }
 
     /// Refuses a link on the way to a directory that the command could replace with a directory of its own:
@@ -217,7 +244,7 @@ struct Isolation {
     static let shell = "/bin/sh"
 
     /// Variables that lead to services which would act for the command outside.
-    static let variables = ["DBUS_SESSION_BUS_ADDRESS", LentSocket.variable]
+    static let variables = ["DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "XAUTHORITY", LentSocket.variable]
 
     private func check() throws(OIDCError) {
         var process = ChildProcess([program] + arguments + ["true"], environment: environment)

@@ -408,6 +408,36 @@ struct ProxyExecTests {
     }
 
     @Test(
+        "--isolate hides the socket of a profile's shared store, and X11 displays with their cookies",
+        .enabled(if: Isolation.isPossible))
+    func isolatedSockets() throws {
+        let world = try ToolWorld()
+        let displays = "/tmp/.X11-unix"
+        if !FileManager.default.fileExists(atPath: displays) {
+            try FileManager.default.createDirectory(
+                atPath: displays, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o1777])
+        }
+        let sockets = [world.home + "/redis.sock", "\(displays)/X\(getpid())"]
+        let listeners = try sockets.map { try SocketListener($0) }
+        defer { for listener in listeners { listener.remove() } }
+        let cookies = [world.home + "/.Xauthority", world.home + "/cookies"]
+        for path in cookies { try Data("cookie".utf8).write(to: URL(fileURLWithPath: path)) }
+        try world.configure(["profiles": ["far": ["store": .string("redis+unix:" + sockets[0])]]])
+        let script = """
+            for path; do [ -S "$path" ] && echo "$path"; [ -s "$path" ] && [ -f "$path" ] && echo "$path"; done
+            echo "$DISPLAY$XAUTHORITY"
+            """
+        let result = try world.run(
+            [
+                "exec", "--isolate", "--proxy", "https://a.example", "--set", "store=file", "--", "sh", "-c",
+                script,
+            ]
+                + ["sh"] + sockets + cookies,
+            world.machine.merging(["DISPLAY": ":0", "XAUTHORITY": cookies[1]]) { $1 })
+        #expect(result.code == 0 && result.output == "\n", "\(result)")
+    }
+
+    @Test(
         "an isolated command of root's mounts nothing, and changes neither devices nor the kernel's settings",
         .enabled(if: Isolation.isPossible && getuid() == 0))
     func isolatedRoot() throws {
