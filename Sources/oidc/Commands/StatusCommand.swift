@@ -115,7 +115,8 @@ struct StatusCommand: RunnableCommand {
         }
         let report = SessionReport(
             session: session, profile: provider.settings.profile,
-            location: account.store.location(of: account.key), now: context.now)
+            location: account.store.location(of: account.key), now: context.now,
+            isFound: context.isFound(account.key))
         let waiting = WaitingSignIns.open(account.key, context)
         let kept = provider.settings.securityProfile
         if context.console.isJSON {
@@ -221,7 +222,8 @@ struct StatusCommand: RunnableCommand {
                 reports.append(
                     SessionReport(
                         session: session, profile: catalog.profile(of: session.key, in: item.store),
-                        location: item.stored.location, now: context.now))
+                        location: item.stored.location, now: context.now,
+                        isFound: context.isFound(session.key)))
             case .failure(let error): failures.append(catalog.naming(error, of: item))
             }
         }

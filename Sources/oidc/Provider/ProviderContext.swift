@@ -403,7 +403,7 @@ extension ProviderContext {
     func checkIssuer(isNamedFor secrets: [Setting]) throws(OIDCError) {
         let secret = settings.layers.entries.first { secrets.contains($0.setting) }
         if target == nil, let secret, ![.profile, .options].contains(secret.origin.layer),
-            let earlierReferrer, !isClientChosen
+            let earlierReferrer, !context.isChosen(settings)
         {
             let issuer = DisplayText.clean(settings.provider.issuer ?? "")
             let server = ProviderMetadata(issuer: settings.provider.issuer, endpoints: [:])
@@ -415,12 +415,6 @@ extension ProviderContext {
         }
         guard let target, !target.isIssuerNamed, !target.link.isSecretAgreed else { return }
         throw target.operand.unnamedIssuer(secrets, of: target.link)
-    }
-
-    /// Whether the user chose the client for the URL that led to the server.
-    private var isClientChosen: Bool {
-        guard let issuer = settings.provider.issuer, let id = settings.client.id else { return false }
-        return ResourceRecords(context)?.uses.isChosen(issuer: issuer, clientID: id) ?? false
     }
 
     private func credentials(_ environment: OIDCContext) throws(OIDCError) -> ClientCredentials {

@@ -380,9 +380,22 @@ extension ResourceOperand {
             loader.profileName = profile.profile
             let settings = try loader.load(options)
             try refuseOverride(of: profile, by: settings)
-            return ProviderContext(settings, context, until: deadline)
+            return ProviderContext(asAtFirst(settings), context, until: deadline)
         }
         return nil
+    }
+
+    /// Returns the settings of a profile that a sign-in to this URL wrote with the variables that the sign-in used: those of
+    /// the profile in use, or of no provider, are not for a server that only the URL led to. A secret is refused later.
+    private func asAtFirst(_ settings: Settings) -> Settings {
+        guard context.isFound(settings), let issuer = settings.provider.issuer, !context.isChosen(settings)
+        else { return settings }
+        let usable = Set(ownership.entries(for: issuer).map(\.setting))
+            .union(Setting.presented(by: settings.token.grant))
+        let kept = settings.layers.given.filter {
+            $0.origin.layer != .variables || usable.contains($0.setting)
+        }
+        return context.settings(profile: settings.profile, kept)
     }
 
     /// Throws if a variable names another provider than the profile: the URL is that of the profile's.
@@ -418,7 +431,7 @@ extension ResourceOperand {
         }
         context.console.trace("provider: \(DisplayText.clean(issuer)), by its own metadata")
         // As at a resource's server, settings for another provider, or for an unknown issuer, are not used.
-        let given = SettingLayers.Entry(setting: .issuer, value: .string(issuer), origin: .option("--issuer"))
+        let given = SettingLayers.Entry(setting: .issuer, value: .string(issuer), origin: .found)
         func own(isRegistered: Bool = false) -> ResourceOperand {
             let entries = ownership.entries(for: issuer, isRegistered: isRegistered)
             var operand = ResourceOperand(

@@ -51,7 +51,13 @@ struct ClientConsent {
         {
             throw fault
         }
-        try question.confirm(context, orThrow: unasked)
+        do throws(OIDCError) {
+            try question.confirm(context, orThrow: unasked)
+        } catch {
+            // The client may be known at this server.
+            operand.noteLed(to: server, client: client.clientID)
+            throw error
+        }
         return agreed
     }
 

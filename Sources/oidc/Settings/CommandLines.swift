@@ -63,8 +63,8 @@ extension Settings {
     /// Returns the command line of a command for the same session, with the options that were given.
     func line(_ command: String, _ options: [String] = [], and more: [(String, Setting)] = []) -> Hint {
         let profile = profileOption(profile, isNeeded: layers.isProfileNamed)
-        if command == "login", resource == nil, let issuer = layers.entry(.issuer), issuer.origin == .session,
-            let url = issuer.value.string
+        if command == "login", resource == nil, let issuer = layers.entry(.issuer),
+            [.session, .found].contains(issuer.origin), let url = issuer.value.string
         {
             // An option would name a server that only a URL may have led to, and the client that was registered there.
             var known: Set<Setting> = [.issuer]

@@ -14,6 +14,8 @@ final class SettingLayers: Sendable {
         /// A value of a stored session, if the settings name no provider. It is used like an option, but the
         /// user did not give it.
         static let session = Origin.option("the session")
+        /// The issuer to which a URL led. It is used like an option, but the user did not give it.
+        static let found = Origin.option("the URL")
         /// A value from the file of a pending sign-in. It is used like an option, but the user did not give it.
         static let pending = Origin.option("--pending")
         /// What a resource asks for, in a sign-in of the settings' own session.

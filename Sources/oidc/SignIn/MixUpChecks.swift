@@ -132,6 +132,19 @@ extension ResourceOperand {
             hint: .trusting(server, asMuchAs: shown, wayOn))
     }
 
+    /// Records that the URL named a server at which the user may have a client, or register one. Another server that it names
+    /// later then counts as one that may forward the browser there.
+    func noteLed(to server: ProviderMetadata, client id: String = "") {
+        guard let endpoint = server.tokenEndpoint else { return }
+        let use = ClientUse(
+            issuer: server.issuer, tokenEndpoint: endpoint.text, origin: url.origin, isUnused: true)
+        do throws(OIDCError) {
+            try ResourceRecords(context)?.uses.note(use, of: id)
+        } catch {
+            context.console.warn(error, "the server was not recorded")
+        }
+    }
+
     /// Returns the error for a page of another server at which the user signs in: the server that only this
     /// URL led to would redeem the code that the user gets or approves there (RFC 8628 §5.4).
     func fault(
@@ -203,7 +216,20 @@ extension CommandContext {
     /// Returns whether only a URL led to the server of a profile, and the user has never named it.
     func isFound(_ settings: Settings) -> Bool {
         guard let issuer = settings.provider.issuer, let id = settings.client.id else { return false }
-        return ResourceRecords(self)?.uses.isFound(issuer: issuer, clientID: id) ?? false
+        return isFound(issuer, id)
+    }
+
+    /// Returns whether the user chose the client of a profile for a server to which a URL led.
+    func isChosen(_ settings: Settings) -> Bool {
+        guard let issuer = settings.provider.issuer, let id = settings.client.id else { return false }
+        return ResourceRecords(self)?.uses.isChosen(issuer: issuer, clientID: id) ?? false
+    }
+
+    /// Returns whether only a URL led to the server of a session.
+    func isFound(_ key: SessionKey) -> Bool { isFound(key.provider, key.clientID) }
+
+    private func isFound(_ issuer: String, _ clientID: String) -> Bool {
+        ResourceRecords(self)?.uses.isFound(issuer: issuer, clientID: clientID) ?? false
     }
 }
 

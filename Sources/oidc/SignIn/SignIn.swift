@@ -308,7 +308,7 @@ struct SignIn {
     /// this already, or if the link does, for a client that was registered for a resource.
     func noteUse(issuer: String?, tokenEndpoint: WebURL?) {
         let origin = provider.settings.layers.entry(.issuer)?.origin
-        let isNamed = origin?.layer == .options && origin != .session && origin != .pending
+        let isNamed = origin?.layer == .options && ![.session, .pending, .found].contains(origin)
         if let issuer, referrer == nil, isNamed {
             try? ResourceRecords(provider.context)?.uses.noteNamed(issuer: issuer)
         }

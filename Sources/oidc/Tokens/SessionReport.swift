@@ -8,6 +8,8 @@ struct SessionReport {
     let now: Instant
     /// The lender's terms, if the session is lent.
     var lent: LentTerms?
+    /// Whether only a URL led to the provider, and the user has never named it.
+    var isFound = false
 
     /// Whether the session can be refreshed, as far as is known.
     var canRefresh: Bool { lent?.isUsable ?? (session.canRefresh && session.ended == nil) }
@@ -50,7 +52,9 @@ struct SessionReport {
     var loginLine: Hint {
         if let profile { return .run("login", "-p", profile) }
         guard session.key.grant.needsUser else { return .run("token", session.key.options) }
-        return .run("login", session.key.resources.first.map { [$0] } ?? session.key.options)
+        if let resource = session.key.resources.first { return .run("login", resource) }
+        // An option would name the provider for the user.
+        return .run("login", isFound ? [session.key.provider] : session.key.options)
     }
 
     var json: JSONValue {

@@ -269,9 +269,45 @@ struct MixUpTests {
         try world.configure(
             #"{"issuer":"\#(world.other.issuer)","client_id":"mine","login_hint":"me@corp.example","audience":"corp"}"#
         )
-        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api"]))
-        let sent = try #require(world.server.authorizations.last)
-        #expect(sent["login_hint"] == nil && sent["audience"] == nil, "\(sent)")
+        let variables = [
+            "OIDC_ACR_VALUES": "corp", "OIDC_EXTRA_AUTHORIZE_PARAMS": #"{"tenant":"corp"}"#,
+            "OIDC_EXTRA_TOKEN_PARAMS": #"{"tenant":"corp"}"#,
+        ]
+        let words = ["login", world.server.issuer, "--scope", "api"]
+        // The second sign-in is one of the profile that the first one wrote.
+        for count in 1...2 {
+            expectSuccess(try world.program.start(words, variables).finish())
+            #expect(world.server.authorizations.count == count)
+            let sent = world.server.authorizations + world.server.tokenRequests.map(\.form)
+            let others = ["login_hint", "audience", "acr_values", "tenant"]
+            #expect(sent.allSatisfy { request in others.allSatisfy { request[$0] == nil } }, "\(sent)")
+        }
+    }
+
+    @Test("a line that follows a refused scope does not name the provider that only a URL led to")
+    func refusedScope() throws {
+        let world = try plainWorld()
+        world.server.change {
+            $0.registers = true
+            $0.responseError = ["error": "invalid_scope"]
+        }
+        let refused = try world.run(["login", world.server.issuer, "--scope", "api offline_access"])
+        #expect(
+            refused.errorOutput.hasSuffix("  try: oidc login \(world.server.issuer) --scope api\n"),
+            "\(refused)")
+        // Nor does that of `status` once the token has expired.
+        world.server.change {
+            $0.responseError = nil
+            $0.token = { _ in
+                .value(["access_token": "t", "token_type": "Bearer", "expires_in": 1, "scope": "api"])
+            }
+        }
+        expectSuccess(try world.run(["login", world.server.issuer, "--scope", "api", "--no-profile"]))
+        Thread.sleep(forTimeInterval: 2)
+        let status = try world.run(["status", "--all"])
+        #expect(
+            status.status == 3 && status.errorOutput.hasSuffix(": oidc login \(world.server.issuer)\n"),
+            "\(status)")
     }
 
     @Test(
@@ -739,12 +775,38 @@ struct MixUpTests {
     }
 
     /// A world of servers that register no clients and send no `iss`.
-    private func plainWorld() throws -> ResourceWorld {
-        try ResourceWorld {
+    private func plainWorld(isOwnResource: Bool = true) throws -> ResourceWorld {
+        try ResourceWorld(isOwnResource: isOwnResource) {
             $0.registers = false
             $0.metadata["authorization_response_iss_parameter_supported"] = .null
             $0.responseIssuer = { _ in nil }
         }
+    }
+
+    @Test(
+        "the client that the user was to register at a server gives its codes to no other that the URL names then",
+        arguments: [true, false])
+    func otherServerThen(isKnown: Bool) throws {
+        let world = try plainWorld(isOwnResource: false)
+        world.other.change { $0.registers = false }
+        world.resource.change { $0.servers = [world.other.issuer] }
+        let words = ["login", world.url, "--client-id", "mine"]
+        let first = try world.program.start(isKnown ? words : ["login", world.url]).finish()
+        #expect(first.status == 2 && first.errorOutput.contains(world.other.issuer), "\(first)")
+        world.resource.change { $0.servers = [world.server.issuer] }
+        let refused = try world.run(words)
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        world.resource.change { $0.servers = [world.other.issuer] }
+        let second = try world.run(words)
+        #expect(second.status == 2 && second.errorOutput.contains("--client-id"), "\(second)")
+        // Another URL's servers are not concerned, and the one that was only named is no word of the user.
+        let file = world.program.home.path + "/.local/state/oidc/clients"
+        let uses = try FileManager.default.contentsOfDirectory(atPath: file).map {
+            try String(contentsOfFile: "\(file)/\($0)", encoding: .utf8)
+        }
+        #expect(!uses.isEmpty && uses.allSatisfy { $0.contains(#""unused":true"#) }, "\(uses)")
+        let own = ["login", world.server.issuer, "--client-id", "mine", "--scope", "api"]
+        expectSuccess(try world.run(own))
     }
 
     @Test("a resource's server is not named by another client in its profile")

@@ -323,6 +323,21 @@ struct ClientUsesTests {
         #expect(all.count == 4 && all.first?.use == own)
     }
 
+    @Test("a server that a resource only named says nothing about what led the user to it")
+    func unused() throws {
+        let issuer = "https://op.example"
+        func use(origin: String?, isFound: Bool = false, isUnused: Bool = false) -> ClientUse {
+            ClientUse(
+                issuer: issuer, tokenEndpoint: "\(issuer)/token", origin: origin, isFound: isFound,
+                isUnused: isUnused)
+        }
+        try uses.note(use(origin: "https://api.example", isUnused: true), of: "c")
+        #expect(try uses.all().first?.use.isUnused == true)
+        #expect(!uses.isFound(issuer: issuer, clientID: "c"))
+        try uses.note(use(origin: nil, isFound: true), of: "c")
+        #expect(uses.isFound(issuer: issuer, clientID: "c"))
+    }
+
     @Test("a file that cannot be read may tell of any use")
     func unreadable() throws {
         #expect(try uses.all().isEmpty)
