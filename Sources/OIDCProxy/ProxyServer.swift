@@ -25,8 +25,6 @@ package final class ProxyServer {
         /// Whether callers of other users are refused; false in tests that run without `/proc`.
         package var identifiesPeers = true
         package var log: (ProxyLogEntry) -> Void = { _ in }
-        /// The function to call after each round in which something was logged.
-        package var flushLog: () -> Void = {}
         /// The function that warns the user.
         package var warn: (String) -> Void = { _ in }
         /// The function to call at the end, before running refreshes and sign-ins are awaited.
@@ -241,7 +239,6 @@ package final class ProxyServer {
     private let server: HTTP1Server
     private let wake: (reading: FileDescriptor, writing: FileDescriptor)
     private var lastUse = MonotonicTime.now()
-    private var hasLogged = false
 
     /// Creates a proxy that listens. Each route names its session by an index in `sources`; `first` are
     /// tokens that were already obtained.
@@ -331,10 +328,7 @@ package final class ProxyServer {
         ProxyProblem(error, hint: error.hint.map(configuration.hint))
     }
 
-    func log(_ entry: ProxyLogEntry) {
-        hasLogged = true
-        configuration.log(entry)
-    }
+    func log(_ entry: ProxyLogEntry) { configuration.log(entry) }
 
     /// Returns whether a host, with its port, is the proxy itself.
     func isOurs(_ host: String) -> Bool { listener.address.isOurs(host) }
@@ -431,7 +425,6 @@ extension ProxyServer {
             }
         }
         server.endAll()
-        configuration.flushLog()
         configuration.interrupt()
         for session in sessions { session.finish() }
         return event
@@ -454,10 +447,6 @@ extension ProxyServer {
         // A request that has waited for one that ends now is served at once.
         let wasDue = server.expire(now: now)
         if requests?.lookAtAnswers() == true || wasDue { settle(until: end) }
-        if hasLogged {
-            hasLogged = false
-            configuration.flushLog()
-        }
         if requests?.isEmpty == false || server.connections.contains(where: { $0.stream != nil })
             || sessions.contains(where: \.isAwaited)
         {

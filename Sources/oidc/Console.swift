@@ -29,6 +29,13 @@ struct Console: Sendable {
         write(message: text)
     }
 
+    /// Prints a message while a prompt waits at the terminal, and then the prompt again. It is one text, so if messages
+    /// are dropped, the last one still ends with the prompt.
+    func note(_ text: String, interrupting prompt: String?) {
+        guard !isQuiet else { return }
+        write(message: text, after: prompt == nil ? "" : "\n", before: prompt ?? "")
+    }
+
     /// Prints a warning; the command continues. The text may quote a provider, so no command in it is completed.
     func warn(_ text: String) {
         guard !isQuiet else { return }
@@ -91,13 +98,15 @@ struct Console: Sendable {
 
     private var style: TextStyle { transcript == nil ? Console.style : TextStyle(isOn: false) }
 
-    /// Writes a message to stderr. `text` can hold names from files and providers and is cleaned; `start` is
+    /// Writes a message to stderr. `text` can hold names from files and providers and is cleaned; `start` and `end` are
     /// not.
-    private func write(message text: String, after start: String = "", isKept: Bool = true) {
+    private func write(
+        message text: String, after start: String = "", before end: String = "", isKept: Bool = true
+    ) {
         let message = start + DisplayText.lines(text) + "\n"
         if isKept, let transcript { return transcript.add(message) }
         let line = Terminal.text(message, environment: ProcessEnvironment.current)
-        StandardError.write(style.linked(WrappedText(.standardError).text(line)))
+        StandardError.write(style.linked(WrappedText(.standardError).text(line)) + end)
     }
 
     /// Prints the messages of another command.

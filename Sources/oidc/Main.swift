@@ -14,7 +14,9 @@ struct Main {
         case WaitingProcess.task: Platform.exit(WaitingProcess.run())
         default: break
         }
-        Platform.exit(run(Array(arguments.dropFirst()), calledAs: arguments.first ?? "oidc"))
+        let code = run(Array(arguments.dropFirst()), calledAs: arguments.first ?? "oidc")
+        StandardError.finish()
+        Platform.exit(code)
     }
 
     static func run(_ arguments: [String], calledAs name: String) -> Int32 {

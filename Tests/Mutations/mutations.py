@@ -270,6 +270,11 @@ MUTATIONS = [
      "guard url.isElsewhere || isMeant(url, named) else { throw notHere(url) }", "", "LendMessageTests"),
     ("lend: the socket of another user is believed", "guard own != 0, user != own, user != 0 else { return }",
      "guard own != 0, user != user else { return }", "LendTests"),
+    ("lend: whoever does not read its log stops it", "        StandardError.startBacklog()\n        switch server.run() {\n"
+     "        case .interrupted(let signal): return context.console.ended(bySignal: signal)\n        case .ended",
+     "        switch server.run() {\n"
+     "        case .interrupted(let signal): return context.console.ended(bySignal: signal)\n        case .ended",
+     "UnreadMessagesTests"),
     ("lend: what was typed before a question answers it",
      "_ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH)", "", "LendQuestionTests"),
     ("lend: callers cause any number of refreshes", "context.onTokenRequest = { [self] in spend(call) }", "",

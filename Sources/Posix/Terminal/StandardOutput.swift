@@ -1,4 +1,5 @@
 package import OIDCCore
+import Synchronization
 
 /// The output for data. A write error is a failure, never a silent success.
 package enum StandardOutput {
@@ -64,7 +65,42 @@ package enum StandardOutput {
 
 /// The output for messages. A write error is ignored.
 package enum StandardError {
+    private static let backlog = Mutex<Backlog?>(nil)
+    private static let portion = 4_096
+
+    /// Writes a message; waits for a slow reader, or until a signal comes.
     package static func write(_ text: String) {
-        try? FileDescriptor.standardError.writeAll(Array(text.utf8))
+        if let backlog = backlog.withLock({ $0 }) {
+            backlog.add(text)
+            return
+        }
+        let descriptor = FileDescriptor.standardError
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let moment = MonotonicTime.now().adding(milliseconds: 500)
+            guard Poll.wait(for: descriptor.rawValue, .writing, until: moment) else {
+                // Also if this thread postpones signals: what it does must not depend on the reader.
+                if Interruption.recorded != nil { return }
+                continue
+            }
+            do throws(Errno) {
+                rest = rest.dropFirst(try descriptor.write(rest.prefix(portion)))
+            } catch {
+                guard error == .wouldBlock else { return }
+            }
+        }
+    }
+
+    /// From now on, no message waits for the reader, as others wait for this process. If nobody reads, messages are
+    /// dropped beyond a limit.
+    package static func startBacklog() {
+        backlog.withLock {
+            $0 = Backlog(.standardError) { "warning: \($0) messages were dropped, as nobody read them\n" }
+        }
+    }
+
+    /// Waits for the reader of the messages, but only a moment.
+    package static func finish() {
+        backlog.withLock { $0 }?.finish(milliseconds: 1_000)
     }
 }

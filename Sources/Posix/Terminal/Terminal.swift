@@ -121,6 +121,7 @@ package struct TerminalStatusLine: Sendable {
     }
 
     private func write(_ text: String) {
+        guard descriptor != .standardError else { return StandardError.write(text) }
         try? descriptor.writeAll(Array(text.utf8))
     }
 }

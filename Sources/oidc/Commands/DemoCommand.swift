@@ -106,6 +106,7 @@ struct DemoCommand: RunnableCommand {
         _ provider: inout DemoProvider, _ server: LoopbackServer, _ context: CommandContext
     ) -> Int32 {
         let console = context.console
+        StandardError.startBacklog()
         let event = server.serve { request in
             guard server.isOurHost(request) else { return HTTPResponse.misdirected }
             guard let request = request.request(to: server.origin) else { return HTTPResponse(status: 400) }

@@ -134,6 +134,7 @@ struct ExecCommand: RunnableCommand {
         } catch {
             return report((error, Executable.status(error)), context)
         }
+        StandardError.startBacklog()
         _ = server.run(also: [child.endDescriptor])
         return child.finish()
     }

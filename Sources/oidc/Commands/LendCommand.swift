@@ -99,7 +99,7 @@ struct LendCommand: RunnableCommand {
         let configuration = LendServer.Configuration(
             peers: allowedUsers, end: end, question: question,
             log: common.isQuiet
-                ? nil : { line in log("\(LendCommand.clock()) \(line)", context.console) })
+                ? nil : { line, prompt in log("\(LendCommand.clock()) \(line)", prompt, context.console) })
         let server = try LendServer(path, loans, configuration)
         if let warning = SocketListener.warning(of: path) { context.console.warn(warning) }
         if let remote { return try run(remote, server, loans, end.time, context) }
@@ -107,6 +107,7 @@ struct LendCommand: RunnableCommand {
         try context.console.isJSON
             ? StandardOutput.write(document(path, loans, end.time).compact + "\n")
             : context.console.output(path)
+        StandardError.startBacklog()
         switch server.run() {
         case .interrupted(let signal): return context.console.ended(bySignal: signal)
         case .ended, .readable:
@@ -129,6 +130,7 @@ struct LendCommand: RunnableCommand {
             remote.removeFolder(folder)
             throw error
         }
+        StandardError.startBacklog()
         _ = server.run(also: [child.endDescriptor])
         let status = child.finish()
         if status == RemoteLend.connectionFailed || status > 128 { remote.removeFolder(folder) }
@@ -137,9 +139,9 @@ struct LendCommand: RunnableCommand {
 
     /// Logs a line. While a command on another host uses the terminal, a line end must include a carriage
     /// return.
-    private func log(_ line: String, _ console: Console) {
+    private func log(_ line: String, _ prompt: String?, _ console: Console) {
         guard host != nil, Terminal.isTerminal(.standardError) else {
-            return console.note(line)
+            return console.note(line, interrupting: prompt)
         }
         StandardError.write(
             Terminal.text(

@@ -72,10 +72,7 @@ struct ProxyCommand: RunnableCommand {
         }
         var configuration = try sessions[0].configuration(timeout: timeout)
         configuration.idleTimeout = idleTimeout.map { Int64($0) * 1_000 }
-        if let log {
-            configuration.log = log.add
-            configuration.flushLog = log.flush
-        }
+        if let log { configuration.log = log.add }
         let endpoint = try endpoint()
         let server = try ProxyServer(
             endpoint, routes: Array(zip(routes, indices)),
@@ -91,6 +88,7 @@ struct ProxyCommand: RunnableCommand {
             try announce(server.url(of: index), route, context)
         }
         defer { log?.finish() }
+        StandardError.startBacklog()
         switch server.run() {
         case .interrupted(let signal): return context.console.ended(bySignal: signal)
         case .idle, .readable: return 0

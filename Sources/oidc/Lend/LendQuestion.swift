@@ -66,12 +66,9 @@ struct LendQuestion: Sendable {
         }
     }
 
-    /// Writes a line while a question waits at the terminal, and then shows the question again.
-    func interrupted(_ text: String, by write: () -> Void) {
-        guard case .terminal = way else { return write() }
-        StandardError.write("\n")
-        write()
-        StandardError.write(Self.prompt(text))
+    /// Returns the question as the terminal shows it; nil if a program asks.
+    func prompt(_ text: String) -> String? {
+        if case .terminal = way { Self.prompt(text) } else { nil }
     }
 
     private static func prompt(_ text: String) -> String {

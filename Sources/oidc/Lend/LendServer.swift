@@ -17,8 +17,9 @@ final class LendServer {
         var end: (time: Instant, moment: MonotonicTime)
         /// The question to this user about a new caller; nil if nobody is asked.
         var question: LendQuestion?
-        /// The function that logs a line; nil if nothing is logged.
-        var log: ((String) -> Void)?
+        /// The function that logs a line, and shows the prompt again that the line interrupts; nil if nothing is
+        /// logged.
+        var log: ((_ line: String, _ prompt: String?) -> Void)?
     }
 
     enum Event: Hashable {
@@ -404,9 +405,7 @@ final class LendServer {
     }
 
     private func log(_ line: String) {
-        guard let log = configuration.log else { return }
-        guard let question, let terminal = configuration.question else { return log(line) }
-        terminal.interrupted(question.text) { log(line) }
+        configuration.log?(line, question.flatMap { configuration.question?.prompt($0.text) })
     }
 
     // MARK: Questions

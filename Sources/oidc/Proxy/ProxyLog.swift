@@ -2,29 +2,22 @@ import OIDCCore
 import OIDCProxy
 import Posix
 
-/// The log of a proxy, with one line for each request. Lines are written together after each round of
-/// requests. A slow reader does not block: its lines are kept up to a limit, and dropped beyond it.
+/// The log of a proxy, with one line for each request. No request waits for its reader.
 final class ProxyLog {
-    private let descriptor: FileDescriptor
+    private let backlog: Backlog
     private let console: Console
-    private var pending: ArraySlice<UInt8> = []
     private var isBroken = false
     private var hasDropped = false
-
-    /// The maximum number of bytes that wait for the reader.
-    private static let limit = 1 << 20
-    /// The number of bytes that a ready pipe accepts without blocking (`PIPE_BUF`).
-    private static let portion = 4_096
 
     /// Creates a log that appends to a file; `-` is stdout.
     init(_ path: String, _ console: Console) throws(OIDCError) {
         self.console = console
         guard path != "-" else {
-            descriptor = .standardOutput
+            backlog = Backlog(.standardOutput)
             return
         }
         do throws(Errno) {
-            descriptor = try FileDescriptor.open(appendingTo: path)
+            backlog = Backlog(try FileDescriptor.open(appendingTo: path))
         } catch {
             let reason =
                 switch error {
@@ -37,36 +30,23 @@ final class ProxyLog {
     }
 
     func add(_ entry: ProxyLogEntry) {
-        guard !isBroken else { return }
-        let line = (console.isJSON ? entry.json.compact : entry.line) + "\n"
-        guard pending.count + line.utf8.count <= ProxyLog.limit else {
-            if !hasDropped { console.warn("the reader of the request log does not read: lines are dropped") }
-            hasDropped = true
-            return
-        }
-        pending += line.utf8
+        checkFailure()
+        guard !isBroken, !backlog.add((console.isJSON ? entry.json.compact : entry.line) + "\n"), !hasDropped
+        else { return }
+        console.warn("the reader of the request log does not read: lines are dropped")
+        hasDropped = true
     }
 
     /// Writes the remaining lines at the end, but waits only a moment for the reader.
     func finish() {
-        let end = MonotonicTime.now().adding(seconds: 2)
-        flush()
-        while !pending.isEmpty, MonotonicTime.now() < end {
-            Poll.wait(for: descriptor.rawValue, .writing, until: end, isInterruptible: false)
-            flush()
-        }
+        backlog.finish(milliseconds: 2_000)
+        checkFailure()
     }
 
-    func flush() {
-        while !pending.isEmpty, Poll.isReady(descriptor.rawValue, .writing) {
-            do throws(Errno) {
-                pending = pending.dropFirst(try descriptor.write(pending.prefix(ProxyLog.portion)))
-            } catch {
-                guard error != .wouldBlock else { return }
-                (pending, isBroken) = ([], true)
-                console.warn("cannot write to the request log: \(error)")
-            }
-        }
+    private func checkFailure() {
+        guard !isBroken, let failure = backlog.failure else { return }
+        isBroken = true
+        console.warn("cannot write to the request log: \(failure)")
     }
 }
 
