@@ -601,8 +601,9 @@ extension ProxyExchange {
                 leadsHere: { server.gate.leads($0, to: admission.route) }
             ).map(Latin1.encode)
         case "set-cookie":
-            guard field.value.count <= ProxyHeaders.cookieSizeLimit else { return nil }
-            server.noteCookie(field.latin1, on: admission.route)
+            guard field.value.count <= ProxyHeaders.cookieSizeLimit,
+                server.passesCookie(field.latin1, on: admission.route)
+            else { return nil }
             return Latin1.encode(ProxyHeaders.cookie(field.latin1, prefix: admission.prefix, route: route))
         case "link": return ProxyHeaders.setsReferrerPolicy(link: field.value) ? nil : Array(field.value)
         case "content-security-policy": return ProxyHeaders.withoutReports(policies: field.value)

@@ -64,7 +64,8 @@ enum ProxyHeaders {
     }
 
     /// A cookie as clients send it back: without the white space around name and value, and one without a name as its
-    /// value alone (RFC 6265 §5.2, draft-ietf-httpbis-rfc6265bis §5.7).
+    /// value alone (RFC 6265 §5.2, draft-ietf-httpbis-rfc6265bis §5.7). Of the value, only the characters count that all
+    /// clients keep: Go (before 1.23) and Java drop quotation marks around it, Python's requests those within it.
     struct Cookie: Hashable {
         let name: String
         let value: String
@@ -75,7 +76,10 @@ enum ProxyHeaders {
             if pair.first == .equals { pair = Self.trimmed(pair.dropFirst()) }
             let end = pair.firstIndex(of: .equals) ?? pair.endIndex
             name = String(decoding: Self.trimmed(pair[..<end]), as: UTF8.self)
-            value = String(decoding: Self.trimmed(pair[end...].dropFirst()), as: UTF8.self)
+            let kept = pair[end...].dropFirst().filter {
+                ASCII.isVisible($0) && $0 != .quote && $0 != .backslash
+            }
+            value = String(decoding: kept, as: UTF8.self)
         }
 
         init(_ pair: some StringProtocol) { self.init(Array(pair.utf8)[...]) }

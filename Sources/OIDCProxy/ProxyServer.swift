@@ -136,24 +136,28 @@ package final class ProxyServer {
         func allowsStepUp(insteadOf token: Redacted<String>?) -> Bool {
             withoutStepUp != token && .now() >= stepUpPauseEnd
         }
-        /// The names of the cookies that the server set, with the hashes of the last ones.
-        private var cookies: [String: [Int]] = [:]
-        private static let cookieLimit = 256
-        private static let valueLimit = 8
+        /// The hashes of the cookies that the server set. None is forgotten, as a caller may keep it.
+        private var cookies: Set<Int> = []
+        /// Whether the user knows that the server gets no further cookie to the callers.
+        private var hasWarnedOfCookies = false
+        static let cookieLimit = 65_536
 
-        func note(_ cookie: ProxyHeaders.Cookie) {
-            guard cookies[cookie.name] != nil || cookies.count < Self.cookieLimit else { return }
-            let others = cookies[cookie.name, default: []].filter { $0 != cookie.hashValue }
-            cookies[cookie.name] = others.suffix(Self.valueLimit - 1) + [cookie.hashValue]
+        /// Notes a cookie of the server. Returns false if there are too many: this one must not reach the caller, as it
+        /// would not be recognized. `warn` is called the first time.
+        func admits(_ cookie: ProxyHeaders.Cookie, otherwise warn: () -> Void) -> Bool {
+            let hash = cookie.hashValue
+            if cookies.contains(hash) { return true }
+            guard cookies.count < Self.cookieLimit else {
+                if !hasWarnedOfCookies { warn() }
+                hasWarnedOfCookies = true
+                return false
+            }
+            cookies.insert(hash)
+            return true
         }
 
         /// Returns whether the server set this cookie.
-        func hasSet(_ cookie: ProxyHeaders.Cookie) -> Bool {
-            cookies[cookie.name]?.contains(cookie.hashValue) ?? false
-        }
-
-        /// Returns whether the server may have set a cookie with this name: it has set so many that not all are known.
-        func maySet(_ name: String) -> Bool { cookies[name] != nil || cookies.count >= Self.cookieLimit }
+        func hasSet(_ cookie: ProxyHeaders.Cookie) -> Bool { cookies.contains(cookie.hashValue) }
 
         /// The tokens that a path has refused since it last took one, for each of which the user may have signed in.
         private var refused: [String: Set<Redacted<String>>] = [:]
@@ -336,15 +340,21 @@ package final class ProxyServer {
     /// Returns the proxy's origin under the name that the caller used, which the gate has checked.
     func origin(named host: String?) -> String { host.map { "http://\($0)" } ?? address.origin }
 
-    /// Returns whether a cookie may be sent to a route. A cookie that another route's server may have set may not: the
-    /// same name proves nothing, but the value does.
+    /// Returns whether a cookie may be sent to a route: not one that only another route's server set. The same name
+    /// proves nothing, but the value does.
     func acceptsCookie(_ cookie: ProxyHeaders.Cookie, on route: Int) -> Bool {
-        states[route].hasSet(cookie)
-            || !states.enumerated().contains { $0 != route && $1.maySet(cookie.name) }
+        states[route].hasSet(cookie) || !states.contains { $0.hasSet(cookie) }
     }
 
-    func noteCookie(_ value: String, on route: Int) {
-        states[route].note(ProxyHeaders.Cookie(Substring(value.utf8.prefix { $0 != .semicolon })))
+    /// Returns whether the callers get a cookie of a route's server. With other routes, it must be known later.
+    func passesCookie(_ value: String, on route: Int) -> Bool {
+        guard states.count > 1 else { return true }
+        let cookie = ProxyHeaders.Cookie(Substring(value.utf8.prefix { $0 != .semicolon }))
+        return states[route].admits(cookie) {
+            configuration.warn(
+                "\(routes[route].url.text) has set \(RouteState.cookieLimit) cookies: its callers get no other ones"
+            )
+        }
     }
 }
 
