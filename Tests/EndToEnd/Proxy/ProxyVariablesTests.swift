@@ -14,6 +14,10 @@ struct ProxyVariablesTests {
             ([:], [:]), (["http_proxy": ""], [:]), (["no_proxy": "a"], [:]),
             (["http_proxy": "http://p:1"], ["no_proxy": "127.0.0.1", "NO_PROXY": "127.0.0.1"]),
             (
+                ["Http_Proxy": "http://p:1", "No_Proxy": "a"],
+                ["no_proxy": "a,127.0.0.1", "NO_PROXY": "a,127.0.0.1"]
+            ),
+            (
                 ["ALL_PROXY": "http://p:1", "no_proxy": "a, b"],
                 ["no_proxy": "a, b,127.0.0.1", "NO_PROXY": "a, b,127.0.0.1"]
             ),
