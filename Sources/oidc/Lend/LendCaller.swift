@@ -76,6 +76,36 @@ struct LendBudget {
     }
 }
 
+/// The refused requests of each program. The first ones of a minute are logged one by one, and the others as a number.
+struct LendRefusals {
+    private struct Minute {
+        var count = 0
+        var last = ""
+        let end: MonotonicTime
+    }
+
+    private var minutes: [LendCaller: Minute] = [:]
+    private static let limit = 5
+
+    /// Returns whether a refusal is logged by itself.
+    mutating func isShown(_ line: String, of caller: LendCaller, at now: MonotonicTime) -> Bool {
+        var minute = minutes[caller] ?? Minute(end: now.adding(seconds: 60))
+        minute.count += 1
+        minute.last = line
+        minutes[caller] = minute
+        return minute.count <= LendRefusals.limit
+    }
+
+    /// Returns the lines about the refusals of the minutes that are over, and forgets them.
+    mutating func ended(at now: MonotonicTime) -> [String] {
+        let over = minutes.filter { now >= $0.value.end }
+        for caller in over.keys { minutes[caller] = nil }
+        return over.values.filter { $0.count > LendRefusals.limit }.map {
+            "\($0.count - LendRefusals.limit) more refusals, the last: \($0.last)"
+        }
+    }
+}
+
 /// The choice of a waiting request that makes room for a new one. While there is room, a program may have any
 /// number; over SSH, all programs of the other side are one. Once there is no room, the program with the most gives
 /// one up, so no process keeps the others out.

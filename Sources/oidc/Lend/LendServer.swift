@@ -111,6 +111,8 @@ final class LendServer {
     /// The users whose new programs are refused for a time without a question, and how often this happened in
     /// a row.
     private var silenced: [UInt32: (times: Int, until: MonotonicTime)] = [:]
+    /// The refusals in the log.
+    private var logged = LendRefusals()
     /// The time of the last check of the connections that wait.
     private var lookedAt = MonotonicTime.now()
 
@@ -176,6 +178,7 @@ final class LendServer {
             if let signal = Interruption.pending { return .interrupted(signal: signal) }
             guard !isOver else { return .ended }
             dropGone(now: .now())
+            for line in logged.ended(at: .now()) { log(line) }
             server.expire(now: .now())
             var interests = ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
             _ = server.round(until: nextMoment, also: &interests) { take($0, $1) }
@@ -393,15 +396,17 @@ final class LendServer {
         }
         let name = DisplayText.clean(pending.loan < loans.count ? loans[pending.loan].name : "")
         guard let what = pending.matter.name else { return }
+        let reason: String
         switch result {
-        case _ where isGone: log("\(name): no \(what) to \(pending.words): it no longer waits")
+        case _ where isGone: reason = "it no longer waits"
         case .success(let members):
             let seconds = members["access"]?.object?["seconds"]?.integer
             let end = seconds.map { ", \(TimeWords.duration($0)) left" } ?? ""
-            log("\(name): \(what)\(end), to \(pending.words)")
-        case .failure(let error):
-            log("\(name): no \(what) to \(pending.words): \(error.message)")
+            return log("\(name): \(what)\(end), to \(pending.words)")
+        case .failure(let error): reason = error.message
         }
+        let line = "\(name): no \(what) to \(pending.words): \(reason)"
+        if logged.isShown(line, of: pending.caller.program, at: .now()) { log(line) }
     }
 
     private func log(_ line: String) {

@@ -60,6 +60,21 @@ struct LendBudgetTests {
         }
     }
 
+    @Test("of a program's refusals within a minute, five are logged, and then the number of the others")
+    func refusals() {
+        var refusals = LendRefusals()
+        let (one, other) = (LendCaller(user: 1, process: nil), LendCaller(user: 2, process: nil))
+        let start = MonotonicTime.now()
+        let shown = (0..<905).filter { refusals.isShown("line \($0)", of: one, at: start) }
+        let isOtherShown = refusals.isShown("other", of: other, at: start)
+        #expect(shown == Array(0..<5) && isOtherShown)
+        let before = refusals.ended(at: start.adding(seconds: 59))
+        let after = refusals.ended(at: start.adding(seconds: 60))
+        #expect(before == [] && after == ["900 more refusals, the last: line 904"])
+        let isShownAgain = refusals.isShown("new", of: one, at: start.adding(seconds: 61))
+        #expect(isShownAgain)
+    }
+
     @Test("of eighteen places, ten are for tokens that callers choose, eight for one of several users")
     func places() throws {
         func count(_ purposes: [LendBudget.Purpose], _ callers: [LendCaller], users: Int = 1) -> Int {
