@@ -31,6 +31,8 @@ extension Hint {
             ]
         case .checkPath(let name):
             ["check the path in \(name == "configuration" ? "--config or OIDC_CONFIG" : name)"]
+        case .keepSessions(let path):
+            ["keep sessions in a directory of your own: export OIDC_STATE_DIR=\(ShellWord.quoted(path))"]
         case .trustAuthority(let setting):
             ["name the file of the authority that signed it in \(setting ?? "ca_file")"]
         case .tryAgain, .checkRegistration: [.text(description)]

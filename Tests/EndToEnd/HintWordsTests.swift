@@ -26,6 +26,10 @@ struct HintWordsTests {
             (.checkPath(of: "configuration"), "check the path in --config or OIDC_CONFIG"),
             (.checkPath(of: "--pending"), "check the path in --pending"),
             (
+                .keepSessions(in: "/a b/oidc"),
+                "keep sessions in a directory of your own: export OIDC_STATE_DIR='/a b/oidc'"
+            ),
+            (
                 .trustAuthority(setting: "SSL_CERT_FILE"),
                 "name the file of the authority that signed it in SSL_CERT_FILE"
             ),

@@ -445,6 +445,8 @@ MUTATIONS = [
     ("socket: below a directory that others may write to", "path = FilePath.split(path).directory\n            }", "path = \"/\"\n            }",
      "SocketListenerTests"),
     ("shared store: a sign-out that cannot be noted is taken for one", "fault.withLock { $0 = error }", "", "SharedStoreTests"),
+    ("shared store: a state directory that others may change is used",
+     "if let directory { try PrivateDirectory.checkTrusted(directory) }", "", "UnreadableSessionTests"),
     ("shared store: an older removal ends nothing", "if !ended.isEmpty { versions.note(SeenRecord(ended: ended), reading.stem) }", "",
      "SharedStoreTests"),
     ("register: a provider elsewhere has a client's registration deleted at a URL on this machine",

@@ -18,6 +18,8 @@ package enum Hint: Hashable, Sendable {
     case checkSecret(sentBy: String, other: String)
     /// A check of the file path in this setting.
     case checkPath(of: String)
+    /// A directory for sessions that does not exist, and that only this user will be able to access.
+    case keepSessions(in: String)
     /// Trusting the certificate's authority; `setting` is the setting that names the trusted authorities, if
     /// one is used.
     case trustAuthority(setting: String?)
@@ -151,8 +153,8 @@ extension Hint {
         case .useIssuer(let issuer): .useIssuer(replace(issuer))
         case .checkRegistration(let url, let clientID):
             .checkRegistration(redirectURL: replace(url), clientID: replace(clientID))
-        case .signIn, .tryAgain, .advice, .set, .setEndpoint, .allowAlgorithm, .checkPath, .trustAuthority,
-            .open:
+        case .signIn, .tryAgain, .advice, .set, .setEndpoint, .allowAlgorithm, .checkPath, .keepSessions,
+            .trustAuthority, .open:
             self
         }
     }

@@ -16,6 +16,7 @@ extension Hint {
         case .checkSecret(let method, let other):
             Hint.coded("check_secret", method, detail: other)
         case .checkPath(let name): Hint.coded("check_path", name)
+        case .keepSessions(let path): Hint.coded("keep_sessions", path)
         case .open(let url): Hint.coded("open", url.text)
         case .trustAuthority(let setting): Hint.coded("trust_authority", setting)
         case .checkRegistration(let url, let clientID):
@@ -75,6 +76,7 @@ extension Hint {
             case "allow_algorithm":
                 .allowAlgorithm(value, in: detail.map { OIDCError.Stage(rawValue: $0) } ?? .idToken)
             case "check_path": .checkPath(of: value)
+            case "keep_sessions": .keepSessions(in: value)
             case "open": WebURL(value).map { .open($0) }
             default: nil
             }

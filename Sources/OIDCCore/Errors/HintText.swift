@@ -17,6 +17,8 @@ extension Hint: CustomStringConvertible {
             "check the client's secret; if it is right, the client may be registered for "
                 + "\(DisplayText.clean(other)) in place of \(DisplayText.clean(method))"
         case .checkPath(let name): "check the path in \(name)"
+        case .keepSessions(let path):
+            "keep sessions in a directory of your own, such as \(DisplayText.clean(path))"
         case .trustAuthority: "name the file of the authority that signed it"
         case .checkRegistration(let url, let clientID):
             "if the browser shows an error page, it says why; often the redirect URL \(DisplayText.clean(url)) or "

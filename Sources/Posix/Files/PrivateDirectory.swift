@@ -63,6 +63,17 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
+    /// Checks a directory that need not be of use: it may not exist, and this user need not be able to write there.
+    /// Throws as `open` does if another user, except root, can change it.
+    package static func checkTrusted(_ path: String) throws(OIDCError) {
+        let path = FilePath.trimmed(path)
+        guard let kind = try? FilePath.status(path).kind else { return }
+        let isUsable =
+            kind == .directory
+            && (FilePath.isWritable(path) || UserFile.openDirectory(of: FilePath.join(path, ".")) != nil)
+        if isUsable || kind == .symbolicLink { _ = try open(path) }
+    }
+
     /// Opens a directory that others may enter, such as that of the configuration file; creates it if
     /// necessary.
     static func shared(_ path: String) throws(OIDCError) -> PrivateDirectory {
@@ -84,15 +95,21 @@ package final class PrivateDirectory: Sendable {
             throw .store(
                 "the directory \(name) belongs to another user (id \(status.owner), this is"
                     + " \(FileStatus.currentUser))",
-                hint: .advice(.useOwnDirectory))
+                hint: ownDirectory)
         }
         guard !status.isOpenToOthers else {
             throw .store(
                 "the directory \(name) is open to others: expected mode 0700, found"
                     + " \(PrivateDirectory.octal(status.permissions))",
                 hint: isForOthers(status)
-                    ? .advice(.useOwnDirectory) : .text("chmod 700 \(ShellWord.quoted(path))"))
+                    ? ownDirectory : .text("chmod 700 \(ShellWord.quoted(path))"))
         }
+    }
+
+    /// The hint to keep sessions in a directory of one's own: below this one, if this user can make it there.
+    private var ownDirectory: Hint {
+        FilePath.isWritable(path)
+            ? .keepSessions(in: FilePath.join(path, "oidc")) : .advice(.useOwnDirectory)
     }
 
     /// Returns whether other users or programs probably need the directory, so `chmod 700` would lock them
@@ -102,8 +119,16 @@ package final class PrivateDirectory: Sendable {
     /// sessions, such as `/etc`.
     private func isForOthers(_ status: FileStatus) -> Bool {
         guard status.permissions & 0o1000 == 0, let names = try? file.names() else { return true }
-        return !names.isEmpty && !names.contains { $0.hasSuffix(".json") || $0 == "resources" }
+        return !names.isEmpty
+            && !names.contains {
+                $0.hasSuffix(".json") || $0.hasSuffix(".sealed") || PrivateDirectory.ownNames.contains($0)
+            }
     }
+
+    /// The names of directories beside sessions.
+    private static let ownNames: Set = [
+        "clients", "pending", "registrations", "resources", "sign-ins", "versions",
+    ]
 
     /// Creates a directory and its parents with mode 0700, as the XDG specification requires, regardless of
     /// the umask.

@@ -332,6 +332,8 @@ extension ProviderContext {
         _ url: SharedStoreURL, state directory: String?
     ) throws(OIDCError) -> SessionStore {
         try settings.sharedStore.check(.shared(url))
+        // Whoever can move what this machine has noted brings a session back that was signed out of.
+        if let directory { try PrivateDirectory.checkTrusted(directory) }
         if url.isOpen, url.password != nil {
             context.console.warn("store: the password is sent to \(url.server) without encryption")
         }

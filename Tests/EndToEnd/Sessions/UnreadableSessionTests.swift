@@ -185,6 +185,48 @@ struct UnreadableSessionTests {
         #expect(outcome.errorOutput.contains("run the command again later"), "\(outcome)")
     }
 
+    @Test("a state directory that others may change is refused with a shared store, too; the hint works")
+    func wideDirectory() throws {
+        defer { oidc.remove() }
+        let path = oidc.home.appendingPathComponent(".local/state/oidc").path
+        func set(_ mode: Int) throws {
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+        }
+        func run(_ words: String...) throws -> Program.Outcome { try oidc.start(words, variables).finish() }
+        // A missing directory is not refused: the server is asked.
+        #expect(try run("token").status == 5)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try set(0o777)
+        let commands = [
+            ["token"], ["token", "--refresh"], ["status"], ["logout"], ["logout", "--all"],
+            ["logout", "--local"],
+            ["login", "--flow", "device"], ["token", "--set", "grant=client_credentials"],
+        ]
+        for words in commands {
+            let outcome = try oidc.start(words, variables).finish()
+            #expect(outcome.status == 1 && outcome.output == "", "\(outcome)")
+            #expect(
+                outcome.error == "the directory \(path) is open to others: expected mode 0700, found 0777",
+                "\(outcome)")
+            #expect(outcome.errorOutput.hasSuffix("  try: chmod 700 \(path)\n"), "\(outcome)")
+        }
+        let doctor = try run("doctor", "--offline")
+        #expect(
+            doctor.status == 1 && doctor.output.contains("problem  store          the directory "),
+            "\(doctor)")
+        try set(0o1777)
+        let hint = "export OIDC_STATE_DIR=\(path)/oidc"
+        let sticky = try run("token")
+        #expect(
+            sticky.status == 1 && sticky.errorOutput.contains("try: keep sessions in a directory of"),
+            "\(sticky)")
+        #expect(sticky.errorOutput.hasSuffix("\(hint)\n"), "\(sticky)")
+        let pasted = variables.merging(["OIDC_STATE_DIR": "\(path)/oidc"]) { $1 }
+        #expect(try oidc.start(["token"], pasted).finish().status == 5)
+        try set(0o700)
+        #expect(try run("token").status == 5)
+    }
+
     @Test("config rm says that a session may stay")
     func removal() throws {
         defer { oidc.remove() }

@@ -10,6 +10,7 @@ struct HintTests {
             .signIn, .signInForScope("a b"), .tryAgain(seconds: nil), .tryAgain(seconds: 20),
             .orSignIn(.advice(.checkClient)), .orSignIn(.orSignIn("x")), .useIssuer("https://op.example"),
             .allowAlgorithm("HS256"), .allowAlgorithm("HS256", in: .userInfo), .checkPath(of: "x"),
+            .keepSessions(in: "/x"),
             .trustAuthority(setting: nil),
             .trustAuthority(setting: "x"), .open(WebURL("https://login.example.com/authorize?x=1")!),
             .text("chmod 600 x"), .command(["run", "a b"]),

@@ -106,15 +106,62 @@ struct StorePrivateDirectoryTests {
     }
 
     @Test(
-        "a directory that others use is refused without advice to close it",
-        arguments: [(0o1777, "x.json"), (0o755, "passwd")] as [(mode_t, String)])
-    func sharedDirectory(_ permissions: mode_t, _ name: String) throws {
+        "a directory that others use is refused with advice to use one below it, not to close it",
+        arguments: [
+            (0o1777, "x.json", false), (0o755, "passwd", false), (0o777, "versions", true),
+            (0o777, "x.sealed", true),
+        ] as [(mode_t, String, Bool)])
+    func sharedDirectory(_ permissions: mode_t, _ name: String, isOurs: Bool) throws {
         let path = scratch["shared"]
         mkdir(path, 0o700)
         try Data().write(to: URL(fileURLWithPath: "\(path)/\(name)"))
         chmod(path, permissions)
         let error = failure { () throws(OIDCError) in try PrivateDirectory.create(path) }
-        #expect(error?.hint == .advice(.useOwnDirectory))
+        #expect(error?.hint == (isOurs ? .text("chmod 700 \(path)") : .keepSessions(in: "\(path)/oidc")))
+        // The hint works.
+        if !isOurs { _ = try PrivateDirectory.create("\(path)/oidc") }
+    }
+
+    @Test(
+        "a directory that need not be usable is refused only if another user can change it, or if it is a link",
+        arguments: [
+            (nil, nil, false), (0o700, nil, false), (0o500, nil, false), (0o755, nil, true),
+            (0o777, nil, true),
+            (0o1777, nil, true), (0o700, 65_534, true), (0o777, 65_534, true),
+        ] as [(mode_t?, uid_t?, Bool)])
+    func trusted(_ permissions: mode_t?, _ owner: uid_t?, isRefused: Bool) {
+        // Only root can give a directory away.
+        guard owner == nil || geteuid() == 0 else { return }
+        let path = scratch["state"]
+        if let permissions {
+            mkdir(path, 0o700)
+            chmod(path, permissions)
+        }
+        if let owner { chown(path, owner, owner) }
+        let error = failure { () throws(OIDCError) in try PrivateDirectory.checkTrusted(path) }
+        let expected = failure { () throws(OIDCError) in _ = try PrivateDirectory.open(path) }
+        #expect((error != nil) == isRefused && error == expected)
+    }
+
+    @Test("a link in place of a directory that need not be usable is refused, a file is not")
+    func trustedLink() {
+        mkdir(scratch["real"], 0o700)
+        symlink(scratch["real"], scratch["link"])
+        scratch.put("x", "file")
+        let error = failure { () throws(OIDCError) in try PrivateDirectory.checkTrusted(scratch["link"] + "/")
+        }
+        #expect(error?.hint == .advice(.useRealDirectory))
+        #expect(
+            failure { () throws(OIDCError) in try PrivateDirectory.checkTrusted(scratch["file"]) } == nil)
+        #expect(
+            failure { () throws(OIDCError) in try PrivateDirectory.checkTrusted(scratch["file/x"]) } == nil)
+    }
+
+    @Test(
+        "a directory of root's that only root can write is not refused, as nobody here can use it",
+        .enabled(if: geteuid() != 0, "root can write everywhere"))
+    func trustedRoot() {
+        #expect(failure { () throws(OIDCError) in try PrivateDirectory.checkTrusted("/usr") } == nil)
     }
 
     @Test("a symbolic link in its place is refused, also with a slash at the end", arguments: ["", "/"])
@@ -160,6 +207,6 @@ struct StorePrivateDirectoryTests {
                 == OIDCError(
                     .failed,
                     "the directory \(scratch["theirs"]) belongs to another user (id 65534, this is 0)",
-                    hint: .advice(.useOwnDirectory), stage: .store))
+                    hint: .keepSessions(in: scratch["theirs/oidc"]), stage: .store))
     }
 }
