@@ -57,7 +57,7 @@ struct Isolation {
         let named =
             try Isolation.secretFiles(provider)
             + [configuration].compactMap { $0 }
-            + (try Isolation.lentSockets(provider)) + (try Isolation.storeSockets(provider))
+            + (try Isolation.storeSockets(provider))
             + [environment["XAUTHORITY"], environment["HOME"].map { "\($0)/.Xauthority" }].compactMap { $0 }
             + Isolation.busAddresses(environment).compactMap(Isolation.socket(ofBus:))
         try Isolation.checkBus(provider)
@@ -84,23 +84,19 @@ struct Isolation {
         return all
     }
 
-    /// Returns the sockets of every lender that a profile, an option or a variable names. Those of this
+    /// Returns the sockets of every shared store and lender that a profile, an option or a variable names. Those of this
     /// user's own lenders are in the hidden directories, unless they were put elsewhere.
-    private static func lentSockets(_ provider: ProviderContext) throws(OIDCError) -> [String] {
+    private static func storeSockets(_ provider: ProviderContext) throws(OIDCError) -> [String] {
         let environment = provider.context.environment
         let named = try allSettings(provider).flatMap { $0.layers.given }
             .filter { $0.setting == .store }
-            .compactMap { $0.value.string.flatMap(LentSocket.path(inSetting:)) }
+            .compactMap { entry in
+                entry.value.string.flatMap {
+                    LentSocket.path(inSetting: $0) ?? (try? SharedStoreURL($0))?.socket
+                }
+            }
         let variable = environment[LentSocket.variable].flatMap { $0.isEmpty ? nil : $0 }
         return (named + [variable].compactMap { $0 }).map { SettingFile.path($0, home: environment["HOME"]) }
-    }
-
-    /// Returns the sockets of the shared stores of every profile. Whoever reaches such a store without a password can remove
-    /// its sessions.
-    private static func storeSockets(_ provider: ProviderContext) throws(OIDCError) -> [String] {
-        try allSettings(provider).flatMap { $0.layers.given }
-            .filter { $0.setting == .store }
-            .compactMap { entry in entry.value.string.flatMap { (try? SharedStoreURL($0))?.socket } }
     }
 
     /// Returns the secret files of every profile, and of the options and variables.

@@ -391,38 +391,43 @@ struct ProxyExecTests {
     }
 
     @Test(
-        "--isolate hides the sockets of the lenders that a profile or a variable names",
+        "--isolate hides the sockets of the lenders and shared stores that a profile or a variable names",
         .enabled(if: Isolation.isPossible))
-    func isolatedLenders() throws {
+    func isolatedSockets() throws {
         let world = try ToolWorld()
-        let sockets = ["a", "b", "c"].map { world.home + "/\($0).sock" }
+        let sockets = ["a", "b", "d", "e", "c"].map { world.home + "/\($0).sock" }
         let listeners = try sockets.map { try SocketListener($0) }
         defer { for listener in listeners { listener.remove() } }
-        try world.configure(["profiles": ["far": ["store": .string("lent:" + sockets[0])]]])
+        try world.configure([
+            "profiles": [
+                "far": ["store": .string("lent:" + sockets[0])],
+                "fleet": ["store": .string("redis+unix:" + sockets[2])],
+                "other": ["store": .string("redis+unix://user:password@" + sockets[3])],
+            ]
+        ])
         let result = try world.run(
             ["exec", "--isolate", "--proxy", "https://a.example", "--set", "store=file", "--", "sh", "-c"]
                 + ["for path; do [ -S \"$path\" ] && echo \"$path\"; done; true", "sh"] + sockets,
             world.machine.merging(["OIDC_LENT": sockets[1]]) { $1 })
         // One that nothing names is not known.
-        #expect(result.code == 0 && result.output == sockets[2] + "\n", "\(result)")
+        #expect(result.code == 0 && result.output == sockets[4] + "\n", "\(result)")
     }
 
     @Test(
-        "--isolate hides the socket of a profile's shared store, and X11 displays with their cookies",
+        "--isolate hides X11 displays with their cookies",
         .enabled(if: Isolation.isPossible))
-    func isolatedSockets() throws {
+    func isolatedDisplays() throws {
         let world = try ToolWorld()
         let displays = "/tmp/.X11-unix"
         if !FileManager.default.fileExists(atPath: displays) {
             try FileManager.default.createDirectory(
                 atPath: displays, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o1777])
         }
-        let sockets = [world.home + "/redis.sock", "\(displays)/X\(getpid())"]
-        let listeners = try sockets.map { try SocketListener($0) }
-        defer { for listener in listeners { listener.remove() } }
+        let socket = "\(displays)/X\(getpid())"
+        let listener = try SocketListener(socket)
+        defer { listener.remove() }
         let cookies = [world.home + "/.Xauthority", world.home + "/cookies"]
         for path in cookies { try Data("cookie".utf8).write(to: URL(fileURLWithPath: path)) }
-        try world.configure(["profiles": ["far": ["store": .string("redis+unix:" + sockets[0])]]])
         let script = """
             for path; do [ -S "$path" ] && echo "$path"; [ -s "$path" ] && [ -f "$path" ] && echo "$path"; done
             echo "$DISPLAY$XAUTHORITY"
@@ -432,7 +437,7 @@ struct ProxyExecTests {
                 "exec", "--isolate", "--proxy", "https://a.example", "--set", "store=file", "--", "sh", "-c",
                 script,
             ]
-                + ["sh"] + sockets + cookies,
+                + ["sh", socket] + cookies,
             world.machine.merging(["DISPLAY": ":0", "XAUTHORITY": cookies[1]]) { $1 })
         #expect(result.code == 0 && result.output == "\n", "\(result)")
     }
