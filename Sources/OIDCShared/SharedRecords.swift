@@ -200,7 +200,9 @@ extension SharedRecords {
         guard let lease = lease(name.stem), lease.isPresenting else {
             // A sign-in whose answer was lost may have been signed out of since.
             if let session = try? seal.session(in: bytes), seal.hasEnded(session) { return true }
-            return try perform(write)
+            let isWritten = try perform(write)
+            if isWritten { noteReplaced(by: write) }
+            return isWritten
         }
         return try keepAndPerform(write, under: lease)
     }
@@ -264,6 +266,18 @@ extension SharedRecords {
         let session = try? seal.session(in: bytes)
         seal.versions.note(
             SeenRecord(newest: version, latest: session?.signIn, key: session?.keyOfSignIn), stem)
+    }
+
+    /// Notes the end of the sign-ins before the one that was written. Another machine may refresh a session that the
+    /// server brings back until its version counts here. One that began later may only be lost.
+    private func noteReplaced(by write: Write) {
+        guard let signIn = seal.signIn(in: write.bytes) else { return }
+        func start(_ signIn: String) -> Int64 {
+            signIn.split(separator: "-").first.flatMap { Int64($0) } ?? 0
+        }
+        let former = seal.versions.seen(write.stem).former.filter { start($0) <= start(signIn) }
+        let replaced = former + [seal.signIn(in: write.current?.bytes)].compactMap { $0 }
+        seal.versions.note(SeenRecord(ended: replaced.filter { $0 != signIn }), write.stem)
     }
 
     /// Notes the removal, so the server cannot bring the session back. If the server refuses, the session stays usable, and

@@ -447,6 +447,8 @@ MUTATIONS = [
     ("isolate: the socket of a shared store is left open",
      "LentSocket.path(inSetting: $0) ?? (try? SharedStoreURL($0))?.socket", "LentSocket.path(inSetting: $0)",
      "ProxyExecTests"),
+    ("shared store: a session that a sign-in replaced is used again", "if isWritten { noteReplaced(by: write) }", "",
+     "SharedStoreTests"),
     ("shared store: an older removal ends nothing", "if !ended.isEmpty { versions.note(SeenRecord(ended: ended), reading.stem) }", "",
      "SharedStoreTests"),
     ("register: a provider elsewhere has a client's registration deleted at a URL on this machine",

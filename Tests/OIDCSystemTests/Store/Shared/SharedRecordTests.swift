@@ -317,6 +317,31 @@ extension SharedStoreTests {
         #expect(try process(state: scratch.path, keys).load(.example) == nil)
     }
 
+    @Test("a session that a sign-in replaced is not used again, even if another machine refreshes it")
+    func replacedSignIn() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        var (first, second) = (Session.example(), Session.example("at-2"))
+        (first.nonce, second.nonce) = ("one", "two")
+        try process().save(first, replacingDamaged: false)
+        let old = try #require(engine[record])
+        try process().save(second, replacingDamaged: false)
+        #expect(try process().load(.example) == second)
+        engine[record] = old
+        let other = SessionStore(
+            engine, versions: SharedVersions(), now: { self.time.withLock { $0 }.adding(1_000) }
+        ) { () throws(OIDCError) in keys }
+        var refreshed = first
+        refreshed.tokens.refreshToken = Redacted("rt-2")
+        #expect(try other.replace(first, with: refreshed))
+        #expect(try process().load(.example) == nil)
+        // Nobody is kept from signing in again.
+        var third = Session.example("at-3")
+        third.nonce = "three"
+        try process().save(third, replacingDamaged: false)
+        #expect(try process().load(.example) == third)
+    }
+
     @Test("a sign-out that cannot be noted on this machine is said to be so", arguments: [false, true])
     func unnotedSignOut(hasState: Bool) throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
