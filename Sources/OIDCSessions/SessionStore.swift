@@ -323,7 +323,7 @@ public struct SessionStore: Sendable {
     public func all() throws(OIDCError) -> [StoredSession] { try all(withHidden: false) }
 
     /// Lists all sessions and damaged entries, and, `withHidden`, those that this machine has seen and the store does not
-    /// show.
+    /// show, or not as they were.
     package func all(withHidden: Bool) throws(OIDCError) -> [StoredSession] {
         var outage: OIDCError?
         var entries: [StoredSession] = []
@@ -370,7 +370,12 @@ public struct SessionStore: Sendable {
                 wasUnreachable = isUnreachable
                 content = .failure(error)
             }
-            entries.append(entry(name, content))
+            var found = entry(name, content)
+            // The server may show the session again.
+            if withHidden, case .failure(let error) = content, error.kind == .untrusted {
+                found.hiddenKey = records.seen(name)?.key
+            }
+            entries.append(found)
         }
         return entries.sorted { $0.name < $1.name }
     }

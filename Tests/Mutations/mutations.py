@@ -449,6 +449,8 @@ MUTATIONS = [
      "ProxyExecTests"),
     ("shared store: a session that a sign-in replaced is used again", "if isWritten { noteReplaced(by: write) }", "",
      "SharedStoreTests"),
+    ("shared store: a sign-out of all leaves a damaged record of a session that was seen",
+     "found.hiddenKey = records.seen(name)?.key", "", "SharedStoreTests"),
     ("shared store: an older removal ends nothing", "if !ended.isEmpty { versions.note(SeenRecord(ended: ended), reading.stem) }", "",
      "SharedStoreTests"),
     ("register: a provider elsewhere has a client's registration deleted at a URL on this machine",

@@ -141,7 +141,7 @@ struct SessionCatalog {
         let (stored, store) = (item.stored, item.store.store)
         guard let key = item.key else {
             return SignOut(provider: current) { _ throws(OIDCError) in
-                try store.remove(stored)
+                do throws(OIDCError) { try store.remove(stored) } catch { throw staying(error, item) }
                 return SessionRemoval(content: stored.content.map { $0 })
             }
         }
@@ -212,15 +212,31 @@ struct SessionCatalog {
         return settings.storeName == store.name ? settings.profile : nil
     }
 
-    /// Returns the error with a hint that names this session, as the command line may be about another one.
-    func naming(_ failure: OIDCError, of item: Item) -> OIDCError {
-        let location = item.stored.location
-        let owner = ([current] + profiles).first { provider in
+    /// Returns the settings whose session is in this place; nil if there are none.
+    private func owner(of item: Item) -> ProviderContext? {
+        ([current] + profiles).first { provider in
             guard let key = try? provider.sessionKey(), let store = try? provider.store() else {
                 return false
             }
-            return store.location(of: key) == location
+            return store.location(of: key) == item.stored.location
         }
+    }
+
+    /// Returns the error of a record that stays, as it may be anybody's. A sign-out that names its session removes it.
+    private func staying(_ failure: OIDCError, _ item: Item) -> OIDCError {
+        guard failure.kind == .untrusted else { return failure }
+        var failure = failure
+        failure.message += "; the record stays"
+        failure.hint = owner(of: item).map { owner in
+            .run("logout", owner.settings.profile.map { ["-p", $0] } ?? [])
+        }
+        return failure
+    }
+
+    /// Returns the error with a hint that names this session, as the command line may be about another one.
+    func naming(_ failure: OIDCError, of item: Item) -> OIDCError {
+        let location = item.stored.location
+        let owner = owner(of: item)
         guard owner?.settings.profile != current.settings.profile || owner == nil else { return failure }
         var failure = failure
         failure.hint = failure.hint?.aboutOther(

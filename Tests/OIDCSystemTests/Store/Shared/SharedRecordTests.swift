@@ -342,6 +342,22 @@ extension SharedStoreTests {
         #expect(try process().load(.example) == third)
     }
 
+    @Test("a damaged record is listed with its key where that session was seen, so a sign-out of all ends it")
+    func damagedIsKnown() throws {
+        let (scratch, other) = (ScratchDirectory(), ScratchDirectory())
+        let keys = try SealingKeys.example()
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        var session = Session.example()
+        session.nonce = "one"
+        try process().save(session, replacingDamaged: false)
+        engine[record] = Array("garbage".utf8)
+        let known = try #require(try process().all(withHidden: true).first)
+        #expect(known.session == nil && known.hiddenKey == .example)
+        let unknown = try #require(try self.process(state: other.path, keys).all(withHidden: true).first)
+        #expect(unknown.session == nil && unknown.hiddenKey == nil)
+        #expect(try process().all().first?.hiddenKey == nil)
+    }
+
     @Test("a sign-out that cannot be noted on this machine is said to be so", arguments: [false, true])
     func unnotedSignOut(hasState: Bool) throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
