@@ -63,15 +63,13 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// Checks a directory that need not be of use: it may not exist, and this user need not be able to write there.
-    /// Throws as `open` does if another user, except root, can change it.
+    /// Checks a directory that need not be of use: it may not exist, this user need not be able to write there, and others
+    /// may read it. Throws as `open` does if another user, except root, can move what is in it, or if it is a link.
     package static func checkTrusted(_ path: String) throws(OIDCError) {
         let path = FilePath.trimmed(path)
         guard let kind = try? FilePath.status(path).kind else { return }
-        let isUsable =
-            kind == .directory
-            && (FilePath.isWritable(path) || UserFile.openDirectory(of: FilePath.join(path, ".")) != nil)
-        if isUsable || kind == .symbolicLink { _ = try open(path) }
+        let isOpen = kind == .directory && UserFile.openDirectory(of: FilePath.join(path, ".")) != nil
+        if isOpen || kind == .symbolicLink { _ = try open(path) }
     }
 
     /// Opens a directory that others may enter, such as that of the configuration file; creates it if
