@@ -40,6 +40,8 @@ package struct ResourceLink: StoredRecord {
     package private(set) var askedBefore: [String] = []
     /// The resource's identifiers at earlier sign-ins, each with the server and the client.
     package var identifiedBefore: [String] = []
+    /// Whether the resource was outside the origins of the settings, so what they say tokens are for was not used.
+    package var isElsewhere = false
     /// The settings from the sign-in's options that later sign-ins at the same server use again: whether
     /// `resource` is sent and, for the same client, the redirect URL.
     package var settings = JSONObject()
@@ -137,6 +139,7 @@ package struct ResourceLink: StoredRecord {
         isConsentWithdrawn = json["consent_withdrawn"]?.bool ?? false
         askedBefore = json["asked_before"]?.strings ?? []
         identifiedBefore = json["identified_before"]?.strings ?? []
+        isElsewhere = json["elsewhere"]?.bool ?? false
         settings = json["settings"]?.object ?? JSONObject()
         hasEnded = json["ended"]?.bool ?? false
     }
@@ -163,6 +166,7 @@ package struct ResourceLink: StoredRecord {
         if !identifiedBefore.isEmpty {
             object["identified_before"] = .array(identifiedBefore.map { .string($0) })
         }
+        if isElsewhere { object["elsewhere"] = true }
         if !settings.members.isEmpty { object["settings"] = .object(settings) }
         if hasEnded { object["ended"] = true }
         return .object(object)

@@ -118,9 +118,10 @@ struct ReachRow {
         }
     }
 
-    /// A setting of each kind: of the machine, of anyone, of a server, of a token request, of a client.
+    /// A setting of each kind: of the machine, of anyone, of a token's audience, of a server, of a token request, of a client.
     static let kinds: [(letter: String, setting: Setting, value: JSONValue)] = [
-        ("m", .httpTimeout, 7), ("a", .loginHint, "user"), ("s", .extraAuthorizeParams, ["k": "v"]),
+        ("m", .httpTimeout, 7), ("a", .loginHint, "user"),
+        ("t", .authorizationDetails, [["type": "k"]]), ("s", .extraAuthorizeParams, ["k": "v"]),
         ("r", .extraTokenParams, ["k": "v"]), ("c", .clientSecret, "hunter2"),
     ]
 
@@ -200,7 +201,8 @@ struct ReachWorld {
         let columns = [
             options(row).joined(separator: " "), try overridden(row),
             ReachRow.letters(ResourceOwnership(entries: row.entries).entries(for: Self.issuer)),
-            try linked(row, link()), try linked(row, link { $0.registration = "registered" }),
+            try linked(row, link()), try linked(row, link { $0.isElsewhere = true }),
+            try linked(row, link { $0.registration = "registered" }),
             try linked(row, link { $0.profile = "=" }),
             try linked(row, link { $0.profile = "=" }, [(.issuer, .string(Self.issuer))]),
             try linked(row, link(), [(.tokenEndpoint, "https://else.example/token")]), try own(row),
@@ -241,13 +243,13 @@ struct ReachWorld {
         let endpoint = (Setting.tokenEndpoint, JSONValue.string("\(Self.issuer)/token"))
         let client = (Setting.clientID, JSONValue.string(Self.client))
         return [[issuer], [endpoint], [client], [issuer, endpoint, client]].map {
-            row.layer == .options ? "     " : ReachRow.letters(settings(row, $0).layers.entries)
+            row.layer == .options ? "      " : ReachRow.letters(settings(row, $0).layers.entries)
         }
     }
 
     /// SettingsLoader, if -p names a profile of the issuer and client, and OIDC_PROFILE the one below.
     private func overridden(_ row: ReachRow) throws -> String {
-        guard row.layer == .variables else { return "     " }
+        guard row.layer == .variables else { return "      " }
         var variables = [
             "OIDC_CONFIG": context.environment["OIDC_CONFIG"], "OIDC_PROFILE": row.below.rawValue,
         ]

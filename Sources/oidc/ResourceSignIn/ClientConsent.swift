@@ -25,18 +25,14 @@ struct ClientConsent {
     /// terminal. Returns nil if the client was registered for the resource, or if the resource belongs to the
     /// settings and no secret is sent to a server that they do not name.
     func scopes(knownFrom links: [ResourceLink?]) throws(OIDCError) -> Scope? {
-        let stored = stored
-        let earlier = (links.compactMap { $0 } + stored).filter(isOfClient)
+        let earlier = earlier(links)
         guard isOfUser(earlier) else { return nil }
         // Consent from a time when the client had no secret does not cover the secret.
         let known = links.compactMap { $0 }.filter { isOfClient($0) && coversResource($0) }.first {
             $0.agreedScope != nil && ($0.isSecretAgreed || !hasUnnamedIssuer)
         }?.agreedScope
         // The profile of an earlier sign-in names the resource, so it does not count if the user was asked then.
-        let party = ResourceLink.party(issuer: issuer, clientID: client.clientID)
-        let wasAsked =
-            earlier.contains { $0.agreedScope != nil || $0.isConsentWithdrawn }
-            || stored.contains { $0.askedBefore.contains(party) }
+        let wasAsked = wasAsked(earlier)
         guard !isOwnOrigin(countsProfile: !wasAsked) || hasUnnamedIssuer else { return nil }
         // An empty scope means the server's default scopes, which may be more than was agreed to.
         if let known, scope.isSubset(of: known), !scope.isEmpty || known.isEmpty { return known }
@@ -59,6 +55,24 @@ struct ClientConsent {
             throw error
         }
         return agreed
+    }
+
+    /// Returns whether the resource is outside the origins of the settings. What they say tokens are for is then not used, as
+    /// nothing shows it to the user.
+    func isElsewhere(knownFrom links: [ResourceLink?]) -> Bool {
+        !isOwnOrigin(countsProfile: !wasAsked(earlier(links)))
+    }
+
+    /// Returns the links of earlier sign-ins with the server and client.
+    private func earlier(_ links: [ResourceLink?]) -> [ResourceLink] {
+        (links.compactMap { $0 } + stored).filter(isOfClient)
+    }
+
+    /// Returns whether the user was asked about the client before.
+    private func wasAsked(_ earlier: [ResourceLink]) -> Bool {
+        let party = ResourceLink.party(issuer: issuer, clientID: client.clientID)
+        return earlier.contains { $0.agreedScope != nil || $0.isConsentWithdrawn }
+            || stored.contains { $0.askedBefore.contains(party) }
     }
 
     /// The links of earlier sign-ins on the resource's origin, for any account and profile: the resource may

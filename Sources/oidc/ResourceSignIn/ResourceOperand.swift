@@ -284,7 +284,9 @@ extension ResourceOperand {
         let isRegistered =
             registered != nil || link.registration != nil || link.clientID == settings.client.metadataURL
         layers.setOwn(
-            ResourceOwnership(entries: entries).entries(for: link.issuer, isRegistered: isRegistered))
+            ResourceOwnership(entries: entries).entries(
+                for: link.issuer, isRegistered: isRegistered,
+                elsewhere: link.isElsewhere ? link.resource : nil))
         layers.addLinkScope(unless: scope)
         layers.addSettingsOfLink()
         // The URL is enough to name the session, so the profile of the resource is not named.

@@ -30,12 +30,28 @@ struct ResourceOwnership {
     }
 
     /// Returns the entries that apply to a server, without the issuer. `isRegistered` is whether its client is not
-    /// one of the settings.
-    func entries(for issuer: String, isRegistered: Bool = false) -> [SettingLayers.Entry] {
-        let destination = Destination(found: issuer, isRegistered: isRegistered)
-        return entries.filter { entry in
-            entry.setting != .issuer
-                && (entry.mayReach(destination) || entry.origin.layer == .options && entry.setting == .scope)
+    /// one of the settings, and `elsewhere` is the resource that the token is for, if it is outside their origins.
+    func entries(
+        for issuer: String, isRegistered: Bool = false, elsewhere resource: String? = nil
+    ) -> [SettingLayers.Entry] {
+        let destination = Destination(
+            found: issuer, isRegistered: isRegistered,
+            foreignLayers: resource.map { foreignLayers(to: $0) } ?? [])
+        return entries.compactMap { entry in
+            guard entry.setting != .issuer else { return nil }
+            let isOption = entry.origin.layer == .options && entry.setting == .scope
+            return isOption ? entry : entry.reaching(destination)
         }
+    }
+
+    /// Returns the layers that do not say what the token of a resource elsewhere is for. A profile that names it says that:
+    /// one that a sign-in to the resource wrote has what its options gave.
+    private func foreignLayers(to resource: String) -> Set<SettingLayers.Layer> {
+        let origin = WebURL(resource)?.origin
+        let isNamed = entries.contains { entry in
+            entry.setting == .resource && entry.origin.layer == .profile
+                && (entry.value.array ?? []).contains { $0.string.flatMap(WebURL.init)?.origin == origin }
+        }
+        return isNamed ? [.variables] : [.variables, .profile]
     }
 }

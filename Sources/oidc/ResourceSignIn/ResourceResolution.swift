@@ -120,7 +120,10 @@ struct ResourceResolution {
             operand: operand, resource: found.metadata, issuer: link.issuer, client: client,
             scope: requested.scope, grant: grant, server: server, entries: entries,
             isIssuerNamed: link.isIssuerNamed)
-        link.agreedScope = try consent.scopes(knownFrom: [evidence.agreed, earlier])
+        let known = [evidence.agreed, earlier]
+        link.agreedScope = try consent.scopes(knownFrom: known)
+        link.isElsewhere = consent.isElsewhere(knownFrom: known)
+        if link.isElsewhere { traceWithheld(entries, of: link) }
         // With a client of the user's own, the user was asked.
         if link.agreedScope == nil, let scope = evidence.scope { try operand.settings.checkScope(scope) }
         link.isSecretAgreed = link.agreedScope != nil && consent.hasUnnamedIssuer
@@ -132,6 +135,21 @@ struct ResourceResolution {
                 operand: operand, link: link, earlierLink: earlier, isNewlyRegistered: client.isNew,
                 isScopeRemembered: requested.isRemembered),
             client.registered, entries, scope: requested.scope.isEmpty ? nil : requested.scope)
+    }
+
+    /// Names the settings that are not used, as the resource is outside their origins.
+    private func traceWithheld(_ entries: [SettingLayers.Entry], of link: ResourceLink) {
+        let given = ResourceOwnership(entries: entries)
+        let used = given.entries(for: link.issuer, elsewhere: link.resource)
+        for entry in given.entries(for: link.issuer) {
+            let isUsed = used.contains {
+                $0.setting == entry.setting && $0.origin == entry.origin && $0.value == entry.value
+            }
+            guard !isUsed else { continue }
+            trace(
+                "\(entry.setting.name) of \(entry.origin.text) is not used for the audience of the token, as the "
+                    + "resource is outside the origins of the settings")
+        }
     }
 
     /// Returns the metadata of the server of a sign-in, which may know no client yet.

@@ -123,6 +123,8 @@ struct Destination {
     private(set) var isRegistered = false
     /// Whether options name the server.
     private(set) var isAnOption = false
+    /// The layers whose origins do not include the resource that the token is for.
+    private(set) var foreignLayers: Set<SettingLayers.Layer> = []
 
     /// Creates the destination that the strongest layers name. Returns nil if there is only one layer, and
     /// nothing to decide. This keeps reading a fresh token fast.
@@ -157,9 +159,12 @@ struct Destination {
 
     /// Creates the destination of a server that a resource names, before its client is known or for a registered
     /// one.
-    init(found issuer: String, isRegistered: Bool = false) {
+    init(
+        found issuer: String, isRegistered: Bool = false, foreignLayers: Set<SettingLayers.Layer> = []
+    ) {
         self.issuer = issuer
         self.isRegistered = isRegistered
+        self.foreignLayers = foreignLayers
         isFound = true
     }
 }
@@ -172,6 +177,7 @@ extension SettingLayers.Entry {
         let isOption = origin.layer == .options
         switch setting.reach {
         case .machine: return true
+        case .audience: return mayChooseAudience(destination) && (isServer || !destination.isFound)
         case .anyone:
             if setting == .resource, origin.layer == .profile {
                 // A profile with a resource and no provider is that of a sign-in to the resource's URL, unless it was
@@ -199,6 +205,23 @@ extension SettingLayers.Entry {
 }
 
 extension SettingLayers.Entry {
+    /// The parameters that say what a token is for.
+    private static let audienceParameters = ["audience", "authorization_details", "resource", "scope"]
+
+    /// Returns whether the value may say what the destination's token is for. That of a stored session was for another one.
+    private func mayChooseAudience(_ destination: Destination) -> Bool {
+        !destination.foreignLayers.contains(origin.layer)
+            && (destination.foreignLayers.isEmpty || origin != .session)
+    }
+
+    /// Returns the entry with the part of its value that may be used for a server and client; nil if there is none.
+    func reaching(_ destination: Destination) -> SettingLayers.Entry? {
+        guard mayReach(destination) else { return nil }
+        guard [.extraAuthorizeParams, .extraTokenParams].contains(setting), !mayChooseAudience(destination)
+        else { return self }
+        return without(members: SettingLayers.Entry.audienceParameters)
+    }
+
     /// Whether the value is a redirect URL that a registration chose for its server, so no other client has it.
     private var isRedirectOfIssuer: Bool {
         guard let issuer = belonging?.issuer, let url = value.string else { return false }

@@ -16,6 +16,9 @@ struct Setting: Hashable, Sendable {
         case machine
         /// The value is for every server of the settings.
         case anyone
+        /// The value says what a token is for: it is for every server of the settings, but not for the token of a
+        /// resource outside their origins.
+        case audience
         /// The value names where the tokens of one server go.
         case tokens
         /// The value is for one server only.
@@ -29,7 +32,7 @@ struct Setting: Hashable, Sendable {
     /// Whether the value is for one server, one of its clients, or its tokens.
     var isForOneServer: Bool {
         switch reach {
-        case .machine, .anyone: false
+        case .machine, .anyone, .audience: false
         case .server, .request, .client, .tokens: true
         }
     }

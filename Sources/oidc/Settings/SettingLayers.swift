@@ -66,6 +66,15 @@ final class SettingLayers: Sendable {
             value = .object(members)
         }
 
+        /// Returns the entry without members of its object; nil if none is left.
+        func without(members names: [String]) -> Entry? {
+            guard var object = value.object else { return self }
+            for name in names { object[name] = nil }
+            var entry = self
+            entry.value = .object(object)
+            return object.isEmpty ? nil : entry
+        }
+
         /// Returns whether this stronger entry overrides another one. A setting for the client secret
         /// overrides the other two of a weaker layer.
         fileprivate func hides(_ other: Entry) -> Bool {

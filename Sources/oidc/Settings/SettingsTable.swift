@@ -97,7 +97,8 @@ extension Setting {
         "turns on what a security profile demands, and refuses what it forbids (default: none)")
 
     static let scope = Setting("scope", .scope, "scopes to request")
-    static let audience = Setting("audience", .text, "the API that the token is for")
+    static let audience = Setting(
+        "audience", .text, "the API that the token is for", reach: .audience)
     static let resource = Setting("resource", .uris, "resource indicators (RFC 8707)")
     static let resourceParameter = Setting(
         "resource_parameter", .choice(["on", "off"]),
@@ -141,7 +142,7 @@ extension Setting {
     static let acrValues = Setting("acr_values", .text, "the authentication strength to request")
     static let uiLocales = Setting("ui_locales", .text, "languages of the sign-in page", reach: .machine)
     static let authorizationDetails = Setting(
-        "authorization_details", .array, "authorization details (RFC 9396)")
+        "authorization_details", .array, "authorization details (RFC 9396)", reach: .audience)
     static let extraAuthorizeParams = Setting(
         "extra_authorize_params", .parameters, "more parameters of the authorization URL",
         reach: .server)

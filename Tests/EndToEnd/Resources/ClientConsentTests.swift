@@ -121,6 +121,89 @@ struct ClientConsentTests {
         }
     }
 
+    /// Each says what tokens are for.
+    static let audiences = [
+        #""audience":"payroll""#, #""authorization_details":[{"type":"payroll"}]"#,
+        #""extra_authorize_params":{"audience":"payroll","k":"v"}"#,
+        #""extra_authorize_params":{"k":"v","authorization_details":"payroll"}"#,
+        #""extra_token_params":{"audience":"payroll","k":"v"}"#,
+    ]
+
+    @Test(
+        "what the profile says tokens are for is not requested for a resource elsewhere, only for its own",
+        arguments: audiences, [true, false])
+    func audience(_ setting: String, isOwnClient: Bool) throws {
+        let world = try ResourceWorld(isOwnResource: false) {
+            $0.registers = !isOwnClient
+            $0.issuesRefreshTokens = true
+        }
+        let client = isOwnClient ? #","client_id":"corp-client""# : ""
+        let profile = #""issuer":"\#(world.server.issuer)"\#(client),\#(setting)"#
+        try world.configure("{\(profile)}")
+        let options = isOwnClient ? ["--issuer", world.server.issuer, "--client-id", "corp-client"] : []
+        func run(_ lines: [String]...) throws -> String {
+            world.forget()
+            for line in lines { expectSuccess(try world.run(line)) }
+            return world.sent
+        }
+        let sent = try run(
+            ["login", world.url] + options, ["token", "--refresh", world.url],
+            ["login", world.url, "--start", "--no-wait"])
+        #expect(!sent.contains("payroll"), "\(sent)")
+        let name = setting.split(separator: "\"")[0]
+        let traced = try world.run(["login", world.url, "-v"]).errorOutput
+        #expect(traced.contains("\(name) of profile default is not used for the audience"), "\(traced)")
+        #expect(sent.contains("k=v") == setting.contains(#""k""#), "\(sent)")
+        try world.configure(#"{\#(profile),"proxy_routes":[{"url":"\#(world.resource.origin)"}]}"#)
+        let own = try run(["login", world.url], ["token", "--refresh", world.url])
+        #expect(own.contains("payroll"), "\(own)")
+    }
+
+    @Test("nor is what variables say, at the second sign-in either; an option is")
+    func audienceOfVariables() throws {
+        let world = try ResourceWorld(
+            ["OIDC_AUDIENCE": "payroll", "OIDC_AUTHORIZATION_DETAILS": #"[{"type":"payroll"}]"#],
+            isOwnResource: false)
+        for _ in 0..<2 { expectSuccess(try world.run(["login", world.url])) }
+        expectSuccess(try world.run(["token", "--refresh", "--login", world.url]))
+        #expect(world.sent.contains("authorization_code") && !world.sent.contains("payroll"), "\(world.sent)")
+        expectSuccess(try world.run(["login", world.url, "--audience", "payroll"]))
+        expectSuccess(try world.run(["token", world.url, "--audience", "payroll"]))
+        #expect(world.server.authorizations.last?["audience"] == "payroll")
+        #expect(world.server.authorizations.last?["authorization_details"] == nil)
+        expectSuccess(try world.run(["login", world.url, "--param", "audience=payroll"]))
+        #expect(world.server.authorizations.last?["audience"] == "payroll")
+    }
+
+    @Test("the profile that a sign-in to the resource wrote has the audience that an option gave for it")
+    func audienceOfSavedProfile() throws {
+        let world = try ResourceWorld(isOwnResource: false) { $0.registers = false }
+        let options = ["--issuer", world.server.issuer, "--client-id", "corp-client", "--audience", "own"]
+        expectSuccess(try world.run(["login", world.url] + options))
+        expectSuccess(try world.run(["token", world.url]))
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.authorizations.map { $0["audience"] } == ["own", "own"])
+    }
+
+    @Test("a session for the profile's audience, of a sign-in by an earlier version, is found as before")
+    func audienceOfEarlierVersion() throws {
+        let world = try world(#","audience":"payroll""#)
+        expectSuccess(
+            try world.run(
+                ["login", world.url, "--issuer", world.server.issuer, "--client-id", "corp-client"]
+                    + ["--audience", "payroll", "--no-profile"]))
+        #expect(try world.run(["token", world.url]).status == 3)
+        let directory = world.program.home.path + "/.local/state/oidc/resources/"
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        for name in names where name.hasSuffix(".json") {
+            let text = try String(contentsOfFile: directory + name, encoding: .utf8)
+            #expect(text.contains(#""elsewhere":true"#), "\(text)")
+            try text.replacingOccurrences(of: #","elsewhere":true"#, with: "").write(
+                toFile: directory + name, atomically: false, encoding: .utf8)
+        }
+        expectSuccess(try world.run(["token", world.url]))
+    }
+
     @Test(
         "what the settings name for another provider does not make its origin the user's own",
         arguments: [#""#, #","proxy_routes":[{"url":"ORIGIN/other"}]"#, #","userinfo_endpoint":"ORIGIN/me""#])

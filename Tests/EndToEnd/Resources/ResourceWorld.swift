@@ -92,6 +92,11 @@ final class ResourceWorld: Sendable {
             .map { "\($0.method) \($0.url.path)" }
     }
 
+    /// The parameters that the server got.
+    var sent: String {
+        server.log.map { ($0.url.query ?? "") + String(decoding: $0.body, as: UTF8.self) + "\n" }.joined()
+    }
+
     func forget() {
         server.forget()
         other.forget()
