@@ -65,10 +65,11 @@ public struct TokenRefresh: Sendable {
         do throws(OIDCError) {
             issued = try issue(.refresh(refreshToken, scope: scope, resources: resources))
         } catch {
+            let scopes = [scope, session.requestedScope, session.grantedScope].compactMap { $0?.text }
             // The refused request has redeemed nothing. Another resource than the session's cannot be left out.
-            guard error.code == .resourceRefused, source.request.resources.isEmpty, !resources.isEmpty else {
-                throw error
-            }
+            guard error.allowsWithoutResource(resources + scopes), source.request.resources.isEmpty,
+                !resources.isEmpty
+            else { throw error }
             issued = try issue(.refresh(refreshToken, scope: scope))
             successor.sendsResources = false
         }

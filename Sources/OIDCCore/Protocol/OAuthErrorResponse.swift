@@ -109,10 +109,10 @@ extension OAuthErrorResponse {
         return .set(.prompt, to: isSent ? "off" : "consent")
     }
 
-    /// Whether the provider refuses the parameter `resource`. Entra ID gives this reason in the description only
-    /// (2026-03): AADSTS9010010, or earlier AADSTS901002.
+    /// Whether the provider refuses the parameter `resource`. Entra ID gives this reason only at the start of the
+    /// description (2026-03): AADSTS9010010, or earlier AADSTS901002. Further on, the words may be the request's own.
     var refusesResource: Bool {
-        ["AADSTS9010010", "AADSTS901002"].contains { description?.includes($0) == true }
+        ["AADSTS9010010:", "AADSTS901002:"].contains { words.hasPrefix($0) }
     }
 
     /// Whether the redirect URL is not registered for the client. oidc-provider 9 has a code of its own for that.
@@ -249,5 +249,11 @@ extension OIDCError {
         error.code = .resourceRefused
         error.hint = .set(.resourceParameter, to: "off")
         return error
+    }
+
+    /// Returns whether the request may be repeated without `resource`. Not if one of the `values` that a resource
+    /// can choose contains a code of Entra ID's: another server's answer may only repeat that.
+    package func allowsWithoutResource(_ values: [String]) -> Bool {
+        code == .resourceRefused && !values.contains { ASCII.lowercased($0).includes("aadsts") }
     }
 }

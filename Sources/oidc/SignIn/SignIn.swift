@@ -43,9 +43,9 @@ struct SignIn {
     ) throws(OIDCError) -> Value {
         do throws(OIDCError) {
             do throws(OIDCError) { return try body(self) } catch {
-                guard error.code == .resourceRefused, provider.settings.token.sendsResources else {
-                    throw error
-                }
+                guard error.allowsWithoutResource(chosenByResource),
+                    provider.settings.token.sendsResources
+                else { throw error }
                 // A refused code is never presented again: the sign-in starts again.
                 console.note("\(error.message); asking again without resource")
                 return try body(withoutResource)
@@ -53,6 +53,14 @@ struct SignIn {
         } catch {
             throw naming(error)
         }
+    }
+
+    /// The values of the requests that a resource can choose.
+    private var chosenByResource: [String] {
+        let settings = provider.settings
+        return settings.token.resources
+            + [settings.token.scope?.text, settings.signIn.acrValues, provider.target?.operand.url.text]
+            .compactMap { $0 }
     }
 
     /// The sign-in without the parameter `resource`, which the link of a URL remembers.

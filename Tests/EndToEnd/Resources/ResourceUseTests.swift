@@ -113,6 +113,35 @@ struct ResourceUseTests {
         #expect(world.tabs.count == 3, "the next sign-in knows it")
     }
 
+    /// The path and scope of a resource, and the description with which a server refuses it.
+    static let repetitions = [
+        ("/AADSTS9010010:/mcp", "read", "unknown resource AADSTS9010010:/mcp"),
+        ("/mcp", "AADSTS901002:", "AADSTS901002: is not a scope"),
+        ("/aadsts/mcp", "read", "AADSTS9010010: The resource parameter"),
+    ]
+
+    @Test(
+        "a refusal that may repeat the resource's own words is not one of the parameter resource",
+        arguments: repetitions, [true, false])
+    func ownWords(_ words: (path: String, scope: String, description: String), atPage: Bool) throws {
+        let world = try refusingResource("invalid_target", words.description)
+        world.resource.change {
+            $0.path = words.path
+            $0.metadataPath = "/.well-known/oauth-protected-resource\(words.path)"
+            $0.metadata = ["scopes_supported": [.string(words.scope)]]
+        }
+        if atPage {
+            world.server.change {
+                $0.responseError = ["error": "invalid_target", "error_description": words.description]
+            }
+        }
+        let login = try world.run(["login", world.url])
+        #expect(login.status == 4 && login.errorOutput.contains("is not limited to it"), "\(login)")
+        #expect(login.errorOutput.contains("--set resource_parameter=off"), "\(login)")
+        #expect(world.server.authorizations.map { $0["resource"] } == [world.url])
+        #expect(world.server.tokenRequests.allSatisfy { $0.form["resource"] == world.url })
+    }
+
     @Test("who uses URLs only: logout ends the session, doctor finds no problem, status needs no provider")
     func urlsOnly() throws {
         let world = try ResourceWorld()

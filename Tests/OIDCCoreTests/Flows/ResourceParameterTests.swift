@@ -55,25 +55,47 @@ struct ResourceParameterTests {
     func refusedAtRefresh(_ description: String) throws {
         let provider = try InMemoryProvider()
         var session = try provider.finish(login(provider)).session
-        let refused = Mutex(0)
-        provider.intercept { request in
-            guard String(decoding: request.body, as: UTF8.self).contains("resource=") else { return nil }
-            refused.withLock { $0 += 1 }
-            return HTTPResponse(
-                status: 400, headers: HTTPHeaders([("Content-Type", "application/json")]),
-                body: Array(#"{"error":"invalid_target","error_description":"\#(description)"}"#.utf8))
-        }
+        let refused = refusals(provider, description)
         session = try refresh(provider, session)
-        #expect(refused.withLock { $0 } == 1 && session.sendsResources == false)
+        #expect(refused() == 1 && session.sendsResources == false)
         #expect(try Session(stored: session.json.bytes).sendsResources == false)
         _ = try refresh(provider, session)
-        #expect(refused.withLock { $0 } == 1)
+        #expect(refused() == 1)
         // A token for another resource cannot do without it.
         session.sendsResources = true
         let error = #expect(throws: OIDCError.self) {
             try refresh(provider, session, .derived(scope: nil, resources: ["https://other.example"]))
         }
         #expect(error?.kind == .refused)
+    }
+
+    /// Refuses the parameter from now on, and returns how often it did.
+    private func refusals(_ provider: InMemoryProvider, _ description: String) -> () -> Int {
+        final class Count: Sendable { let value = Mutex(0) }
+        let count = Count()
+        provider.intercept { request in
+            guard String(decoding: request.body, as: UTF8.self).contains("resource=") else { return nil }
+            count.value.withLock { $0 += 1 }
+            return HTTPResponse(
+                status: 400, headers: HTTPHeaders([("Content-Type", "application/json")]),
+                body: Array(#"{"error":"invalid_target","error_description":"\#(description)"}"#.utf8))
+        }
+        return { count.value.withLock { $0 } }
+    }
+
+    @Test(
+        "an answer that may repeat the words of the request is not Entra ID's, and nothing goes without resource",
+        arguments: [
+            ("unknown: AADSTS9010010: x", "openid"), ("AADSTS901002 x", "openid"),
+            ("AADSTS9010010: x", "openid aadsts9010010:"),
+        ])
+    func repeatedAtRefresh(_ description: String, scope: String) throws {
+        let provider = try InMemoryProvider()
+        var session = try provider.finish(login(provider)).session
+        session.requestedScope = Scope(scope)
+        let refused = refusals(provider, description)
+        let error = #expect(throws: OIDCError.self) { try refresh(provider, session) }
+        #expect(error?.kind == .refused && refused() == 1)
     }
 
     @Test("a provider that needs it gets the granted scope with a refresh, and offline_access if asked for")
