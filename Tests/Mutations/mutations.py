@@ -227,7 +227,7 @@ MUTATIONS = [
     ("consent: variables name the audience once a profile names the resource", "return isNamed ? [.variables] :",
      "return isNamed ? [] :", "ClientConsentTests"),
     ("resource: a server that repeats a resource's words gives it a token for every API",
-     '"AADSTS901002:"].contains { words.hasPrefix($0) }', '"AADSTS901002:"].contains { words.includes($0) }',
+     '"AADSTS901002"].contains { words.hasPrefix($0) }', '"AADSTS901002"].contains { words.includes($0) }',
      "ResourceParameterTests"),
     ("resource: a scope of Entra ID's words gets a token for every API",
      ' && !values.contains { ASCII.lowercased($0).includes("aadsts") }', "",

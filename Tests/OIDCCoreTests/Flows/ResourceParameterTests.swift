@@ -86,7 +86,7 @@ struct ResourceParameterTests {
     @Test(
         "an answer that may repeat the words of the request is not Entra ID's, and nothing goes without resource",
         arguments: [
-            ("unknown: AADSTS9010010: x", "openid"), ("AADSTS901002 x", "openid"),
+            ("unknown: AADSTS9010010: x", "openid"), ("not AADSTS901002: x", "openid"),
             ("AADSTS9010010: x", "openid aadsts9010010:"),
         ])
     func repeatedAtRefresh(_ description: String, scope: String) throws {
