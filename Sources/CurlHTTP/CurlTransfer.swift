@@ -123,8 +123,8 @@ package final class CurlTransfer {
     private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(OIDC_CURL_ERROR_SIZE))
     /// The CURLPAUSE_… bits.
     private var pauses: Int32 = 0
-    /// Whether libcurl awaits no more of the answer, unless that is paused: it has all of it, or the server has ended
-    /// the connection.
+    /// Whether libcurl does not wait to read. During an answer that is not paused, it then has all of it, or the server has
+    /// closed the connection.
     package internal(set) var isReadToEnd = false
     /// The number of times that libcurl has come to the request, taken a part of its body or given a part of the answer.
     private(set) var calls = 0
@@ -497,7 +497,7 @@ package final class CurlTransfer {
             return Int(OIDC_CURL_READFUNC_ABORT)
         }
         // When an answer is resumed, libcurl may ask for a body that is still paused. It would send what it gets, and then
-        // wait without an end for the body to be resumed.
+        // wait forever for the body to be resumed.
         guard !transfer.isSendingPaused else { return Int(OIDC_CURL_READFUNC_PAUSE) }
         switch client.provideBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count)) {
         case .bytes(let count):

@@ -352,7 +352,7 @@ package final class ProxyServer {
         let cookie = ProxyHeaders.Cookie(Substring(value.utf8.prefix { $0 != .semicolon }))
         return states[route].admits(cookie) {
             configuration.warn(
-                "\(routes[route].url.text) has set \(RouteState.cookieLimit) cookies: its callers get no other ones"
+                "\(routes[route].url.text) has set \(RouteState.cookieLimit) cookies: further ones do not reach its callers"
             )
         }
     }

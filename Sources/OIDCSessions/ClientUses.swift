@@ -15,14 +15,14 @@ package struct ClientUse: StoredRecord {
     /// Whether an option named the client for the server's URL, so the client's secret may be sent there.
     package var isChosen = false
     /// Whether the resource only named the server, and no sign-in there has started.
-    package var isUnused = false
+    package var isOnlyNamed = false
 
     /// Creates a use. Long names of servers are cut, as they would only fill the file.
     package init(
         issuer: String?, tokenEndpoint: String, origin: String?, isRegistered: Bool = false,
-        isFound: Bool = false, isChosen: Bool = false, isUnused: Bool = false
+        isFound: Bool = false, isChosen: Bool = false, isOnlyNamed: Bool = false
     ) {
-        self.isUnused = isUnused
+        self.isOnlyNamed = isOnlyNamed
         self.isRegistered = isRegistered
         self.isFound = isFound
         self.isChosen = isChosen
@@ -41,7 +41,7 @@ package struct ClientUse: StoredRecord {
         self.init(
             issuer: json["issuer"]?.string, tokenEndpoint: tokenEndpoint, origin: json["origin"]?.string,
             isRegistered: json["registered"]?.bool ?? false, isFound: json["found"]?.bool ?? false,
-            isChosen: json["chosen"]?.bool ?? false, isUnused: json["unused"]?.bool ?? false)
+            isChosen: json["chosen"]?.bool ?? false, isOnlyNamed: json["unused"]?.bool ?? false)
     }
 
     package var json: JSONValue {
@@ -52,7 +52,7 @@ package struct ClientUse: StoredRecord {
         if isRegistered { object["registered"] = true }
         if isFound { object["found"] = true }
         if isChosen { object["chosen"] = true }
-        if isUnused { object["unused"] = true }
+        if isOnlyNamed { object["unused"] = true }
         return .object(object)
     }
 }
@@ -110,7 +110,7 @@ package struct ClientUses: Sendable {
         let name = ClientUse.name(issuer)
         let uses = ((try? list.all()) ?? []).flatMap { owner, uses in
             uses.filter {
-                $0.issuer == name && !$0.isUnused && ($0.isFound || $0.origin == nil || owner == clientID)
+                $0.issuer == name && !$0.isOnlyNamed && ($0.isFound || $0.origin == nil || owner == clientID)
             }
         }
         return uses.contains(where: \.isFound) && uses.allSatisfy(\.isFound)

@@ -9,6 +9,8 @@ struct CommandContext: Sendable {
     let common: CommonOptions
     /// Whether stdin and the screen belong to this program, not to a command that runs beside it.
     var ownsTerminal = true
+    /// Whether this process executes another program once it has a token.
+    var executesAnother = false
     /// Whether a sign-in that no profile describes is saved as one.
     var keepsProfile = true
     /// The options of `login` that name no session, for a hint that repeats the command.

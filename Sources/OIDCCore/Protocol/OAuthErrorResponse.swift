@@ -112,7 +112,9 @@ extension OAuthErrorResponse {
     /// Whether the provider refuses the parameter `resource`. Entra ID gives this reason only at the start of the
     /// description (2026-03): AADSTS9010010, or earlier AADSTS901002. Further on, the words may be the request's own.
     var refusesResource: Bool {
-        ["AADSTS9010010", "AADSTS901002"].contains { words.hasPrefix($0) }
+        ["AADSTS9010010", "AADSTS901002"].contains { code in
+            words.hasPrefix(code) && words.utf8.dropFirst(code.utf8.count).first.map(ASCII.isDigit) != true
+        }
     }
 
     /// Whether the redirect URL is not registered for the client. oidc-provider 9 has a code of its own for that.

@@ -119,7 +119,8 @@ package final class PrivateDirectory: Sendable {
         guard status.permissions & 0o1000 == 0, let names = try? file.names() else { return true }
         return !names.isEmpty
             && !names.contains {
-                $0.hasSuffix(".json") || $0.hasSuffix(".sealed") || PrivateDirectory.ownNames.contains($0)
+                $0.hasSuffix(".json") || $0.hasSuffix(".sealed") || $0.hasSuffix(".version")
+                    || PrivateDirectory.ownNames.contains($0)
             }
     }
 

@@ -63,10 +63,6 @@ extension ProcessFamily.Member {
         guard let entry = ProcessFamily.entry(processID) else { return false }
         return entry.member == self && !entry.isZombie
     }
-
-    /// A number that changes when the process executes another program: the place of its stack, which the kernel chooses
-    /// anew each time. 0 if the system does not say.
-    package var image: UInt64 { ProcessFamily.entry(processID)?.image ?? 0 }
 }
 
 extension ProcessFamily {
@@ -75,7 +71,6 @@ extension ProcessFamily {
         let member: Member
         let parent: Int32
         let isZombie: Bool
-        var image: UInt64 = 0
     }
 
     #if canImport(Darwin)
@@ -97,8 +92,8 @@ extension ProcessFamily {
             return numbers.prefix(count).compactMap(entry)
         }
     #else
-        /// Reads `/proc/N/stat`: number, name in parentheses, state, parent, …, start time as the 22nd field, place of the
-        /// stack as the 28th, which is 0 for a process that one may not trace. The name may contain spaces and parentheses.
+        /// Reads `/proc/N/stat`: number, name in parentheses, state, parent, …, start time as the 22nd field.
+        /// The name may contain spaces and parentheses.
         static func entry(_ processID: Int32) -> Entry? {
             guard let file = try? FileDescriptor.open(reading: "/proc/\(processID)/stat") else { return nil }
             defer { file.close() }
@@ -110,8 +105,7 @@ extension ProcessFamily {
             else { return nil }
             return Entry(
                 member: Member(processID: processID, startTime: start), parent: parent,
-                isZombie: fields[0].elementsEqual("Z".utf8),
-                image: fields.count > 25 ? UInt64(String(decoding: fields[25], as: UTF8.self)) ?? 0 : 0)
+                isZombie: fields[0].elementsEqual("Z".utf8))
         }
 
         private static func entries() -> [Entry] {

@@ -31,6 +31,9 @@ package final class Backlog: Sendable {
     /// The error of the last write that failed. What waited then was dropped.
     package var failure: Errno? { state.withLock { $0.failure } }
 
+    /// Whether all there was is written.
+    package var isWritten: Bool { state.withLock { !$0.isWriting } }
+
     /// Adds text. Returns false if there is no room for it, and only the latest of such texts is kept.
     @discardableResult
     package func add(_ text: String) -> Bool {
@@ -95,7 +98,7 @@ package final class Backlog: Sendable {
     /// Waits until everything is written, but no longer than this.
     package func finish(milliseconds: Int64) {
         let end = MonotonicTime.now().adding(milliseconds: milliseconds)
-        while state.withLock({ $0.isWriting }), MonotonicTime.now() < end {
+        while !isWritten, MonotonicTime.now() < end {
             Poll.pause(until: .now().adding(milliseconds: 5))
         }
     }

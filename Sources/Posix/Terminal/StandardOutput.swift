@@ -86,7 +86,8 @@ package enum StandardError {
             do throws(Errno) {
                 rest = rest.dropFirst(try descriptor.write(rest.prefix(portion)))
             } catch {
-                guard error == .wouldBlock else { return }
+                guard error == .wouldBlock, Interruption.recorded == nil else { return }
+                Poll.pause(until: .now().adding(milliseconds: 10))
             }
         }
     }
@@ -98,6 +99,9 @@ package enum StandardError {
             $0 = Backlog(.standardError) { "warning: \($0) messages were dropped, as nobody read them\n" }
         }
     }
+
+    /// Whether the reader has accepted all messages.
+    package static var isWritten: Bool { backlog.withLock { $0 }?.isWritten ?? true }
 
     /// Waits for the reader of the messages, but only a moment.
     package static func finish() {

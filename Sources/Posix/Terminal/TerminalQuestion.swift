@@ -26,8 +26,14 @@ package enum TerminalQuestion {
     package static func isAllowed(
         _ prompt: String, isWithdrawn: () -> Bool = { false }
     ) throws(OIDCError) -> Bool? {
-        _ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH)
         StandardError.write(prompt)
+        // What was typed before the question is on the screen is no answer to it.
+        while !StandardError.isWritten {
+            try throwIfInterrupted()
+            guard !isWithdrawn() else { return nil }
+            Poll.pause(until: .now().adding(milliseconds: 50))
+        }
+        _ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH)
         let input = FileDescriptor.standardInput.rawValue
         while !Poll.wait(for: input, .reading, until: .now().adding(milliseconds: 500)) {
             try throwIfInterrupted()

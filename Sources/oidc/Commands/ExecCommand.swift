@@ -76,7 +76,8 @@ struct ExecCommand: RunnableCommand {
     private static let standardVariable = "OIDC_ACCESS_TOKEN"
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let context = context.keepingProfile(!isWithoutProfile)
+        var context = context.keepingProfile(!isWithoutProfile)
+        context.executesAnother = proxies.isEmpty
         if let failure = Executable.problem(command.first ?? "", in: context.environment) {
             return report(failure, context)
         }

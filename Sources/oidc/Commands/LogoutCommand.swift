@@ -88,7 +88,7 @@ struct LogoutCommand: RunnableCommand {
                 }
                 let account = try Account(provider)
                 try end([account.signOut], results)
-                warnOfOthers(account)
+                if !results.hasFailed { warnOfOthers(account) }
             }
         }
         try results.report(asList: isAll)
@@ -176,10 +176,11 @@ struct LogoutCommand: RunnableCommand {
     }
 
     /// Warns of the sessions in the same store that differ from a profile's by the account, unless an option names the one
-    /// that is meant. The URL in their command lines works without that profile, too.
+    /// that is meant, or the store is shared and may have many. The URL in their command lines works without that profile,
+    /// too.
     private func warnOfOthers(_ account: Account) {
         let key = account.key
-        guard key.grant.needsUser, WebURL(key.provider) != nil,
+        guard key.grant.needsUser, WebURL(key.provider) != nil, account.store.reach == .machine,
             account.provider.settings.layers.entry(.account)?.origin.layer != .options,
             let keys = try? account.store.all().compactMap(\.session?.key)
         else { return }
@@ -209,12 +210,12 @@ struct LogoutCommand: RunnableCommand {
     }
 
     private func end(_ sessions: [SignOut], _ results: Results) throws(OIDCError) {
-        let manner = SignOut.Manner(isLocal: isLocal, endsProviderSession: endsProviderSession)
-        var begun: [SignOut.Begun] = []
+        let options = SignOut.Options(isLocal: isLocal, endsProviderSession: endsProviderSession)
+        var begun: [SignOut.Revocation] = []
         var interruption: OIDCError?
         func finishFirst() {
             let next = begun.removeFirst()
-            do { results.add(try next.finish(manner)) } catch {
+            do { results.add(try next.finish(options)) } catch {
                 if error.kind == .interrupted { interruption = error } else { results.add(error) }
             }
         }
@@ -223,7 +224,7 @@ struct LogoutCommand: RunnableCommand {
                 if let key = session.key?.text {
                     try WaitingSignIns.cancel(session.provider.context) { $0.key == key }
                 }
-                begun.append(try session.begin(manner, isOneOfSeveral: sessions.count > 1))
+                begun.append(try session.begin(options, isOneOfSeveral: sessions.count > 1))
             } catch {
                 if error.kind == .interrupted { interruption = error } else { results.add(error) }
             }
@@ -251,6 +252,8 @@ struct LogoutCommand: RunnableCommand {
         private var warnings = 0
 
         init(_ console: Console) { self.console = console }
+
+        var hasFailed: Bool { failure != nil }
 
         /// Whether no session was ended, and nothing failed.
         var isEmpty: Bool { documents.isEmpty && failure == nil }

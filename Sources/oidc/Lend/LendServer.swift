@@ -34,14 +34,14 @@ final class LendServer {
     private struct Caller: Hashable {
         let program: LendCaller
         let profile: String
-        /// What the process executes. An answer is for one program, not for the next one that its process becomes.
-        let image: UInt64
     }
 
     /// A request that waits for its answer.
     private struct Pending {
         let matter: LendRequest.Matter
         let caller: Caller
+        /// Whether the caller executes another program next, to which the answer does not apply.
+        let isOnce: Bool
         /// The description of the caller for the log and for a question.
         let words: String
         let loan: Int
@@ -164,6 +164,7 @@ final class LendServer {
     /// Serves until a signal arrives, the time limit passes, or another descriptor is readable.
     func run(also others: [Int32] = []) -> Event {
         let event = turns(also: others)
+        for line in logged.ended(at: .now().adding(seconds: 60)) { log(line) }
         server.close()
         listener.remove()
         question?.withdrawal.withdraw()
@@ -246,12 +247,11 @@ final class LendServer {
                     "profile \(DisplayText.quoted(asked.profile ?? "", limit: 80)) is not lent, only: \(names)"
                 ))
         }
-        let program = LendCaller(peer)
-        let caller = Caller(
-            program: program, profile: loans[index].name, image: program.process?.image ?? 0)
+        let caller = Caller(program: LendCaller(peer), profile: loans[index].name)
         return admit(
             Pending(
-                matter: asked.matter, caller: caller, words: Self.words(caller.program, asked.claim),
+                matter: asked.matter, caller: caller, isOnce: asked.isOnce,
+                words: Self.words(caller.program, asked.claim),
                 loan: index, arrivedAt: .now(), connection: connection))
     }
 
@@ -435,12 +435,13 @@ final class LendServer {
     }
 
     /// Serves or refuses a caller's requests. An answer applies to the program until it ends. A permission
-    /// for a program that cannot be identified applies only to the requests that wait now.
+    /// for a program that cannot be identified, or that executes another one next, applies only to the requests that wait.
     private func settle(_ caller: Caller, _ answer: Bool?) {
         let now = MonotonicTime.now()
         let isAllowed = answer == true
         answers.removeAll { $0.caller == caller || now >= $0.until || $0.caller.program.hasEnded }
-        if !isAllowed || caller.program.process != nil {
+        let isOnce = unconfirmed.contains { $0.caller == caller && $0.isOnce }
+        if !isAllowed || caller.program.process != nil && !isOnce {
             let silence = now.adding(milliseconds: Self.silence)
             answers.append((caller, isAllowed, isAllowed ? configuration.end.moment : silence))
             if answers.count > Self.limits.answers {

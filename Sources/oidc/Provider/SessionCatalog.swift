@@ -141,7 +141,7 @@ struct SessionCatalog {
         let (stored, store) = (item.stored, item.store.store)
         guard let key = item.key else {
             return SignOut(provider: current) { _ throws(OIDCError) in
-                do throws(OIDCError) { try store.remove(stored) } catch { throw staying(error, item) }
+                do throws(OIDCError) { try store.remove(stored) } catch { throw keepingRecord(error, item) }
                 return SessionRemoval(content: stored.content.map { $0 })
             }
         }
@@ -223,12 +223,12 @@ struct SessionCatalog {
     }
 
     /// Returns the error of a record that stays, as it may be anybody's. A sign-out that names its session removes it.
-    private func staying(_ failure: OIDCError, _ item: Item) -> OIDCError {
+    private func keepingRecord(_ failure: OIDCError, _ item: Item) -> OIDCError {
         guard failure.kind == .untrusted else { return failure }
         var failure = failure
         failure.message += "; the record stays"
-        failure.hint = owner(of: item).map { owner in
-            .run("logout", owner.settings.profile.map { ["-p", $0] } ?? [])
+        if let owner = owner(of: item) {
+            failure.hint = .run("logout", owner.settings.profile.map { ["-p", $0] } ?? [])
         }
         return failure
     }

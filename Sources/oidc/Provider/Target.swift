@@ -380,14 +380,14 @@ extension ResourceOperand {
             loader.profileName = profile.profile
             let settings = try loader.load(options)
             try refuseOverride(of: profile, by: settings)
-            return ProviderContext(asAtFirst(settings), context, until: deadline)
+            return ProviderContext(withoutVariablesOfOthers(settings), context, until: deadline)
         }
         return nil
     }
 
     /// Returns the settings of a profile that a sign-in to this URL wrote with the variables that the sign-in used: those of
-    /// the profile in use, or of no provider, are not for a server that only the URL led to. A secret is refused later.
-    private func asAtFirst(_ settings: Settings) -> Settings {
+    /// the profile in use, or of no provider, are not for a server to which only the URL led. A secret is refused later.
+    private func withoutVariablesOfOthers(_ settings: Settings) -> Settings {
         guard context.isFound(settings), let issuer = settings.provider.issuer, !context.isChosen(settings)
         else { return settings }
         let usable = Set(ownership.entries(for: issuer).map(\.setting))

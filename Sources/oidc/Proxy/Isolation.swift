@@ -146,13 +146,13 @@ struct Isolation {
 
     /// Warns of an X11 display that no directory hides: it may take keys that the command sends to a terminal of the user.
     private static func checkDisplay(_ console: Console) {
-        guard let sockets = try? UserFile.read("/proc/net/unix", limit: 1_048_576, named: "unix"),
+        guard let sockets = try? UserFile.read("/proc/net/unix", limit: 16_777_216, named: "unix"),
             let name = String(decoding: sockets.bytes, as: UTF8.self).split(separator: "\n")
                 .compactMap({ $0.split(separator: " ").last }).first(where: { $0.hasPrefix("@\(displays)/") })
         else { return }
         console.warn(
             "--isolate: the display at \(DisplayText.clean(String(name), limit: 200)) cannot be hidden from the "
-                + "command: if it admits this user without a cookie, the command can type into other windows")
+                + "command, which can type into other windows if it is admitted without a cookie")
     }
 
     /// Refuses a link on the way to a directory that the command could replace with a directory of its own:

@@ -50,8 +50,8 @@ struct ClientConsent {
         do throws(OIDCError) {
             try question.confirm(context, orThrow: unasked)
         } catch {
-            // The client may be known at this server.
-            operand.noteLed(to: server, client: client.clientID)
+            // The user may have this client at that server, and another one that the URL names later must not get its codes.
+            operand.recordNamedServer(to: server, client: client.clientID)
             throw error
         }
         return agreed

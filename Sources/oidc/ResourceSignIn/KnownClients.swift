@@ -56,7 +56,7 @@ struct KnownClients {
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
                 guard use.origin == nil || use.origin != origin else { continue }
                 // What one URL named says nothing about the servers of others.
-                guard !use.isUnused || use.origin == operand.url.origin else { continue }
+                guard !use.isOnlyNamed || use.origin == operand.url.origin else { continue }
                 // A server that only a URL has led to may name any token endpoint.
                 let servers = [use.issuer, use.isFound ? nil : use.tokenEndpoint].compactMap { $0 }
                 let kind = use.isRegistered ? Use.registered : use.origin == nil ? .own : .ofResource

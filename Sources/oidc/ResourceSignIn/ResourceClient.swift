@@ -329,7 +329,7 @@ struct ResourceClient {
                     .run("config set -p NAME", "issuer=\(server)", "client_id=ID")))
         }
         // The user may register a client there now, whose codes another server must not get (RFC 9700 §4.4).
-        if resource != nil { operand.noteLed(to: self.server) }
+        if resource != nil { operand.recordNamedServer(to: self.server) }
         let redirect = (try? settings(scope: scope).signIn.redirect())?.text ?? RedirectAddress.standard
         let line = Hint.run("login", operand.url.text)
         let registered = line.adding("--client-id", "ID")

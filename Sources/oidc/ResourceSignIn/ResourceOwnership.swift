@@ -36,7 +36,8 @@ struct ResourceOwnership {
     ) -> [SettingLayers.Entry] {
         let destination = Destination(
             found: issuer, isRegistered: isRegistered,
-            foreignLayers: resource.map { foreignLayers(to: $0) } ?? [])
+            foreignLayers: resource.map { foreignLayers(to: $0) } ?? [],
+            foreignOrigin: resource.flatMap { WebURL($0)?.origin })
         return entries.compactMap { entry in
             guard entry.setting != .issuer else { return nil }
             let isOption = entry.origin.layer == .options && entry.setting == .scope

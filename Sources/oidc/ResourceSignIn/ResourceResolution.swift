@@ -123,7 +123,7 @@ struct ResourceResolution {
         let known = [evidence.agreed, earlier]
         link.agreedScope = try consent.scopes(knownFrom: known)
         link.isElsewhere = consent.isElsewhere(knownFrom: known)
-        if link.isElsewhere { traceWithheld(entries, of: link) }
+        if link.isElsewhere { noteWithheld(entries, of: link) }
         // With a client of the user's own, the user was asked.
         if link.agreedScope == nil, let scope = evidence.scope { try operand.settings.checkScope(scope) }
         link.isSecretAgreed = link.agreedScope != nil && consent.hasUnnamedIssuer
@@ -138,7 +138,7 @@ struct ResourceResolution {
     }
 
     /// Names the settings that are not used, as the resource is outside their origins.
-    private func traceWithheld(_ entries: [SettingLayers.Entry], of link: ResourceLink) {
+    private func noteWithheld(_ entries: [SettingLayers.Entry], of link: ResourceLink) {
         let given = ResourceOwnership(entries: entries)
         let used = given.entries(for: link.issuer, elsewhere: link.resource)
         for entry in given.entries(for: link.issuer) {
@@ -146,9 +146,9 @@ struct ResourceResolution {
                 $0.setting == entry.setting && $0.origin == entry.origin && $0.value == entry.value
             }
             guard !isUsed else { continue }
-            trace(
-                "\(entry.setting.name) of \(entry.origin.text) is not used for the audience of the token, as the "
-                    + "resource is outside the origins of the settings")
+            context.console.note(
+                "the resource is outside the origins of the settings: what \(entry.setting.name) of "
+                    + "\(entry.origin.text) says about the token's audience is left out")
         }
     }
 

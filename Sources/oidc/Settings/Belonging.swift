@@ -125,6 +125,8 @@ struct Destination {
     private(set) var isAnOption = false
     /// The layers whose origins do not include the resource that the token is for.
     private(set) var foreignLayers: Set<SettingLayers.Layer> = []
+    /// That resource's origin.
+    private(set) var foreignOrigin: String?
 
     /// Creates the destination that the strongest layers name. Returns nil if there is only one layer, and
     /// nothing to decide. This keeps reading a fresh token fast.
@@ -160,12 +162,20 @@ struct Destination {
     /// Creates the destination of a server that a resource names, before its client is known or for a registered
     /// one.
     init(
-        found issuer: String, isRegistered: Bool = false, foreignLayers: Set<SettingLayers.Layer> = []
+        found issuer: String, isRegistered: Bool = false, foreignLayers: Set<SettingLayers.Layer> = [],
+        foreignOrigin: String? = nil
     ) {
+        self.foreignOrigin = foreignOrigin
         self.issuer = issuer
         self.isRegistered = isRegistered
         self.foreignLayers = foreignLayers
         isFound = true
+    }
+
+    /// Returns whether a value is the resource itself, or another one on its origin, as the audience of a token.
+    fileprivate func isAudience(_ value: JSONValue) -> Bool {
+        guard let foreignOrigin else { return false }
+        return value.string.flatMap { WebURL($0) }?.origin == foreignOrigin
     }
 }
 
@@ -177,7 +187,9 @@ extension SettingLayers.Entry {
         let isOption = origin.layer == .options
         switch setting.reach {
         case .machine: return true
-        case .audience: return mayChooseAudience(destination) && (isServer || !destination.isFound)
+        case .audience:
+            let isChosen = mayChooseAudience(destination) || destination.isAudience(value)
+            return isChosen && (isServer || !destination.isFound)
         case .anyone:
             if setting == .resource, origin.layer == .profile {
                 // A profile with a resource and no provider is that of a sign-in to the resource's URL, unless it was
@@ -219,7 +231,10 @@ extension SettingLayers.Entry {
         guard mayReach(destination) else { return nil }
         guard [.extraAuthorizeParams, .extraTokenParams].contains(setting), !mayChooseAudience(destination)
         else { return self }
-        return without(members: SettingLayers.Entry.audienceParameters)
+        let names = SettingLayers.Entry.audienceParameters.filter { name in
+            name != "audience" || value[name].map(destination.isAudience) != true
+        }
+        return without(members: names)
     }
 
     /// Whether the value is a redirect URL that a registration chose for its server, so no other client has it.

@@ -134,10 +134,10 @@ extension ResourceOperand {
 
     /// Records that the URL named a server at which the user may have a client, or register one. Another server that it names
     /// later then counts as one that may forward the browser there.
-    func noteLed(to server: ProviderMetadata, client id: String = "") {
+    func recordNamedServer(to server: ProviderMetadata, client id: String = "") {
         guard let endpoint = server.tokenEndpoint else { return }
         let use = ClientUse(
-            issuer: server.issuer, tokenEndpoint: endpoint.text, origin: url.origin, isUnused: true)
+            issuer: server.issuer, tokenEndpoint: endpoint.text, origin: url.origin, isOnlyNamed: true)
         do throws(OIDCError) {
             try ResourceRecords(context)?.uses.note(use, of: id)
         } catch {

@@ -36,7 +36,7 @@ struct SignOut {
     }
 
     /// How sessions are ended.
-    struct Manner {
+    struct Options {
         /// The provider is not contacted.
         var isLocal = false
         /// The provider's own session is ended too, in the browser.
@@ -44,19 +44,19 @@ struct SignOut {
     }
 
     /// A sign-out whose session is removed, and whose tokens may still be being revoked.
-    struct Begun {
+    struct Revocation {
         fileprivate let signOut: SignOut
         fileprivate let removal: SessionRemoval
         /// A function that waits for the revocation; nil if there is none.
         fileprivate let revocation: (() -> SessionRevocation.Result)?
 
-        func finish(_ manner: Manner) throws(OIDCError) -> Outcome { try signOut.finish(self, manner) }
+        func finish(_ options: Options) throws(OIDCError) -> Outcome { try signOut.finish(self, options) }
     }
 
     /// Removes the session. If `isOneOfSeveral`, its tokens are revoked while the others are removed, as a provider may
     /// not answer; else `finish` revokes them.
-    func begin(_ manner: Manner, isOneOfSeveral: Bool) throws(OIDCError) -> Begun {
-        let removal = try take(manner.isLocal)
+    func begin(_ options: Options, isOneOfSeveral: Bool) throws(OIDCError) -> Revocation {
+        let removal = try take(options.isLocal)
         if let key, removal.failure?.kind != .unreachable {
             var isUnread = false
             if case .failure = removal.content { isUnread = true }
@@ -64,23 +64,23 @@ struct SignOut {
             ResourceRecords(provider.context)?.forget(key, provider.context, keepsLinks: isUnread)
             WaitingSignIns.noteSignOut(of: key, provider.context)
         }
-        guard !manner.isLocal, let session = removal.session else {
-            return Begun(signOut: self, removal: removal, revocation: nil)
+        guard !options.isLocal, let session = removal.session else {
+            return Revocation(signOut: self, removal: removal, revocation: nil)
         }
         if let endpoint = session.endpoints.revocation { provider.warnOfOther(.revocation, than: endpoint) }
         // Made here, as the client's secret may be asked for.
         let revocation: SessionRevocation?
         do throws(OIDCError) { revocation = try provider.revocation(of: session) } catch {
             let result = SessionRevocation.Result(isOffered: true, failures: [error])
-            return Begun(signOut: self, removal: removal) { result }
+            return Revocation(signOut: self, removal: removal) { result }
         }
         // Nobody can revoke the tokens of a removed session later, so a signal does not end the requests at once.
         if isOneOfSeveral, let revocation,
             let running = try? BackgroundResult({ Interruption.postponed { revocation.run() } })
         {
-            return Begun(signOut: self, removal: removal) { SignOut.result(of: running) }
+            return Revocation(signOut: self, removal: removal) { SignOut.result(of: running) }
         }
-        return Begun(signOut: self, removal: removal) { revocation?.run() ?? SessionRevocation.Result() }
+        return Revocation(signOut: self, removal: removal) { revocation?.run() ?? SessionRevocation.Result() }
     }
 
     /// When requests that are still running after a signal are given up.
@@ -108,8 +108,8 @@ struct SignOut {
         }
     }
 
-    private func finish(_ begun: Begun, _ manner: Manner) throws(OIDCError) -> Outcome {
-        let (removal, isLocal) = (begun.removal, manner.isLocal)
+    private func finish(_ begun: Revocation, _ options: Options) throws(OIDCError) -> Outcome {
+        let (removal, isLocal) = (begun.removal, options.isLocal)
         var outcome = Outcome(key: key, profile: profile)
         var failures: [OIDCError] = []
         switch removal.content {
@@ -122,7 +122,7 @@ struct SignOut {
                     failures = revocation.failures.map { removal.failure == nil ? notRevoked($0) : $0 }
                 }
                 outcome.answer = revocation.isOffered ? RevocationAnswer(failures.first) : .notOffered
-                if manner.endsProviderSession { failures += endProviderSession(of: session) }
+                if options.endsProviderSession { failures += endProviderSession(of: session) }
             }
             if let failure = removal.failure {
                 let all = failures + [failure]

@@ -53,8 +53,9 @@ struct SessionReport {
         if let profile { return .run("login", "-p", profile) }
         guard session.key.grant.needsUser else { return .run("token", session.key.options) }
         if let resource = session.key.resources.first { return .run("login", resource) }
-        // An option would name the provider for the user.
-        return .run("login", isFound ? [session.key.provider] : session.key.options)
+        let options = session.key.options
+        // The options that name provider and client would do so for the user.
+        return .run("login", isFound ? [session.key.provider] + options.dropFirst(4) : options)
     }
 
     var json: JSONValue {

@@ -150,7 +150,7 @@ extension LoginCommand {
             try Interruption.throwIfPending()
             if let limit, MonotonicTime.now() >= limit {
                 // The answer may have come since the last look.
-                if let last = try signIns.load(id), last.result == nil {
+                if let last = try signIns.load(id), last.result == nil, last.phase != .signedOut {
                     throw LoginCommand.unfinished(last, context)
                 }
             } else {

@@ -129,6 +129,18 @@ struct ClientConsentTests {
         #""extra_token_params":{"audience":"payroll","k":"v"}"#,
     ]
 
+    @Test("an audience on the origin of a resource elsewhere is requested, as it is that resource's")
+    func audienceOfResource() throws {
+        let world = try ResourceWorld(isOwnResource: false)
+        let own = "\(world.resource.origin)/v1"
+        try world.configure(
+            #"{"issuer":"\#(world.server.issuer)","audience":"\#(own)","extra_token_params":{"audience":"\#(own)"}}"#
+        )
+        expectSuccess(try world.run(["login", world.url]))
+        #expect(world.server.authorizations.last?["audience"] == own)
+        #expect(world.server.tokenRequests.last?.form["audience"] == own)
+    }
+
     @Test(
         "what the profile says tokens are for is not requested for a resource elsewhere, only for its own",
         arguments: audiences, [true, false])
@@ -151,8 +163,8 @@ struct ClientConsentTests {
             ["login", world.url, "--start", "--no-wait"])
         #expect(!sent.contains("payroll"), "\(sent)")
         let name = setting.split(separator: "\"")[0]
-        let traced = try world.run(["login", world.url, "-v"]).errorOutput
-        #expect(traced.contains("\(name) of profile default is not used for the audience"), "\(traced)")
+        let noted = try world.run(["login", world.url]).errorOutput
+        #expect(noted.contains("what \(name) of profile default says about the token's audience"), "\(noted)")
         #expect(sent.contains("k=v") == setting.contains(#""k""#), "\(sent)")
         try world.configure(#"{\#(profile),"proxy_routes":[{"url":"\#(world.resource.origin)"}]}"#)
         let own = try run(["login", world.url], ["token", "--refresh", world.url])

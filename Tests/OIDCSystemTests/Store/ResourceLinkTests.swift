@@ -326,13 +326,13 @@ struct ClientUsesTests {
     @Test("a server that a resource only named says nothing about what led the user to it")
     func unused() throws {
         let issuer = "https://op.example"
-        func use(origin: String?, isFound: Bool = false, isUnused: Bool = false) -> ClientUse {
+        func use(origin: String?, isFound: Bool = false, isOnlyNamed: Bool = false) -> ClientUse {
             ClientUse(
                 issuer: issuer, tokenEndpoint: "\(issuer)/token", origin: origin, isFound: isFound,
-                isUnused: isUnused)
+                isOnlyNamed: isOnlyNamed)
         }
-        try uses.note(use(origin: "https://api.example", isUnused: true), of: "c")
-        #expect(try uses.all().first?.use.isUnused == true)
+        try uses.note(use(origin: "https://api.example", isOnlyNamed: true), of: "c")
+        #expect(try uses.all().first?.use.isOnlyNamed == true)
         #expect(!uses.isFound(issuer: issuer, clientID: "c"))
         try uses.note(use(origin: nil, isFound: true), of: "c")
         #expect(uses.isFound(issuer: issuer, clientID: "c"))
