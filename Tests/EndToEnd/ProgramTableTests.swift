@@ -113,7 +113,7 @@ struct ProgramTableTests {
         // Variables of programs that call this one, what every program reads, and what `exec` sets.
         let others = [
             "KUBERNETES_EXEC_INFO", "GOOGLE_EXTERNAL_ACCOUNT_TOKEN_TYPE", "PATH", "HOSTNAME",
-            "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "OIDC_PROXY_URL",
+            "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "XAUTHORITY", "OIDC_PROXY_URL",
         ]
         var names: Set<String> = [
             "OIDC_<NAME>", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "http_proxy", "https_proxy",

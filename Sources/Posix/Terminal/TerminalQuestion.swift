@@ -21,19 +21,23 @@ package enum TerminalQuestion {
     }
 
     /// Asks whether something is allowed, and returns whether the answer is yes. Returns nil as soon as
-    /// `isWithdrawn`, which is called twice a second, returns true. Input typed before the question is
+    /// `isWithdrawn`, which is called at least twice a second, returns true. Input typed before the question is
     /// discarded.
     package static func isAllowed(
         _ prompt: String, isWithdrawn: () -> Bool = { false }
     ) throws(OIDCError) -> Bool? {
+        _ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH)
         StandardError.write(prompt)
-        // What was typed before the question is on the screen is no answer to it.
+        // While the terminal takes no output, what is typed is no answer to a question that is not on the screen yet.
+        let moment = MonotonicTime.now().adding(milliseconds: 200)
+        var isLate = false
         while !StandardError.isWritten {
             try throwIfInterrupted()
             guard !isWithdrawn() else { return nil }
-            Poll.pause(until: .now().adding(milliseconds: 50))
+            Poll.pause(until: .now().adding(milliseconds: 5))
+            isLate = MonotonicTime.now() > moment
         }
-        _ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH)
+        if isLate { _ = tcflush(FileDescriptor.standardInput.rawValue, TCIFLUSH) }
         let input = FileDescriptor.standardInput.rawValue
         while !Poll.wait(for: input, .reading, until: .now().adding(milliseconds: 500)) {
             try throwIfInterrupted()
