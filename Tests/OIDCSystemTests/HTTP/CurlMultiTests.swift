@@ -76,11 +76,14 @@ struct CurlMultiTests {
             peer.waitForEnd()
         }
         let (multi, client) = (try CurlMulti(idleConnections: 1), PausingClient())
-        let transfer = try transfer(from: server.url(), for: client, body: .provided(length: nil))
+        let transfer = try transfer(from: server.url(), for: client, body: .provided(length: 20_000))
         #expect(multi.add(transfer))
         while !transfer.isReceivingPaused || !transfer.isSendingPaused { act(multi) }
         client.pauses = false
+        // The end of the connection has to be there when the answer goes on.
+        usleep(50_000)
         transfer.resume(receiving: true)
+        multi.actOnTimer(now: .now())
         let end = MonotonicTime.now().adding(seconds: 1)
         while !transfer.isReadToEnd, MonotonicTime.now() < end { act(multi) }
         #expect(client.left == 20_000 && transfer.isSendingPaused)
