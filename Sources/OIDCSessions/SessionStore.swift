@@ -323,7 +323,7 @@ public struct SessionStore: Sendable {
     public func all() throws(OIDCError) -> [StoredSession] { try all(withHidden: false) }
 
     /// Lists all sessions and damaged entries, and, `withHidden`, those that this machine has seen and the store does not
-    /// show, or not as they were.
+    /// show, or shows damaged.
     package func all(withHidden: Bool) throws(OIDCError) -> [StoredSession] {
         var outage: OIDCError?
         var entries: [StoredSession] = []

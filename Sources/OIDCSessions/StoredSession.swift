@@ -8,7 +8,7 @@ public struct StoredSession: Sendable {
     public let location: String
     /// The session, or the error of a damaged entry.
     public let content: Result<Session, OIDCError>
-    /// The key of a session that this machine has seen, and the store does not show, or not as it was.
+    /// The key of a session that this machine has seen, and the store does not show, or shows damaged.
     package var hiddenKey: SessionKey?
 
     /// Creates an entry.

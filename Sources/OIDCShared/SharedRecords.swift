@@ -269,7 +269,8 @@ extension SharedRecords {
     }
 
     /// Notes the end of the sign-ins before the one that was written. Another machine may refresh a session that the
-    /// server brings back until its version counts here. One that began later may only be lost.
+    /// server brings back until its version counts here. A sign-in that started later is not noted: the server may only
+    /// not show it for now.
     private func noteReplaced(by write: Write) {
         guard let signIn = seal.signIn(in: write.bytes) else { return }
         func start(_ signIn: String) -> Int64 {

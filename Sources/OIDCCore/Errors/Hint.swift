@@ -18,7 +18,7 @@ package enum Hint: Hashable, Sendable {
     case checkSecret(sentBy: String, other: String)
     /// A check of the file path in this setting.
     case checkPath(of: String)
-    /// A directory for sessions that does not exist, and that only this user will be able to access.
+    /// Keeping sessions in a directory that only this user can access.
     case keepSessions(in: String)
     /// Trusting the certificate's authority; `setting` is the setting that names the trusted authorities, if
     /// one is used.

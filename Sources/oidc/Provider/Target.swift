@@ -471,7 +471,7 @@ extension ResourceOperand {
     /// unless that client is known at another provider, too.
     private func checkSecrets(for server: ProviderMetadata) throws(OIDCError) {
         let layers = settings.layers
-        // The user is not asked about the client here, as for a resource elsewhere.
+        // Unlike for a resource elsewhere, the user is not asked here, so the certificate counts, too.
         let secrets = Setting.identifying(by: settings.token.grant)
         guard let secret = secrets.lazy.compactMap({ layers.entry($0) }).first,
             secret.origin.layer != .options
