@@ -50,8 +50,8 @@ struct ProxyGate {
     }
 
     /// Returns whether a browser sends a request for a page of another site: such requests may have no Origin (Fetch Metadata
-    /// Request Headers §2). A link that opens in a window of its own, as in a terminal of a web page, is the user's. A page
-    /// that is loaded in advance says `none`.
+    /// Request Headers §2). A link that opens in a window of its own, as in a terminal of a web page, is the user's; a form
+    /// is not. A page that is loaded in advance says `none`.
     private func isOfOtherSite(_ request: HTTPServerRequest) -> Bool {
         let sites = request.headers.values("Sec-Fetch-Site").map(ASCII.trimmed)
         let purpose = request.headers["Purpose"]
@@ -61,7 +61,8 @@ struct ProxyGate {
             return sites != ["same-origin"]
         }
         guard sites.contains(where: { $0 != "none" && $0 != "same-origin" }) else { return false }
-        return request.headers["Sec-Fetch-Mode"] != "navigate"
+        return !["GET", "HEAD"].contains(request.method.name)
+            || request.headers["Sec-Fetch-Mode"] != "navigate"
             || request.headers["Sec-Fetch-Dest"] != "document"
     }
 

@@ -69,6 +69,30 @@ struct SignInTerminalTests {
         #expect(world.program.sessionFiles.count == 1)
     }
 
+    @Test("beside a command that has the terminal, all of the URL is shown, as no key can ask for it")
+    func besideCommand() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        // The proxy looks at an ended session again after a second.
+        let script = #"""
+            "$0" logout --local; sleep 1.2
+            url=${OIDC_PROXY_URL#http://}; host=${url%%/*}
+            exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+            printf 'GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "${url#*/}" "$host" >&3
+            cat <&3
+            """#
+        let run = try TerminalRun(
+            world.program,
+            [
+                "exec", "--login", "--proxy", "\(world.provider.origin)/userinfo", "--", "bash", "-c", script,
+                Program.path,
+            ], ["BROWSER": "/bin/true"])
+        let url = try #require(authorizationURL(run))
+        _ = try Visit.send(try #require(world.provider.redirect(of: url)))
+        let (status, text) = run.finish()
+        #expect(status == 0 && text.contains("alice") && !text.contains("shows all of it"), "\(text)")
+    }
+
     @Test(
         "the terminal shows what is typed again, however a sign-in is stopped",
         arguments: ["\u{3}", "\u{1C}"])

@@ -158,9 +158,12 @@ final class SignInReporter {
     /// opened it, one line of a terminal is enough.
     private func reportURL(_ url: WebURL) {
         self.url = url
-        guard isOpened, !console.isVerbose, Terminal.isTerminal(.standardError) else { return showURL(url) }
+        // Beside a command that has the terminal, the user has no other way to see all of the URL.
+        guard isOpened, ownsTerminal, !console.isVerbose, Terminal.isTerminal(.standardError) else {
+            return showURL(url)
+        }
         let line = SignInReporter.shortLine(
-            url, width: Terminal.width() ?? 80, canPress: ownsTerminal && Terminal.isTerminal(.standardInput))
+            url, width: Terminal.width() ?? 80, canPress: Terminal.isTerminal(.standardInput))
         StandardError.write(
             Terminal.text(Console.style.linked(line, to: url) + "\n", environment: environment))
     }

@@ -133,6 +133,11 @@ struct ProxyAttack: CustomTestStringConvertible, Sendable {
                 "\($0.prefix)x", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate",
                 "Sec-Fetch-Dest: document")
         },
+        ProxyAttack("a form in another site's page, sent without Origin", .refused(403)) {
+            send(
+                $0, "POST", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate",
+                "Sec-Fetch-Dest: document", "Content-Type: text/plain", "Content-Length: 1", body: "a")
+        },
         ProxyAttack("a page's simple POST", .refused(403)) {
             send(
                 $0, "POST", "Origin: https://evil.example", "Content-Type: text/plain", "Content-Length: 1",
