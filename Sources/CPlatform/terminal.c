@@ -1,6 +1,7 @@
 #include "CPlatform.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -20,6 +21,13 @@ int oidc_terminal_width(int descriptor) {
 int oidc_terminal_height(int descriptor) {
     struct winsize size;
     return ioctl(descriptor, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
+int oidc_has_terminal(void) {
+    int descriptor = open("/dev/tty", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    if (descriptor < 0) return errno != ENXIO;
+    close(descriptor);
+    return 1;
 }
 
 int oidc_is_foreground(int descriptor) { return isatty(descriptor) && tcgetpgrp(descriptor) == getpgrp(); }

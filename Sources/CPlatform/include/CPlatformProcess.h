@@ -124,6 +124,9 @@ int oidc_terminal_width(int descriptor);
 /// Returns the rows of a terminal, or 0.
 int oidc_terminal_height(int descriptor);
 
+/// Returns whether this process has a controlling terminal, which programs that it starts can open.
+int oidc_has_terminal(void);
+
 /// Returns whether this process may read the terminal without being stopped by job control.
 int oidc_is_foreground(int descriptor);
 

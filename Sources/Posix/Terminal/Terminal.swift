@@ -5,6 +5,9 @@ import OIDCCore
 package enum Terminal {
     package static func isTerminal(_ descriptor: FileDescriptor) -> Bool { descriptor.isTerminal }
 
+    /// Whether this process has a controlling terminal, which `/dev/tty` opens even if no stream is on it.
+    package static var isControlling: Bool { oidc_has_terminal() != 0 }
+
     /// Returns whether this process may read from a terminal without being stopped.
     package static func isForeground(_ descriptor: FileDescriptor) -> Bool {
         oidc_is_foreground(descriptor.rawValue) != 0

@@ -38,6 +38,8 @@ struct Isolation {
         // The command would find these without a variable, too.
         let known = [
             "/run/user/\(FileStatus.currentUser)", SubjectToken.kubernetesDirectory, Isolation.displays,
+            // Windows Subsystem for Linux: programs of Windows, which can start others here, and its displays.
+            "/run/WSL", "/mnt/wslg",
         ]
         // The command may remove these variables, and then use the default directories.
         let variables = context.environment
@@ -59,6 +61,7 @@ struct Isolation {
             + [configuration].compactMap { $0 }
             + (try Isolation.storeSockets(provider))
             + [environment["XAUTHORITY"], environment["HOME"].map { "\($0)/.Xauthority" }].compactMap { $0 }
+            + Isolation.displaySockets(environment)
             + Isolation.busAddresses(environment).compactMap(Isolation.socket(ofBus:))
         try Isolation.checkBus(provider)
         Isolation.checkDisplay(context.console)
@@ -144,6 +147,17 @@ struct Isolation {
     /// The directory with the sockets of X11 displays.
     private static let displays = "/tmp/.X11-unix"
 
+    /// Returns the sockets of displays that variables name by their paths: libwayland takes any, and libxcb one with or
+    /// without the number of a screen.
+    private static func displaySockets(_ environment: Variables) -> [String] {
+        var paths = [environment["WAYLAND_DISPLAY"]].compactMap { $0 }
+        if let display = environment["DISPLAY"] {
+            let path = display.hasPrefix("unix:") ? String(display.dropFirst(5)) : display
+            paths += [path, path.pieces(between: ".").dropLast().joined(separator: ".")]
+        }
+        return paths.filter { $0.hasPrefix("/") }
+    }
+
     /// Warns of an X11 display that no directory hides: it may take keys that the command sends to a terminal of the user.
     private static func checkDisplay(_ console: Console) {
         guard let sockets = try? UserFile.read("/proc/net/unix", limit: 16_777_216, named: "unix"),
@@ -193,11 +207,11 @@ struct Isolation {
             .sorted { $0.utf8.count < $1.utf8.count }
     }
 
-    /// Whether a program could type into the terminal that it shares with the shell (CVE-2017-5226): Linux 6.2 and
-    /// later can forbid it.
+    /// Whether a program could type into the terminal that it shares with the shell (CVE-2017-5226), also if its
+    /// streams are redirected. Linux 6.2 and later can forbid it.
     private static var isTypingPossible: Bool {
         let streams: [FileDescriptor] = [.standardInput, .standardOutput, .standardError]
-        let isOnTerminal = streams.contains(where: \.isTerminal)
+        let isOnTerminal = Terminal.isControlling || streams.contains(where: \.isTerminal)
         let setting = try? UserFile.read(
             "/proc/sys/dev/tty/legacy_tiocsti", limit: 16, named: "legacy_tiocsti")
         return isOnTerminal && setting?.bytes.first != 0x30

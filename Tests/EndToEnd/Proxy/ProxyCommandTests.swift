@@ -314,6 +314,24 @@ struct ProxyExecTests {
         #expect(run.finish().status == 130)
     }
 
+    @Test(
+        "an isolated command cannot type into the terminal of the shell, also if none of its streams is on it",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"))
+    func isolatedTerminal() throws {
+        let setting = try? String(contentsOfFile: "/proc/sys/dev/tty/legacy_tiocsti", encoding: .utf8)
+        guard Isolation.isPossible, setting?.first != "0" else { return }
+        let world = try ToolWorld()
+        let script = """
+            "$0" exec --isolate --proxy https://a.example -- sh -c '(: </dev/tty) && echo shared; echo done' \
+                </dev/null >"$HOME/out" 2>"$HOME/errors"
+            """
+        let run = try TerminalRun(
+            Program(at: world),
+            ["exec", "--proxy", "https://a.example", "--", "sh", "-c", script, Program.path], world.machine)
+        #expect(run.finish().status == 0)
+        #expect(try String(contentsOfFile: world.home + "/out", encoding: .utf8) == "done\n")
+    }
+
     @Test("--isolate hides sessions, settings, secret files and other processes from the command")
     func isolated() throws {
         guard Isolation.isPossible else { return }
@@ -414,29 +432,30 @@ struct ProxyExecTests {
     }
 
     @Test(
-        "--isolate hides X11 displays with their cookies",
+        "--isolate hides displays, also those that variables name by their paths, and X11 cookies",
         .enabled(if: Isolation.isPossible))
     func isolatedDisplays() throws {
         let world = try ToolWorld()
         let displays = "/tmp/.X11-unix"
         let isCreated = mkdir(displays, 0o700) == 0
         defer { if isCreated { rmdir(displays) } }
-        let socket = "\(displays)/X\(getpid())"
-        let listener = try SocketListener(socket)
-        defer { listener.remove() }
+        let sockets = ["\(displays)/X\(getpid())", world.home + "/wayland", world.home + "/x"]
+        let listeners = try sockets.map { try SocketListener($0) }
+        defer { for listener in listeners { listener.remove() } }
         let cookies = [world.home + "/.Xauthority", world.home + "/cookies"]
         for path in cookies { try Data("cookie".utf8).write(to: URL(fileURLWithPath: path)) }
         let script = """
             for path; do [ -S "$path" ] && echo "$path"; [ -s "$path" ] && [ -f "$path" ] && echo "$path"; done
-            echo "$DISPLAY$XAUTHORITY"
+            echo "$XAUTHORITY"
             """
+        let variables = [
+            "WAYLAND_DISPLAY": sockets[1], "DISPLAY": "unix:\(sockets[2]).0", "XAUTHORITY": cookies[1],
+        ]
         let result = try world.run(
             [
                 "exec", "--isolate", "--proxy", "https://a.example", "--set", "store=file", "--", "sh", "-c",
-                script,
-            ]
-                + ["sh", socket] + cookies,
-            world.machine.merging(["DISPLAY": ":0", "XAUTHORITY": cookies[1]]) { $1 })
+                script, "sh",
+            ] + sockets + cookies, world.machine.merging(variables) { $1 })
         #expect(result.code == 0 && result.output == "\n", "\(result)")
     }
 
