@@ -292,8 +292,10 @@ extension ProxyExchange {
         switch phase {
         case .discarding(let next, _, _): again(next, now: now)
         case .answering(let framing):
-            // The server may have given up the connection over the body that libcurl dropped.
-            finish(framing, isComplete: endsUnseen || ended.isAnsweredWhole(after: code))
+            // The server may have given up the connection over the body that libcurl dropped. A stream that it ended with an
+            // error is broken even then (RFC 9113 §8.1).
+            let isGivenUp = endsUnseen && code != .http2Stream
+            finish(framing, isComplete: isGivenUp || ended.isAnsweredWhole(after: code))
         case .sending where problem == nil && ended.needsBundle(curl): send()
         case .sending where mayRepeat && problem == nil && body.canRepeat && ended.isRepeatable(after: code):
             mayRepeat = false
