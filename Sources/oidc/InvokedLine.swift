@@ -99,7 +99,7 @@ extension InvokedLine {
         let missing = missingWords(hint)
         // The file comes last in a command that names a profile of it.
         let rest = hint.namesProfile ? hint.arguments + missing : missing + hint.arguments
-        return ShellWord.line(["oidc"] + hint.path + rest)
+        return ShellWord.line(["oidc"] + hint.path + hint.attachingValues(in: rest))
     }
 
     private func missingWords(_ hint: SuggestedCommand) -> [String] {
@@ -120,7 +120,9 @@ extension InvokedLine {
         if let file = common.config, hint.file == nil { words += ["--config", file] }
         guard !isSettings, !isForOther(hint, profile) else { return words }
         words += providerWords(hint)
-        if let resource, hint.operand == nil, ["login", "token", "status", "logout"].contains(hint.call) {
+        if let resource, hint.operand == nil, ["login", "token", "status", "logout"].contains(hint.call),
+            hint.issuer.map({ IssuerSpelling.isSameServer($0, resource) }) != true
+        {
             words.insert(resource, at: 0)
         }
         if hint.call == "login", hint.operand == nil, !hint.names("issuer") { words = preset + words }
@@ -131,6 +133,8 @@ extension InvokedLine {
     private var resource: String? {
         let url: String? =
             switch command {
+            // The operand of a second step is what the user was redirected to, with the code.
+            case let command as LoginCommand where command.isSecondStep || command.isCanceling: nil
             case let command as LoginCommand:
                 command.operand.flatMap { WebURL($0) ?? LoginOperand.url(withoutScheme: $0) }?.text
             case let command as TokenCommand: command.url

@@ -24,6 +24,24 @@ struct SuggestedCommand {
         for word in arguments { read(word, after: &option, flags ?? []) }
     }
 
+    /// Returns the words after the command, with a value that starts with a dash in one word with its option: the scope or
+    /// the client ID of a server may.
+    func attachingValues(in arguments: [String]) -> [String] {
+        let options = Program.oidc.command(path)?.options.filter { $0.valueName != nil } ?? []
+        var words: [String] = []
+        var isValue = false
+        for word in arguments {
+            let option = options.first { $0.spellings.contains(words.last ?? "") }
+            if isValue, let option, word.hasPrefix("-") {
+                words[words.count - 1] = "\(option.name)=\(word)"
+            } else {
+                words.append(word)
+            }
+            isValue = !isValue && options.contains { $0.spellings.contains(word) }
+        }
+        return words
+    }
+
     /// Reads a word. `option` is the option before it that takes a value, if there is one.
     private mutating func read(_ word: String, after option: inout String?, _ flags: [String]) {
         switch option {
@@ -33,7 +51,7 @@ struct SuggestedCommand {
         case "-p": profile = word
         default: break
         }
-        if word.hasPrefix("-"), word != "-" {
+        if option == nil, word.hasPrefix("-"), word != "-" {
             let name = String(word.prefix { $0 != "=" })
             options.insert(name)
             option = name == word && !flags.contains(name) ? name : nil

@@ -17,6 +17,27 @@ struct HintSessionTests {
 
     private func completed(_ hint: Hint, _ words: [String]) -> String { InvokedLine(words).text(hint) }
 
+    @Test("a value that starts with a dash is in one word with its option")
+    func dashes() {
+        #expect(
+            completed(.run("login", "--no-browser", "--scope", "-p", "--client-id", "a"), ["login"])
+                == "oidc login --no-browser --scope=-p --client-id a")
+        #expect(
+            completed(.run("login", "https://r.example"), ["login", "https://r.example", "--scope=--set"])
+                == "oidc login --scope=--set https://r.example")
+    }
+
+    @Test("what the user was redirected to is not repeated, and a server's URL not beside its --issuer")
+    func operands() {
+        let pasted = "http://127.0.0.1:1/callback?code=c&state=s"
+        #expect(
+            completed(.run("login", "--start"), ["login", "--finish", pasted]) == "oidc login --start")
+        let named = ["--issuer", "https://i.example", "--client-id", "c"]
+        #expect(
+            completed(.run("login", named), ["login", "https://i.example"] + named)
+                == "oidc login --issuer https://i.example --client-id c")
+    }
+
     /// Every command that takes the options of a provider, except those that write a profile.
     private static let sessionCommands = Program.oidc.descriptions.filter {
         $0.options.contains { $0.name == "--issuer" } && !["config", "register"].contains($0.path[1])
