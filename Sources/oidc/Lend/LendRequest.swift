@@ -34,9 +34,13 @@ struct LendRequest: Sendable {
     /// The lender's name for the profile; nil for the first one that is lent.
     let profile: String?
     let claim: Claim
-    /// Whether the caller executes another program next. This can only narrow what it gets, so it needs no trust.
-    var isOnce = false
     let matter: Matter
+
+    /// Whether the caller executes another program next, as far as what it says of itself, and what is shown, goes.
+    var isOnce: Bool { claim.command == LendRequest.executing }
+
+    /// The command that executes another program, with a token and without staying.
+    static let executing = "exec"
 
     static let path = "/"
     static let mediaType = "application/json"
@@ -56,7 +60,6 @@ extension LendRequest {
         object["user"] = .string(claim.user)
         object["host"] = .string(claim.host)
         object["command"] = .string(claim.command)
-        if isOnce { object["once"] = true }
         switch matter {
         case .terms: object["ask"] = "terms"
         case .accessToken(let scope, let minimumValidity, let isRenewed, let refused):
@@ -102,7 +105,6 @@ extension LendRequest {
         }
         claim = Claim(
             user: try claimed("user"), host: try claimed("host"), command: try claimed("command"))
-        isOnce = try reader.bool("once") ?? false
         let minimumValidity = min(max(0, try reader.integer("min_valid") ?? 60), 604_800)
         let isRenewed = try reader.bool("renew") ?? false
         switch try reader.string("ask") {

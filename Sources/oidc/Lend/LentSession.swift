@@ -26,8 +26,6 @@ struct LentSession: Sendable {
     let claim: LendRequest.Claim
     /// The provider's URLs in this side's settings.
     let named: [WebURL]
-    /// Whether this process executes another program next.
-    var isOnce = false
 
     init(
         path: String, profile: String?, naming given: [SettingLayers.Entry], environment: Variables,
@@ -93,7 +91,7 @@ struct LentSession: Sendable {
     private func answer(
         _ matter: LendRequest.Matter, seconds: Int64, until deadline: MonotonicTime? = nil
     ) throws(OIDCError) -> JSONReader<OIDCError> {
-        let request = LendRequest(profile: profile, claim: claim, isOnce: isOnce, matter: matter)
+        let request = LendRequest(profile: profile, claim: claim, matter: matter)
         let body: [UInt8]
         do throws(WireFault) {
             body = try exchange(
@@ -351,11 +349,12 @@ extension ProviderContext {
     /// The session that another program lends; nil if the session is of this machine.
     var lent: LentSession? {
         guard let path = LentSocket.path(inSetting: settings.store) else { return nil }
-        var session = LentSession(
+        let command = context.console.command
+        // With a proxy it stays, and asks for tokens while its command runs.
+        let stays = command == LendRequest.executing && !context.executesAnother
+        return LentSession(
             path: path, profile: settings.profile, naming: settings.layers.given,
-            environment: context.environment, command: context.console.command)
-        session.isOnce = context.executesAnother
-        return session
+            environment: context.environment, command: stays ? "exec --proxy" : command)
     }
 
     /// Refuses a command that only the session's owner can run.

@@ -65,6 +65,7 @@ struct Isolation {
             + Isolation.busAddresses(environment).compactMap(Isolation.socket(ofBus:))
         try Isolation.checkBus(provider)
         Isolation.checkDisplay(context.console)
+        try Isolation.checkMachine(provider)
         let mounts = MountTable.current
         let directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
         self.directories = directories
@@ -142,6 +143,20 @@ struct Isolation {
                 hint: .run("config set", "store=file"))
         }
         provider.context.console.warn("\(message): what listens there can act for it outside")
+    }
+
+    /// Warns if a profile or a variable takes its identity from the machine's metadata service: that gives it to every
+    /// program on the machine.
+    private static func checkMachine(_ provider: ProviderContext) throws(OIDCError) {
+        let isUsed = try allSettings(provider).contains { settings in
+            [Setting.subjectTokenSource, .clientAssertionSource].contains {
+                settings.layers.text($0) == SubjectTokenSource.googleMetadata.rawValue
+            }
+        }
+        guard isUsed else { return }
+        provider.context.console.warn(
+            "--isolate: the machine's metadata service cannot be hidden from the command, which can get the same identity "
+                + "token there and redeem it")
     }
 
     /// The directory with the sockets of X11 displays.

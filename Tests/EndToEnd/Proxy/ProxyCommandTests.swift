@@ -460,6 +460,22 @@ struct ProxyExecTests {
     }
 
     @Test(
+        "--isolate says that the identity of the machine itself cannot be hidden",
+        .enabled(if: Isolation.isPossible))
+    func isolatedMachine() throws {
+        let world = try ToolWorld()
+        for setting in ["subject_token_source", "client_assertion_source"] {
+            let result = try world.run(
+                [
+                    "exec", "--isolate", "--proxy", "https://a.example", "--set",
+                    "\(setting)=google-metadata",
+                    "--", "true",
+                ], world.machine)
+            #expect(result.errors.contains("metadata service cannot be hidden"), "\(result)")
+        }
+    }
+
+    @Test(
         "an isolated command of root's mounts nothing, and changes neither devices nor the kernel's settings",
         .enabled(if: Isolation.isPossible && getuid() == 0))
     func isolatedRoot() throws {
