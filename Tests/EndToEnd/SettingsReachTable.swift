@@ -1,8 +1,8 @@
 import Foundation
 
-/// Which of the settings m, a, t, s, r, c of a layer reach the server https://op.example and its client "app".
+/// Which of the settings m, a, q, t, s, r, c of a layer reach the server https://op.example and its client "app".
 ///
-/// m is a setting of the machine, a of anyone, t of a token's audience, s of a server, r of a token request, and c the
+/// m is a setting of the machine, a of anyone, q of what a sign-in asks, t of a token's audience, s of a server, r of a token request, and c the
 /// client's secret; a dot stands for one that does not reach it. The layer names an issuer, a token endpoint and a
 /// client: - none, = those in use, # others. Below the variables is a profile that names an issuer and a client.
 ///
@@ -20,141 +20,141 @@ import Foundation
 ///     | whether a link fits the settings: of a user's grant, of the client's own, of id_jag
 enum SettingsReachTable {
     static let text = """
-        profile   - - - - | matsrc matsrc matsrc matsrc |        | matsrc | matsrc | ma.src | matsr. | ...... | ...... | matsrc | matsrc | m..... | asks | yyy
-        profile   - - = - | matsrc matsrc matsrc matsrc |        | matsrc | matsrc | ma.src | matsr. | ...... | ...... | matsrc | matsrc | m..... | asks | yyy
-        profile   - - # - | matsrc matsrc matsr. matsr. |        | matsrc | matsr. | ma.sr. | matsr. | ...... | ...... | matsr. | matsrc | m..... | none | yyy
-        profile   - = - - | matsrc matsrc matsrc matsrc |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   - = = - | matsrc matsrc matsrc matsrc |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   - = # - | matsrc matsrc matsr. matsr. |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   - # - - | mat... mat... matsrc mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   - # = - | mat... mat... matsrc mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   - # # - | mat... mat... matsr. mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   = - - - | matsrc matsrc matsrc matsrc |        | matsrc | matsrc | ma.src | matsr. | ...... | ...... | mats.. | matsrc | m..... | sent | yyy
-        profile   = - = - | matsrc matsrc matsrc matsrc |        | matsrc | matsrc | ma.src | matsr. | ...... | ...... | mats.. | matsrc | matsrc | sent | yyy
-        profile   = - # - | matsrc matsrc matsr. matsr. |        | matsrc | matsr. | ma.sr. | matsr. | ...... | ...... | mats.. | matsrc | m..... | none | yyy
-        profile   = = - - | matsrc matsrc matsrc matsrc |        | matsrc | matsrc | ma.src | matsr. | ...... | ...... | mats.. | matsrc | m..... | sent | yyy
-        profile   = = = - | matsrc matsrc matsrc matsrc |        | matsrc | matsrc | ma.src | matsr. | ...... | ...... | mats.. | matsrc | matsrc | sent | yyy
-        profile   = = # - | matsrc matsrc matsr. matsr. |        | matsrc | matsr. | ma.sr. | matsr. | ...... | ...... | mats.. | matsrc | m..... | none | yyy
-        profile   = # - - | matsrc matsrc matsrc matsrc |        | matsrc | matsrc | ma.src | matsr. | ...... | ...... | mats.. | matsrc | m..... | sent | yyy
-        profile   = # = - | matsrc matsrc matsrc matsrc |        | matsrc | matsrc | ma.src | matsr. | ...... | ...... | mats.. | matsrc | matsrc | sent | yyy
-        profile   = # # - | matsrc matsrc matsr. matsr. |        | matsrc | matsr. | ma.sr. | matsr. | ...... | ...... | mats.. | matsrc | m..... | none | yyy
-        profile   # - - - | mat... mats.. matsrc mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   # - = - | mat... mats.. matsrc mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   # - # - | mat... mats.. matsr. mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   # = - - | mat... matsrc matsrc mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   # = = - | mat... matsrc matsrc mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   # = # - | mat... matsrc matsr. mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   # # - - | mat... mats.. matsrc mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   # # = - | mat... mats.. matsrc mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        profile   # # # - | mat... mats.. matsr. mat... |        | m..... | m..... | m..... | m..... | ...... | ...... | m..... | matsrc | m..... | none | yyy
-        variables - - - - | matsrc matsrc matsrc matsrc | mat... | matsrc | matsrc | ma.src | matsr. | mat... | matsrc | matsrc | matsrc | m..... | asks | yyy
-        variables - - = - | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | mat... | matsrc | matsrc | matsrc | m..... | asks | yyy
-        variables - - # - | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | mat... | matsr. | matsr. | matsrc | m..... | none | ynn
-        variables - = - - | matsrc matsrc matsrc matsrc | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - = = - | matsrc matsrc matsrc matsrc | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - = # - | matsrc matsrc matsr. matsr. | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - # - - | mat... mat... matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - # = - | mat... mat... matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - # # - | mat... mat... matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables = - - - | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | m..... | sent | yyy
-        variables = - = - | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = - # - | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables = = - - | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | m..... | sent | yyy
-        variables = = = - | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = = # - | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables = # - - | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | m..... | sent | yyy
-        variables = # = - | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = # # - | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables # - - - | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # - = - | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # - # - | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = - - | mat... matsrc matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = = - | mat... matsrc matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = # - | mat... matsrc matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # - - | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # = - | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # # - | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - - - = | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables - - = = | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables - - # = | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables - = - = | matsrc matsrc matsrc matsrc | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | matsrc | none | yyy
-        variables - = = = | matsrc matsrc matsrc matsrc | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | matsrc | none | yyy
-        variables - = # = | matsrc matsrc matsr. matsr. | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - # - = | matsrc matsrc matsrc matsrc | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | matsrc | none | yyy
-        variables - # = = | matsrc matsrc matsrc matsrc | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | matsrc | none | yyy
-        variables - # # = | matsrc matsrc matsr. matsr. | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables = - - = | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = - = = | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = - # = | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables = = - = | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = = = = | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = = # = | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables = # - = | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = # = = | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = # # = | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables # - - = | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # - = = | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # - # = | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = - = | mat... matsrc matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = = = | mat... matsrc matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = # = | mat... matsrc matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # - = | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # = = | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # # = | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - - - # | mat... mats.. matsr. mat... | mat... | m..... | m..... | m..... | m..... | mat... | mat... | m..... | matsrc | m..... | none | yyy
-        variables - - = # | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | mat... | mat... | m..... | matsrc | m..... | none | yyy
-        variables - - # # | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | mat... | mat... | m..... | matsrc | m..... | none | yyy
-        variables - = - # | mat... matsrc matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - = = # | mat... matsrc matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - = # # | mat... matsrc matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - # - # | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - # = # | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables - # # # | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables = - - # | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | m..... | sent | yyy
-        variables = - = # | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = - # # | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables = = - # | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | m..... | sent | yyy
-        variables = = = # | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = = # # | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables = # - # | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | m..... | sent | yyy
-        variables = # = # | matsrc matsrc matsrc matsrc | matsrc | matsrc | matsrc | ma.src | matsr. | matsrc | matsrc | mats.. | matsrc | matsrc | sent | yyy
-        variables = # # # | matsrc matsrc matsr. matsr. | matsrc | matsrc | matsr. | ma.sr. | matsr. | matsr. | matsr. | mats.. | matsrc | m..... | none | ynn
-        variables # - - # | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # - = # | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # - # # | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = - # | mat... matsrc matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = = # | mat... matsrc matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # = # # | mat... matsrc matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # - # | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # = # | mat... mats.. matsrc mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        variables # # # # | mat... mats.. matsr. mat... | matsrc | m..... | m..... | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | none | yyy
-        options   - - - - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | yyy
-        options   - - = - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | yyy
-        options   - - # - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | nnn
-        options   - = - - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | yyy
-        options   - = = - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | yyy
-        options   - = # - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | nnn
-        options   - # - - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | yyy
-        options   - # = - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | yyy
-        options   - # # - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | mat... | m..... | asks | nnn
-        options   = - - - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | m..... | sent | yyy
-        options   = - = - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | matsrc | sent | yyy
-        options   = - # - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | m..... | sent | nnn
-        options   = = - - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | m..... | sent | yyy
-        options   = = = - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | matsrc | sent | yyy
-        options   = = # - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | m..... | sent | nnn
-        options   = # - - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | m..... | sent | yyy
-        options   = # = - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | matsrc | sent | yyy
-        options   = # # - |                             |        | matsrc | matsrc | matsrc | matsr. | matsrc | matsrc | matsrc | matsrc | m..... | sent | nnn
-        options   # - - - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
-        options   # - = - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
-        options   # - # - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
-        options   # = - - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
-        options   # = = - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
-        options   # = # - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
-        options   # # - - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
-        options   # # = - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
-        options   # # # - |                             |        | m..... | m..... | m..... | m..... | m..... | matsrc | m..... | matsrc | m..... | none | nny
+        profile   - - - - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqtsrc | maqtsrc | m...... | asks | nnn
+        profile   - - = - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqtsrc | maqtsrc | m...... | asks | nnn
+        profile   - - # - | maqtsrc maqtsrc maqtsr. maqtsr. |        | maqtsrc | maqtsr. | maq.sr. | maqtsr. | ....... | ....... | maqtsr. | maqtsrc | m...... | none | nnn
+        profile   - = - - | maqtsrc maqtsrc maqtsrc maqtsrc |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   - = = - | maqtsrc maqtsrc maqtsrc maqtsrc |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   - = # - | maqtsrc maqtsrc maqtsr. maqtsr. |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   - # - - | ma.t... ma.t... maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   - # = - | ma.t... ma.t... maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   - # # - | ma.t... ma.t... maqtsr. ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   = - - - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | sent | nnn
+        profile   = - = - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | sent | nnn
+        profile   = - # - | maqtsrc maqtsrc maqtsr. maqtsr. |        | maqtsrc | maqtsr. | maq.sr. | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | none | nnn
+        profile   = = - - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | sent | nnn
+        profile   = = = - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | sent | nnn
+        profile   = = # - | maqtsrc maqtsrc maqtsr. maqtsr. |        | maqtsrc | maqtsr. | maq.sr. | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | none | nnn
+        profile   = # - - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | sent | nnn
+        profile   = # = - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | sent | nnn
+        profile   = # # - | maqtsrc maqtsrc maqtsr. maqtsr. |        | maqtsrc | maqtsr. | maq.sr. | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | none | nnn
+        profile   # - - - | ma.t... maqts.. maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # - = - | ma.t... maqts.. maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # - # - | ma.t... maqts.. maqtsr. ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # = - - | ma.t... maqtsrc maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # = = - | ma.t... maqtsrc maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # = # - | ma.t... maqtsrc maqtsr. ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # # - - | ma.t... maqts.. maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # # = - | ma.t... maqts.. maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # # # - | ma.t... maqts.. maqtsr. ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        variables - - - - | maqtsrc maqtsrc maqtsrc maqtsrc | maqt... | maqtsrc | maqtsrc | maq.src | maqtsr. | maqt... | maqtsrc | maqtsrc | maqtsrc | m...... | asks | nnn
+        variables - - = - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqt... | maqtsrc | maqtsrc | maqtsrc | m...... | asks | nnn
+        variables - - # - | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqt... | maqtsr. | maqtsr. | maqtsrc | m...... | none | nnn
+        variables - = - - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - = = - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - = # - | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # - - | maqt... maqt... maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # = - | maqt... maqt... maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # # - | maqt... maqt... maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables = - - - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = - = - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = - # - | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables = = - - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = = = - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = = # - | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables = # - - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = # = - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = # # - | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables # - - - | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # - = - | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # - # - | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = - - | maqt... maqtsrc maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = = - | maqt... maqtsrc maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = # - | maqt... maqtsrc maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # - - | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # = - | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # # - | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - - - = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables - - = = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables - - # = | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables - = - = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - = = = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - = # = | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # - = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # = = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # # = | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables = - - = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = - = = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = - # = | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables = = - = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = = = = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = = # = | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables = # - = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = # = = | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = # # = | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables # - - = | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # - = = | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # - # = | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = - = | maqt... maqtsrc maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = = = | maqt... maqtsrc maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = # = | maqt... maqtsrc maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # - = | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # = = | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # # = | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - - - # | maqt... maqts.. maqtsr. maqt... | maqt... | m...... | m...... | m...... | m...... | maqt... | maqt... | m...... | maqtsrc | m...... | none | nnn
+        variables - - = # | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | maqt... | maqt... | m...... | maqtsrc | m...... | none | nnn
+        variables - - # # | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | maqt... | maqt... | m...... | maqtsrc | m...... | none | nnn
+        variables - = - # | maqt... maqtsrc maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - = = # | maqt... maqtsrc maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - = # # | maqt... maqtsrc maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # - # | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # = # | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables - # # # | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables = - - # | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = - = # | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = - # # | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables = = - # | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = = = # | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = = # # | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables = # - # | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = # = # | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqtsrc | maqtsrc | maqts.. | maqtsrc | m...... | sent | nnn
+        variables = # # # | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqtsr. | maqtsr. | maqts.. | maqtsrc | m...... | none | nnn
+        variables # - - # | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # - = # | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # - # # | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = - # | maqt... maqtsrc maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = = # | maqt... maqtsrc maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # = # # | maqt... maqtsrc maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # - # | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # = # | maqt... maqts.. maqtsrc maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        variables # # # # | maqt... maqts.. maqtsr. maqt... | maqtsrc | m...... | m...... | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | none | nnn
+        options   - - - - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   - - = - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   - - # - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   - = - - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   - = = - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   - = # - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   - # - - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   - # = - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   - # # - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqt... | m...... | asks | nnn
+        options   = - - - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   = - = - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   = - # - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   = = - - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   = = = - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   = = # - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   = # - - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   = # = - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   = # # - |                             |        | maqtsrc | maqtsrc | maqtsrc | maqtsr. | maqtsrc | maqtsrc | maqtsrc | maqtsrc | m...... | sent | nnn
+        options   # - - - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
+        options   # - = - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
+        options   # - # - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
+        options   # = - - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
+        options   # = = - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
+        options   # = # - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
+        options   # # - - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
+        options   # # = - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
+        options   # # # - |                             |        | m...... | m...... | m...... | m...... | m...... | maqtsrc | m...... | maqtsrc | m...... | none | nnn
         """
 
     /// Writes the rows into this file.

@@ -190,13 +190,17 @@ extension SettingLayers.Entry {
         case .audience:
             let isChosen = mayChooseAudience(destination) || destination.isAudience(value)
             return isChosen && (isServer || !destination.isFound)
-        case .anyone:
-            if setting == .resource, origin.layer == .profile {
+        case .asked:
+            if origin.layer == .profile {
                 // A profile with a resource and no provider is that of a sign-in to the resource's URL, unless it was
                 // written by hand for a server that variables name.
-                if belonging.namesNothing, destination.isAnOption || isOfSignIn { return false }
+                if setting == .resource, belonging.namesNothing, destination.isAnOption || isOfSignIn {
+                    return false
+                }
                 if belonging.namesServer, !isServer { return false }
             }
+            return isServer || !destination.isFound
+        case .anyone:
             guard origin.layer == .profile, Setting.redirectURLs.contains(setting) else {
                 return isServer || !destination.isFound
             }

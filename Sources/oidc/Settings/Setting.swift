@@ -16,6 +16,8 @@ struct Setting: Hashable, Sendable {
         case machine
         /// The value is for every server of the settings.
         case anyone
+        /// The value is what a sign-in asks of a server: that of a profile only of the profile's own.
+        case asked
         /// The value says what a token is for: it is for every server of the settings, but not for the token of a
         /// resource outside their origins.
         case audience
@@ -32,7 +34,7 @@ struct Setting: Hashable, Sendable {
     /// Whether the value is for one server, one of its clients, or its tokens.
     var isForOneServer: Bool {
         switch reach {
-        case .machine, .anyone, .audience: false
+        case .machine, .anyone, .asked, .audience: false
         case .server, .request, .client, .tokens: true
         }
     }

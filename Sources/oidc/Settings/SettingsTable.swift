@@ -96,10 +96,10 @@ extension Setting {
         "security_profile", .choice(SecurityProfile.allCases.map(\.rawValue)),
         "turns on what a security profile demands, and refuses what it forbids (default: none)")
 
-    static let scope = Setting("scope", .scope, "scopes to request")
+    static let scope = Setting("scope", .scope, "scopes to request", reach: .asked)
     static let audience = Setting(
         "audience", .text, "the API that the token is for", reach: .audience)
-    static let resource = Setting("resource", .uris, "resource indicators (RFC 8707)")
+    static let resource = Setting("resource", .uris, "resource indicators (RFC 8707)", reach: .asked)
     static let resourceParameter = Setting(
         "resource_parameter", .choice(["on", "off"]),
         "whether `resource` is sent to the provider (default: on)",
@@ -135,11 +135,13 @@ extension Setting {
         reach: .server)
     static let prompt = Setting(
         "prompt", .text,
-        "\(Setting.promptList), or off (default: consent if offline_access is requested)")
+        "\(Setting.promptList), or off (default: consent if offline_access is requested)", reach: .asked)
     static let maxAge = Setting(
-        "max_age", .integer(0...315_360_000), "seconds since the user last authenticated, at most")
-    static let loginHint = Setting("login_hint", .text, "account to suggest")
-    static let acrValues = Setting("acr_values", .text, "the authentication strength to request")
+        "max_age", .integer(0...315_360_000), "seconds since the user last authenticated, at most",
+        reach: .asked)
+    static let loginHint = Setting("login_hint", .text, "account to suggest", reach: .asked)
+    static let acrValues = Setting(
+        "acr_values", .text, "the authentication strength to request", reach: .asked)
     static let uiLocales = Setting("ui_locales", .text, "languages of the sign-in page", reach: .machine)
     static let authorizationDetails = Setting(
         "authorization_details", .array, "authorization details (RFC 9396)", reach: .audience)
