@@ -83,13 +83,22 @@ package struct ClientUses: Sendable {
     /// Records that the user has named a server.
     package func noteNamed(issuer: String) throws(OIDCError) {
         let name = ClientUse.name(issuer)
-        func isFound(_ use: ClientUse) -> Bool { use.isFound && use.issuer == name }
-        for (owner, uses) in try list.all() where uses.contains(where: isFound) {
+        func isFound(_ use: ClientUse, _ owner: String) -> Bool {
+            use.issuer == name && ClientUses.isFound(use, of: owner)
+        }
+        for (owner, uses) in try list.all() where uses.contains(where: { isFound($0, owner) }) {
             try list.change(ClientUses.file(of: owner), of: owner) { uses in
-                for index in uses.indices where isFound(uses[index]) { uses[index].isFound = false }
+                uses.removeAll { $0.isOnlyNamed && isFound($0, owner) }
+                for index in uses.indices where isFound(uses[index], owner) { uses[index].isFound = false }
                 return true
             }
         }
+    }
+
+    /// Returns whether only a URL led to the server of a use. A server that was only named led the user there if no client
+    /// was known for it: they were told to register one.
+    private static func isFound(_ use: ClientUse, of owner: String) -> Bool {
+        use.isFound || use.isOnlyNamed && owner.isEmpty
     }
 
     private static func file(of clientID: String) -> String { FileName.of("client", hashing: clientID) }
@@ -108,12 +117,14 @@ package struct ClientUses: Sendable {
     /// client. False if no use of the server can be read.
     package func isFound(issuer: String, clientID: String) -> Bool {
         let name = ClientUse.name(issuer)
-        let uses = ((try? list.all()) ?? []).flatMap { owner, uses in
-            uses.filter {
-                $0.issuer == name && !$0.isOnlyNamed && ($0.isFound || $0.origin == nil || owner == clientID)
-            }
+        let marks = ((try? list.all()) ?? []).flatMap { owner, uses in
+            uses.filter { use in
+                use.issuer == name
+                    && (ClientUses.isFound(use, of: owner)
+                        || !use.isOnlyNamed && (use.origin == nil || owner == clientID))
+            }.map { ClientUses.isFound($0, of: owner) }
         }
-        return uses.contains(where: \.isFound) && uses.allSatisfy(\.isFound)
+        return !marks.isEmpty && !marks.contains(false)
     }
 
     /// Returns whether the user chose a client for a server, to which a URL led.

@@ -25,6 +25,9 @@ package struct ResourceLink: StoredRecord {
     package var bindsTokens = false
     /// Whether the user's settings named the issuer, so a client secret may be sent to it.
     package var isIssuerNamed = false
+    /// The servers that were known when an option named the issuer. The user's word covers them, and none that became known
+    /// later.
+    package var namedBeside: [String] = []
     /// The scopes that the user's own client may request for this resource, because the user agreed or named
     /// the client for it; nil for a registered client.
     package var agreedScope: Scope?
@@ -133,6 +136,7 @@ package struct ResourceLink: StoredRecord {
         registration = json["registration"]?.string
         bindsTokens = json["dpop"]?.bool ?? false
         isIssuerNamed = json["issuer_named"]?.bool ?? false
+        namedBeside = json["named_beside"]?.strings ?? []
         agreedScope = json["agreed_scope"]?.string.map { Scope($0) }
         isSecretAgreed = json["agreed_secret"]?.bool ?? false
         unaskedScope = json["unasked_scope"]?.string.map { Scope($0) }
@@ -158,6 +162,7 @@ package struct ResourceLink: StoredRecord {
         object["registration"] = registration.map { .string($0) }
         if bindsTokens { object["dpop"] = true }
         if isIssuerNamed { object["issuer_named"] = true }
+        if !namedBeside.isEmpty { object["named_beside"] = .array(namedBeside.map { .string($0) }) }
         object["agreed_scope"] = agreedScope.map { .string($0.text) }
         if isSecretAgreed { object["agreed_secret"] = true }
         object["unasked_scope"] = unaskedScope.map { .string($0.text) }

@@ -477,8 +477,8 @@ extension ResourceOperand {
             secret.origin.layer != .options
         else { return }
         if let client = layers.entry(.clientID), client.origin.layer == .options,
-            KnownClients(self).other(than: server, sharing: client.value.string ?? "", isRegistered: true)
-                == nil
+            KnownClients(self).others(than: server, sharing: client.value.string ?? "", isRegistered: true)
+                .isEmpty
         {
             return
         }

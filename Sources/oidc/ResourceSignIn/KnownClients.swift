@@ -55,8 +55,6 @@ struct KnownClients {
             }
             for (id, use) in try ResourceRecords(context)?.uses.all() ?? [] {
                 guard use.origin == nil || use.origin != origin else { continue }
-                // What one URL named says nothing about the servers of others.
-                guard !use.isOnlyNamed || use.origin == operand.url.origin else { continue }
                 // A server that only a URL has led to may name any token endpoint.
                 let servers = [use.issuer, use.isFound ? nil : use.tokenEndpoint].compactMap { $0 }
                 let kind = use.isRegistered ? Use.registered : use.origin == nil ? .own : .ofResource
@@ -93,6 +91,14 @@ struct KnownClients {
             let servers = [key.provider] + (key.resources.isEmpty ? [session.endpoints.token.text] : [])
             clients.append(Client(servers: servers, id: key.clientID, use: use))
         }
+        let trusted = operand.trustedServers
+        if !trusted.isEmpty { clients.removeAll { $0.servers.first.map(trusted.contains) == true } }
+    }
+
+    /// The servers, as far as they are known.
+    var servers: [String] {
+        var seen: Set<String> = []
+        return Array(clients.compactMap(\.servers.first).filter { seen.insert($0).inserted }.prefix(256))
     }
 
     private mutating func add(_ servers: [String], clientID: String?, redirect: String?) {
@@ -145,16 +151,16 @@ struct KnownClients {
         }
     }
 
-    /// Returns another server that may issue its codes to this client, as it knows the client or its redirect
-    /// URL; nil if there is none. A source that could not be read may contain one. If the client was
-    /// registered for this server (`isRegistered`), it has a redirect URL of its own.
-    func other(than server: ProviderMetadata, sharing id: String, isRegistered: Bool = false) -> String? {
+    /// Returns the other servers that may issue their codes to this client, as they know the client or its redirect URL,
+    /// each once and the user's own first. A source that could not be read may contain one. If the client was registered for
+    /// this server (`isRegistered`), it has a redirect URL of its own.
+    func others(than server: ProviderMetadata, sharing id: String, isRegistered: Bool = false) -> [String] {
         let names = KnownClients.names(of: server)
         // Tenants of a provider that we know by name share its origin, where nobody else gets a code.
         let isTenant = Preset.matching(issuer: server.issuer ?? "") != nil
         let origins = Set([server.authorizationEndpoint, server.tokenEndpoint].compactMap { $0?.origin })
         let isOfDocument = WebURL(id) != nil
-        return clients.first { client in
+        let sharing = clients.filter { client in
             // A client that a document describes is the same at every server, also where another one is registered.
             let isShared =
                 (client.use != .registered || isOfDocument) && (client.id == id || !isRegistered)
@@ -164,6 +170,10 @@ struct KnownClients {
                 && !names.contains { name in
                     client.servers.contains { IssuerSpelling.isSameServer($0, name) }
                 }
-        }?.servers.first ?? (isWhole || isRegistered ? nil : "a server that could not be read here")
+        }
+        var seen: Set<String> = []
+        let found = (sharing.filter { $0.use == .own } + sharing).compactMap(\.servers.first)
+            .filter { seen.insert($0).inserted }
+        return found.isEmpty && !isWhole && !isRegistered ? ["a server that could not be read here"] : found
     }
 }

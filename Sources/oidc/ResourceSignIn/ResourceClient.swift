@@ -69,8 +69,8 @@ struct ResourceClient {
         // A registered client has a redirect URL of its own, so no other server's answer can be taken for this one's.
         if resource != nil, server.registrationEndpoint != nil,
             !server.authorizationResponseIssParameterSupported,
-            !operand.names(issuer: issuer, operand.settings.layers.given),
-            let other = KnownClients(operand).other(than: server, sharing: url)
+            !operand.isNamedByOption(issuer),
+            let other = KnownClients(operand).others(than: server, sharing: url).first
         {
             context.console.trace(
                 "client_metadata_url is not used: \(issuer) does not name itself in its answers, "
@@ -315,21 +315,21 @@ struct ResourceClient {
             .discovery, "registration_endpoint",
             expected: "a URL of \(DisplayText.clean(server.ownOrigins.first ?? ""))",
             found: DisplayText.clean(registrar.withoutQuery),
-            hint: .trusting(server, asMuchAs: shown, wayOn))
+            hint: .trusting(server, asMuchAs: [shown], wayOn))
     }
 
     /// Returns the error if no client is known and none can be registered here.
     private func unregistered(_ grant: GrantType, because reason: String? = nil) -> OIDCError {
         let server = DisplayText.clean(issuer)
+        // The user may register a client there now, whose codes another server must not get (RFC 9700 §4.4).
+        if resource != nil { operand.recordNamedServer(to: self.server) }
         guard grant == .authorizationCode else {
             return .usage(
                 "no client is set for \(server), which grant=\(grant.rawValue) needs",
                 hint: .words(
                     "give --client-id ID, or: ",
-                    .run("config set -p NAME", "issuer=\(server)", "client_id=ID")))
+                    .run("config init -p NAME", "--issuer", server, "--client-id", "ID")))
         }
-        // The user may register a client there now, whose codes another server must not get (RFC 9700 §4.4).
-        if resource != nil { operand.recordNamedServer(to: self.server) }
         let redirect = (try? settings(scope: scope).signIn.redirect())?.text ?? RedirectAddress.standard
         let line = Hint.run("login", operand.url.text)
         let registered = line.adding("--client-id", "ID")

@@ -10,6 +10,8 @@ struct ResourceOperand: Sendable {
     let settings: Settings
     /// The deadline of a sign-in, including the search before it.
     var deadline: MonotonicTime?
+    /// The servers whose codes the URL's server may get: an option has named it while these were known.
+    var trustedServers: [String] = []
 
     init(
         _ url: WebURL, _ options: ProviderOptions, _ context: CommandContext,
@@ -276,8 +278,8 @@ extension ResourceOperand {
     ) -> ProviderContext {
         let link = target.link
         var target = target
-        target.isIssuerNamed =
-            link.isIssuerNamed || names(issuer: link.issuer, entries)
+        target.isIssuerOption = isNamedByOption(link.issuer)
+        target.isIssuerNamed = link.isIssuerNamed || names(issuer: link.issuer, entries)
         var layers = LinkLayers(link, origin: .resource(url.text), metadataURL: settings.client.metadataURL)
         layers.addLink(scope: scope)
         if let registered { layers.add(registered) }

@@ -89,7 +89,10 @@ struct ResourceRecords {
                 }
                 var left = link
                 // A profile with the client's secret is for the server that was named.
-                if tellsOfQuestion || link.registration != nil { left.isIssuerNamed = false }
+                if tellsOfQuestion || link.registration != nil {
+                    left.isIssuerNamed = false
+                    left.namedBeside = []
+                }
                 if tellsOfQuestion {
                     left.agreedScope = nil
                     left.isSecretAgreed = false

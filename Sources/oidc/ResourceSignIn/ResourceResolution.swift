@@ -116,8 +116,10 @@ struct ResourceResolution {
         let entries = try operand.entries(of: client.profile)
         var link = try link(
             to: found, at: server, scope: requested.scope, client: client, grant: grant, entries: entries)
+        var trusting = operand
+        trusting.trustedServers = link.namedBeside
         let consent = ClientConsent(
-            operand: operand, resource: found.metadata, issuer: link.issuer, client: client,
+            operand: trusting, resource: found.metadata, issuer: link.issuer, client: client,
             scope: requested.scope, grant: grant, server: server, entries: entries,
             isIssuerNamed: link.isIssuerNamed)
         let known = [evidence.agreed, earlier]
@@ -348,6 +350,11 @@ extension ResourceResolution {
         let isSameClient = earlier?.clientID == client.clientID
         let wasNamed = earlier?.isIssuerNamed == true && earlier?.issuer == issuer && isSameClient
         link.isIssuerNamed = operand.names(issuer: issuer, entries) || wasNamed
+        if grant.needsUser, operand.isNamedByOption(issuer) {
+            link.namedBeside = KnownClients(operand).servers
+        } else if wasNamed {
+            link.namedBeside = earlier?.namedBeside ?? []
+        }
         if let earlier, ExactText.isSame(earlier.issuer, issuer) {
             link.settings = earlier.settings
             if earlier.metadataURL == nil { link.settings[Setting.resourceParameter.name] = nil }

@@ -17,6 +17,8 @@ struct ResourceTarget: Sendable {
     var isScopeRemembered = false
     /// Whether the settings name the issuer, now or at the last sign-in.
     var isIssuerNamed = false
+    /// Whether an option names it now.
+    var isIssuerOption = false
 
     private var context: CommandContext { operand.context }
 

@@ -7,11 +7,17 @@ extension SignIn {
     /// The URL that led to the server: a resource's, or one whose own metadata names the server, now or at
     /// the sign-in that wrote the profile. Nil if the user named the server.
     var referrer: ResourceOperand? {
-        provider.target?.operand ?? provider.referrer ?? provider.earlierReferrer
+        guard let target = provider.target else { return provider.referrer ?? provider.earlierReferrer }
+        var operand = target.operand
+        operand.trustedServers = target.link.namedBeside
+        return operand
     }
 
-    /// Whether the user has named the issuer, too.
+    /// Whether the user has named the issuer, too, now or before.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
+
+    /// Whether an option names the issuer, so the user allows it to get the codes of any other server.
+    var isIssuerOption: Bool { provider.target?.isIssuerOption ?? false }
 
     /// Checks that the answer to a sign-in cannot come from another provider. A registered client has a
     /// redirect URL of its own for each issuer; with another client, the server's answers must be
@@ -19,7 +25,7 @@ extension SignIn {
     func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
         guard let referrer, let issuer = metadata.issuer else { return }
         let isRegistered = try MixUpDefense.isOwn(settings.redirect().text, of: issuer)
-        if !metadata.authorizationResponseIssParameterSupported, !isIssuerNamed {
+        if !metadata.authorizationResponseIssParameterSupported, !isIssuerOption {
             let wayOn = try wayOn(metadata)
             if let fault = referrer.fault(ofTokenEndpointOf: metadata, wayOn) { throw fault }
             if let fault = referrer.fault(
@@ -50,7 +56,7 @@ extension SignIn {
     /// tokens.
     func deviceMixUp(_ metadata: ProviderMetadata) -> OIDCError? {
         guard let referrer else { return nil }
-        if !isIssuerNamed, let wayOn = try? wayOn(metadata),
+        if !isIssuerOption, let wayOn = try? wayOn(metadata),
             let fault = referrer.fault(ofTokenEndpointOf: metadata, wayOn)
         {
             return fault
@@ -114,14 +120,14 @@ extension ResourceOperand {
     /// Returns the error for a server that does not promise `iss` and shares its redirect URL or its client
     /// with another one, of the user or of a resource: its authorization endpoint can forward the browser to
     /// the other one's, and so get the code and the verifier of an answer there (RFC 9700 §4.4.1). This is
-    /// allowed only if the user has named the issuer.
+    /// allowed only if an option has named the issuer while the other one was known: a profile may name it because this URL
+    /// did.
     func fault(
         ofClient id: String, isRegistered: Bool, at server: ProviderMetadata, _ wayOn: Hint
     ) -> OIDCError? {
-        guard !server.authorizationResponseIssParameterSupported,
-            let other = KnownClients(self).other(than: server, sharing: id, isRegistered: isRegistered)
-        else { return nil }
-        let shown = DisplayText.clean(other)
+        guard !server.authorizationResponseIssParameterSupported else { return nil }
+        let others = KnownClients(self).others(than: server, sharing: id, isRegistered: isRegistered)
+        guard let shown = others.first.map({ DisplayText.clean($0) }) else { return nil }
         let shared =
             isRegistered
             ? "has the same client"
@@ -129,7 +135,7 @@ extension ResourceOperand {
         return .untrusted(
             .discovery, "authorization_response_iss_parameter_supported",
             expected: "true, as a sign-in at \(shown) \(shared)", found: "none",
-            hint: .trusting(server, asMuchAs: shown, wayOn))
+            hint: .trusting(server, asMuchAs: others, wayOn))
     }
 
     /// Records that the URL named a server at which the user may have a client, or register one. Another server that it names
@@ -155,7 +161,7 @@ extension ResourceOperand {
         return .untrusted(
             .discovery, member, expected: "a page of \(DisplayText.clean(metadata.issuer ?? ""))",
             found: "\(DisplayText.clean(page.withoutQuery)), of \(shown)",
-            hint: .trusting(metadata, asMuchAs: shown, wayOn))
+            hint: .trusting(metadata, asMuchAs: [shown], wayOn))
     }
 
     /// Returns the error for a token endpoint of another server at which the user signs in: its tokens would
@@ -168,7 +174,7 @@ extension ResourceOperand {
         return .untrusted(
             .discovery, "token_endpoint", expected: "a URL of \(DisplayText.clean(server.issuer ?? ""))",
             found: "\(DisplayText.clean(token.withoutQuery)), of \(shown)",
-            hint: .trusting(server, asMuchAs: shown, wayOn))
+            hint: .trusting(server, asMuchAs: [shown], wayOn))
     }
 
     /// Returns the known server to which a URL in the metadata of another one belongs; nil if there is none.
@@ -184,10 +190,18 @@ extension ResourceOperand {
         _ server: ProviderMetadata, sharing id: String, isRegistered: Bool = false,
         if condition: Hint? = nil, _ line: Hint
     ) -> Hint {
-        if let other = KnownClients(self).other(than: server, sharing: id, isRegistered: isRegistered) {
-            return .trusting(server, asMuchAs: DisplayText.clean(other), line)
-        }
+        let others = KnownClients(self).others(than: server, sharing: id, isRegistered: isRegistered)
+        guard others.isEmpty else { return .trusting(server, asMuchAs: others, line) }
         return condition.map { .words($0, line) } ?? line
+    }
+
+    /// Returns whether an option of this command names an issuer.
+    func isNamedByOption(_ issuer: String) -> Bool {
+        let others: [SettingLayers.Origin] = [.session, .found, .pending, .challenge]
+        return settings.layers.given.contains { entry in
+            entry.setting == .issuer && entry.origin.layer == .options && !others.contains(entry.origin)
+                && entry.value.string.map { ExactText.isSame($0, issuer) } == true
+        }
     }
 
     /// Returns whether the user names an issuer in these settings. A profile that a sign-in to a URL wrote
@@ -204,11 +218,15 @@ extension ResourceOperand {
 }
 
 extension Hint {
-    /// Returns the hint with the command for a user who trusts a server as much as the other one, whose codes
-    /// it could get.
-    static func trusting(_ server: ProviderMetadata, asMuchAs other: String, _ wayOn: Hint) -> Hint {
+    /// Returns the hint with the command for a user who trusts a server as much as the others, whose codes it could get.
+    /// The command is the user's word for all of them.
+    static func trusting(_ server: ProviderMetadata, asMuchAs others: [String], _ wayOn: Hint) -> Hint {
         let name = server.issuer.flatMap { WebURL.ofIssuer($0) }.map { DisplayText.clean($0.hostAndPort) }
-        return .words("if you trust \(name ?? "it") as much as \(other): ", wayOn)
+        var shown = others.prefix(3).map { DisplayText.clean($0) }
+        if others.count > 3 { shown.append("\(others.count - 3) more") }
+        let last = shown.popLast() ?? ""
+        let list = shown.isEmpty ? last : "\(shown.joined(separator: ", ")) and \(last)"
+        return .words("if you trust \(name ?? "it") as much as \(list): ", wayOn)
     }
 }
 

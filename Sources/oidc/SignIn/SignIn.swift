@@ -347,7 +347,7 @@ struct SignIn {
             })
         else { return false }
         let server = ProviderMetadata(issuer: issuer, endpoints: [.token: tokenEndpoint])
-        return KnownClients(referrer).other(than: server, sharing: key.clientID, isRegistered: true) == nil
+        return KnownClients(referrer).others(than: server, sharing: key.clientID, isRegistered: true).isEmpty
     }
 
     /// Stores the resource's link, and ends the session that this one replaces.
@@ -473,7 +473,7 @@ extension SignIn {
         if provider.settings.layers[.resourceParameter] == nil, let earlier = try? store.load(key) {
             login.tokenEndpoint.sendsResources = earlier.sendsResources != false
         }
-        if let referrer, !isIssuerNamed {
+        if let referrer, !isIssuerOption {
             let wayOn = try wayOn(metadata)
             login.pageFault = { page in
                 referrer.fault(of: page, named: "verification_uri", by: metadata, wayOn)

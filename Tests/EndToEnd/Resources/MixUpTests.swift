@@ -757,6 +757,33 @@ struct MixUpTests {
     }
 
     @Test(
+        "that the user named a server is their word for the servers that were known then, not for later ones")
+    func namedBefore() throws {
+        let world = try plainWorld(isOwnResource: false)
+        world.other.change { $0.registers = false }
+        let line = ["login", world.url, "--client-id", "mine"]
+        let answer = ["--issuer", world.server.issuer]
+        let unasked = try world.run(line)
+        #expect(
+            unasked.status == 2
+                && unasked.errorOutput.hasSuffix((["oidc"] + line + answer).joined(separator: " ") + "\n"),
+            "\(unasked)")
+        expectSuccess(try world.run(line + answer))
+        expectSuccess(try world.run(["login", world.url]))
+        let own = ["--issuer", world.other.issuer, "--client-id", "own", "--scope", "api"]
+        expectSuccess(try world.run(["login"] + own))
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        #expect(world.server.authorizations.count == 2)
+        let again = "if you trust \(world.server.origin.dropFirst(7)) as much as \(world.other.issuer): "
+        #expect(
+            refused.errorOutput.hasSuffix(
+                "\(again)oidc login \(world.url) --issuer \(world.server.issuer)\n"), "\(refused)")
+        expectSuccess(try world.run(["login", world.url, "--issuer", world.server.issuer]))
+        expectSuccess(try world.run(["login", world.url]))
+    }
+
+    @Test(
         "an own sign-in with a client of the variables is known after a sign-out, too",
         arguments: [true, false])
     func ownUse(isDone: Bool) throws {
@@ -799,14 +826,65 @@ struct MixUpTests {
         world.resource.change { $0.servers = [world.other.issuer] }
         let second = try world.run(words)
         #expect(second.status == 2 && second.errorOutput.contains("--client-id"), "\(second)")
-        // Another URL's servers are not concerned, and the one that was only named is no word of the user.
+        // The one that was only named is no word of the user, and protected from the servers of other URLs, too.
         let file = world.program.home.path + "/.local/state/oidc/clients"
         let uses = try FileManager.default.contentsOfDirectory(atPath: file).map {
             try String(contentsOfFile: "\(file)/\($0)", encoding: .utf8)
         }
         #expect(!uses.isEmpty && uses.allSatisfy { $0.contains(#""unused":true"#) }, "\(uses)")
-        let own = ["login", world.server.issuer, "--client-id", "mine", "--scope", "api"]
-        expectSuccess(try world.run(own))
+        let own = ["--client-id", "mine", "--scope", "api"]
+        let other = try world.run(["login", world.server.issuer] + own)
+        #expect(other.status == 7 && other.errorOutput.contains(world.other.issuer), "\(other)")
+        expectSuccess(try world.run(["login", "--issuer", world.server.issuer] + own))
+    }
+
+    @Test(
+        "a profile that names a resource's server does not give it the codes of others, until an option names it"
+    )
+    func namedByProfile() throws {
+        let world = try plainWorld()
+        try world.configure(
+            #"{"default_profile":"its","profiles":{"its":{"issuer":"\#(world.server.issuer)","client_id":"mine"},"#
+                + #""own":{"issuer":"\#(world.other.issuer)","client_id":"own"}}}"#)
+        let refused = try world.run(["login", world.url])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        expectSuccess(try world.run(["login", world.url, "--issuer", world.server.issuer]))
+        expectSuccess(try world.run(["login", world.url]))
+    }
+
+    @Test(
+        "what the user is asked to trust as much names all servers whose codes are at stake, their own first")
+    func manyOthers() throws {
+        let world = try plainWorld()
+        let names = ["a", "b", "c"].map { #""\#($0)":{"issuer":"https://\#($0).example","client_id":"own"}"# }
+        let told = try world.run(["login", world.url])
+        #expect(told.status == 2, "\(told)")
+        try world.configure(#"{"profiles":{\#(names.joined(separator: ","))}}"#)
+        world.resource.change { $0.servers = [world.other.issuer] }
+        world.other.change {
+            $0.registers = false
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+        }
+        let refused = try world.run(["login", world.url, "--client-id", "mine"])
+        let list = "https://a.example, https://b.example, https://c.example and 1 more: oidc login "
+        #expect(refused.status == 7 && refused.errorOutput.contains(" as much as \(list)"), "\(refused)")
+    }
+
+    @Test("a profile for a server at which the user was told to register does not name it for them")
+    func toldProfile() throws {
+        let world = try plainWorld(isOwnResource: false)
+        let told = try world.run(["login", world.url])
+        #expect(told.status == 2 && told.errorOutput.contains("register a native client there"), "\(told)")
+        let profile = #""issuer":"\#(world.server.issuer)","client_id":"mine","scope":"api""#
+        try world.configure(
+            #"{"profiles":{"its":{\#(profile)},"own":{"issuer":"\#(world.other.issuer)","client_id":"own"}}}"#
+        )
+        let refused = try world.run(["login", "-p", "its"])
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        let line = ["login", "-p", "its", "--issuer", world.server.issuer]
+        #expect(refused.errorOutput.hasSuffix("oidc \(line.joined(separator: " "))\n"), "\(refused)")
+        expectSuccess(try world.run(line))
+        expectSuccess(try world.run(["login", "-p", "its"]))
     }
 
     @Test("a resource's server is not named by another client in its profile")

@@ -338,6 +338,19 @@ struct ClientUsesTests {
         #expect(uses.isFound(issuer: issuer, clientID: "c"))
     }
 
+    @Test("a URL led to a server at which the user was told to register, until they name it")
+    func told() throws {
+        let issuer = "https://op.example"
+        try uses.note(
+            ClientUse(
+                issuer: issuer, tokenEndpoint: "\(issuer)/token", origin: "https://api.example",
+                isOnlyNamed: true), of: "")
+        #expect(uses.isFound(issuer: issuer, clientID: "c"))
+        try uses.noteNamed(issuer: issuer)
+        #expect(!uses.isFound(issuer: issuer, clientID: "c"))
+        #expect(try uses.all().isEmpty)
+    }
+
     @Test("a file that cannot be read may tell of any use")
     func unreadable() throws {
         #expect(try uses.all().isEmpty)
