@@ -121,7 +121,7 @@ struct ReachRow {
     /// A setting of each kind: of the machine, of anyone, of what is asked, of a token's audience, of a server, of a token
     /// request, of a client.
     static let kinds: [(letter: String, setting: Setting, value: JSONValue)] = [
-        ("m", .httpTimeout, 7), ("a", .account, "user"), ("q", .loginHint, "user"),
+        ("m", .httpTimeout, 7), ("a", .tokenRequestFormat, "json"), ("q", .loginHint, "user"),
         ("t", .authorizationDetails, [["type": "k"]]), ("s", .extraAuthorizeParams, ["k": "v"]),
         ("r", .extraTokenParams, ["k": "v"]), ("c", .clientSecret, "hunter2"),
     ]
