@@ -420,8 +420,8 @@ extension ProxyExchange {
 
     /// Takes a header line; returns false to end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-        noteAnswer()
-        // Trailers are not passed on, but count.
+        // The lines of a header, and interim answers, do not extend the time for the answer. Trailers count as parts of its body.
+        if case .answering = phase { noteAnswer() }
         switch head.take(line) {
         case .more: return true
         case .interim where head.status == 101:
@@ -451,6 +451,7 @@ extension ProxyExchange {
     }
 
     private func receiveHead() -> Bool {
+        noteAnswer()
         let wasOvertaken = sentNonce != state.nonce
         if grant?.isBoundToKey == true, let nonce = DPoP.nonce(in: head.response) {
             self.nonce = nonce

@@ -226,6 +226,23 @@ struct ProxyAnswerTests {
         #expect(server.connectionCount == (method == "HEAD" ? 2 : 1))
     }
 
+    @Test(
+        "neither the lines of a header nor interim answers extend the time for an answer",
+        arguments: ["X: y\r\n", "HTTP/1.1 102 Processing\r\n\r\n"])
+    func slowHeader(part: String) throws {
+        let server = try ScriptedServer { peer in
+            guard peer.readRequest() != nil else { return }
+            if part.hasPrefix("X") { peer.write("HTTP/1.1 200 OK\r\n") }
+            for _ in 0..<30 {
+                peer.write(part)
+                usleep(300_000)
+            }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        let reply = try ProxyWorld([server.url("/")]) { $0.timeout = 1_000 }.exchange()
+        #expect(reply.hasPrefix("HTTP/1.1 504 "), "\(reply)")
+    }
+
     @Test("interim answers are not passed on: many clients take them for the final answer (RFC 8297 §3)")
     func interim() throws {
         let server = try ScriptedServer.answering(
