@@ -21,7 +21,10 @@ struct PendingSessions: Sendable {
 
     func location(_ name: String) -> String { directory.location(name) }
 
-    func content(_ name: String) -> [UInt8]? { try? directory.read(name) }
+    func content(_ name: String) -> [UInt8]? { try? read(name) }
+
+    /// Returns the content; nil if no session waits. Throws if one cannot be read.
+    func read(_ name: String) throws(OIDCError) -> [UInt8]? { try directory.read(name) }
 
     /// Completes the write of a killed process, if `isWhole` returns true for what it left: that may be the only copy of a
     /// refresh token. A later writer would have replaced it.

@@ -163,6 +163,9 @@ extension SharedRecords {
         if let outage = lease?.outage { throw outage }
         pending?.adoptLeftover(pendingName(stem)) { (try? seal.open(pending: $0, stem)) != nil }
         if lease != nil { try adoptOtherSpellings(stem) }
+        // A copy that cannot be read may be the only one of the refresh token that follows the stored one, which the provider
+        // would take for stolen.
+        if lease != nil { _ = try pending?.read(pendingName(stem)) }
         if hasPending(stem) { memory.withLock { $0.forget(stem) } }
         do throws(OIDCError) { try writePending(stem) } catch {
             // A refresh starts from the record on the server, so it does not use the local copy.

@@ -88,6 +88,27 @@ struct PendingSessionTests {
         #expect(try files() == [])
     }
 
+    @Test("a copy that cannot be read is not taken for none: the refresh token before it is not presented")
+    func unreadable() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .refreshed())
+        try recover()
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/pending").first)
+        let path = "\(scratch.path)/pending/\(name)"
+        #expect(chmod(path, 0o644) == 0)
+        let store = try machine()
+        // What is stored may still be fresh.
+        #expect(try store.load(.example) == .example())
+        #expect(throws: OIDCError.self) {
+            try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+                _ = try store.load(.example)
+            }
+        }
+        #expect(chmod(path, 0o600) == 0)
+        #expect(try machine().load(.example) == .refreshed())
+    }
+
     @Test("a successor that waits is stored over a record that was changed and not refreshed")
     func changed() throws {
         try machine().save(.example(), replacingDamaged: false)
