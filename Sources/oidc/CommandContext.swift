@@ -9,6 +9,8 @@ struct CommandContext: Sendable {
     let common: CommonOptions
     /// Whether stdin and the screen belong to this program, not to a command that runs beside it.
     var ownsTerminal = true
+    /// Whether a browser may be started: not beside an isolated command, which may have set up what a browser runs.
+    var mayOpenBrowser = true
     /// Whether this process executes another program once it has a token.
     var executesAnother = false
     /// Whether a sign-in that no profile describes is saved as one.
@@ -39,6 +41,7 @@ struct CommandContext: Sendable {
         common.profile = profile
         var context = CommandContext(console: console, environment: environment, common: common)
         context.ownsTerminal = ownsTerminal
+        context.mayOpenBrowser = mayOpenBrowser
         context.keepsProfile = keepsProfile
         context.loginOptions = loginOptions
         context.makesConfiguration = makesConfiguration

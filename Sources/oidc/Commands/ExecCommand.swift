@@ -112,7 +112,7 @@ struct ExecCommand: RunnableCommand {
         let server = try ProxyServer(
             .port(nil), routes: Array(zip(routes, indices)),
             sources: try sessions.map { session throws(OIDCError) in
-                try session.source(ownsTerminal: false)
+                try session.source(ownsTerminal: false, mayOpenBrowser: !isIsolated)
             }, first: first, configuration)
         var variables = context.environment.filter { $0 == ProcessEnvironment.keyLog }
         for index in routes.indices {
@@ -126,6 +126,7 @@ struct ExecCommand: RunnableCommand {
             + context.environment.names(startingWith: "OIDC_PROXY_URL")
         if isolation != nil { removed += try Isolation.variables + Isolation.secretVariables(provider) }
         try Interruption.throwIfPending()
+        isolation?.ignoreStops()
         let child: ForegroundChild
         do throws(Errno) {
             child = try Executable.start(

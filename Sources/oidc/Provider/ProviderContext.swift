@@ -218,7 +218,8 @@ final class ProviderContext: Sendable {
     /// Returns the browser to open. Refuses a setting that passes the URL to a shell, and skips such an entry
     /// of `$BROWSER`.
     func browserChoice() throws(OIDCError) -> BrowserChoice {
-        BrowserChoice.resolve(
+        guard context.mayOpenBrowser else { return .none(reason: "--isolate") }
+        return BrowserChoice.resolve(
             setting: try settings.signIn.checkedBrowser(), .current(environment: context.environment),
             warn: { [console = context.console] in console.warn($0) })
     }

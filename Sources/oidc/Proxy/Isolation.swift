@@ -19,6 +19,8 @@ struct Isolation {
     private let environment: Variables
     private let directories: [String]
     private let files: [String]
+    /// The files that the command can read but not change.
+    private let unchanged: [String]
 
     /// Finds bubblewrap, and checks that it can make the sandbox here.
     init(_ provider: ProviderContext) throws(OIDCError) {
@@ -73,8 +75,42 @@ struct Isolation {
         let found = named.compactMap(UserFile.resolved).filter { file in
             !directories.contains { file.hasPrefix($0 + "/") }
         }
-        files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
+        let files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
+        self.files = files
+        let commands = try Isolation.commands(provider)
+        let programs = Isolation.programs(commands, environment)
+        let scripts = commands.flatMap { $0.dropFirst() }.filter { $0.hasPrefix("/") }
+        unchanged = Set(programs.values + scripts.compactMap(UserFile.resolved)).filter { file in
+            (try? FilePath.status(file))?.kind == .regular && !files.contains(file)
+                && !directories.contains { file.hasPrefix($0 + "/") }
+                && (FilePath.isWritable(file) || FilePath.isWritable(FilePath.split(file).directory))
+        }.sorted()
         try check()
+        Executable.keep(programs, in: environment)
+    }
+
+    /// Returns the commands that are run outside for secrets and sessions while the isolated one runs.
+    private static func commands(_ provider: ProviderContext) throws(OIDCError) -> [[String]] {
+        let home = provider.context.environment["HOME"]
+        return try allSettings(provider).flatMap { settings in
+            let words = [Setting.clientSecretCommand, .storeKeyCommand].map {
+                settings.layers.texts($0).map { SettingFile.path($0, home: home) }
+            }
+            guard case .helper(let name)? = try? SessionStoreChoice(setting: settings.store) else {
+                return words
+            }
+            return words + [["docker-credential-\(name)"]]
+        }
+    }
+
+    /// Returns the files of the commands' programs, by the names that the commands have for them.
+    private static func programs(_ commands: [[String]], _ environment: Variables) -> [String: String] {
+        var programs: [String: String] = [:]
+        for name in commands.compactMap(\.first) {
+            let path = (try? Executable.find(name, in: environment)).flatMap(UserFile.resolved)
+            if let path { programs[name] = path }
+        }
+        return programs
     }
 
     /// Returns the settings in use, and those of every profile.
@@ -211,7 +247,7 @@ struct Isolation {
     /// only contains a mount could be moved away with it, but not one that is a mount.
     private var pinned: [String] {
         var pinned: Set<String> = []
-        for path in directories + files {
+        for path in directories + files + unchanged {
             var parent = FilePath.split(path).directory
             while parent != "/", parent != "." {
                 pinned.insert(parent)
@@ -238,8 +274,10 @@ struct Isolation {
         let hidden =
             pinned.flatMap { [Isolation.isRoot ? "--bind" : "--dev-bind", $0, $0] }
             + directories.flatMap { ["--tmpfs", $0] } + files.flatMap { ["--ro-bind", "/dev/null", $0] }
-        let reset = [(SIGINT, "INT"), (SIGQUIT, "QUIT"), (SIGTERM, "TERM"), (SIGHUP, "HUP")]
-            .filter { !Interruption.isIgnored($0.0) }.map(\.1)
+            + unchanged.flatMap { ["--ro-bind", $0, $0] }
+        let reset =
+            [(SIGINT, "INT"), (SIGQUIT, "QUIT"), (SIGTERM, "TERM"), (SIGHUP, "HUP")]
+            .filter { !Interruption.isIgnored($0.0) }.map(\.1) + (Isolation.isTypingPossible ? ["TSTP"] : [])
         let (start, end) =
             Isolation.isRoot
             ? (
@@ -260,9 +298,18 @@ struct Isolation {
     /// The words to run before the command's own. Signals to the group, as from a terminal or `timeout`, reach bubblewrap
     /// too, which would end the command with itself.
     var command: [RawArgument] {
-        (["sh", "-c", "trap '' INT QUIT TERM HUP; exec \"$@\"", "sh", program] + arguments).map {
-            RawArgument($0)
-        }
+        let isElsewhere = Isolation.isTypingPossible
+        let signals = "INT QUIT TERM HUP" + (isElsewhere ? " TSTP" : "")
+        // In a session of its own, the command would read what is typed for the shell, which has the terminal now.
+        let isBehind =
+            FileDescriptor.standardInput.isTerminal && !Terminal.isForeground(.standardInput) && isElsewhere
+        let script = "trap '' \(signals); exec \"$@\"\(isBehind ? " </dev/null" : "")"
+        return (["sh", "-c", script, "sh", program] + arguments).map { RawArgument($0) }
+    }
+
+    /// Makes ^Z do nothing if the command is in a session of its own: it would go on, and read what is typed for the shell.
+    func ignoreStops() {
+        if Isolation.isTypingPossible { signal(SIGTSTP, SIG_IGN) }
     }
 
     /// The program of `command`.

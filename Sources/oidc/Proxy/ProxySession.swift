@@ -181,15 +181,17 @@ struct ProxySession {
     }
 
     /// Returns the token source of the proxy. `ownsTerminal` is false beside a command that uses the
-    /// terminal.
+    /// terminal, and `mayOpenBrowser` beside an isolated one.
     ///
     /// Without `--login`, the source prints no warnings: they were shown with the first token.
-    func source(ownsTerminal: Bool = true) throws(OIDCError) -> ProxyTokenSource {
+    func source(
+        ownsTerminal: Bool = true, mayOpenBrowser: Bool = true
+    ) throws(OIDCError) -> ProxyTokenSource {
         var common = context.common
         if !mayLogIn { common.isQuiet = !common.isVerbose }
         let later = CommandContext(
             console: context.console.with(common), environment: context.environment, common: context.common,
-            ownsTerminal: ownsTerminal)
+            ownsTerminal: ownsTerminal, mayOpenBrowser: mayOpenBrowser)
         var source = ProxyTokenSource(
             environment: try target.reach.environment(),
             token: { refused throws(OIDCError) in try token(insteadOf: refused, later.restarted) },

@@ -332,6 +332,86 @@ struct ProxyExecTests {
         #expect(try String(contentsOfFile: world.home + "/out", encoding: .utf8) == "done\n")
     }
 
+    @Test(
+        "an isolated command neither changes nor replaces a program that is run outside for a secret",
+        .enabled(if: Isolation.isPossible), arguments: ["secret", "link", "./secret", "script"])
+    func isolatedPrograms(name: String) throws {
+        let world = try ToolWorld { $0.accessTokenLifetime = 1 }
+        let (first, folder) = (world.home + "/first", world.home + "/bin")
+        for path in [first, folder] {
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        }
+        let program = "#!/bin/sh\necho demo-secret\n"
+        try ExecutableScript.write(program, to: URL(fileURLWithPath: folder + "/secret"))
+        try FileManager.default.createSymbolicLink(
+            atPath: folder + "/link", withDestinationPath: folder + "/secret")
+        let own = #"#!/bin/sh\ntouch "$HOME/ran"\necho demo-secret\n"#
+        let script = #"""
+            cd "$HOME/bin" || exit 9
+            printf '\#(own)' >"$HOME/own"; chmod +x "$HOME/own"
+            cp "$HOME/own" secret 2>&-; mv secret old 2>&-; cd ..; mv bin old 2>&-
+            rm bin/link; cp own bin/link; cp own first/secret; cp own first/link
+            sleep 1.5
+            url=${OIDC_PROXY_URL#http://}; host=${url%%/*}
+            exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+            printf 'GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "${url#*/}" "$host" >&3
+            cat <&3 | head -n 1
+            """#
+        let command =
+            switch name {
+            case "script": #"["sh","\#(folder)/secret"]"#
+            case "./secret": #"["\#(folder)/secret"]"#
+            default: #"["\#(name)"]"#
+            }
+        let result = try world.run(
+            [
+                "exec", "--isolate", "--proxy", world.issuer + "/api", "--set",
+                "client_secret_command=\(command)",
+                "--", "bash", "-c", script,
+            ], world.machine.merging(["PATH": "\(first):\(folder):/usr/bin:/bin"]) { $1 })
+        #expect(result.code == 0 && result.output.hasPrefix("HTTP/1.1 "), "\(result)")
+        #expect(!FileManager.default.fileExists(atPath: world.home + "/ran"), "\(result)")
+        #expect(try String(contentsOfFile: folder + "/secret", encoding: .utf8) == program)
+        #expect(world.requests.count { $0.url.path == "/token" } == 2)
+    }
+
+    @Test(
+        "beside an isolated command no browser is started, and all of the URL is shown",
+        .enabled(if: Isolation.isPossible && Installed.programs("setsid")))
+    func isolatedBrowser() throws {
+        let world = try ToolWorld()
+        try world.signIn()
+        let browser = world.home + "/browser"
+        try ExecutableScript.write(
+            "#!/bin/sh\ntouch '\(world.home)/tab'\n", to: URL(fileURLWithPath: browser))
+        let script = #"""
+            echo rea''dy; until [ -e "$HOME/go" ]; do sleep 0.1; done
+            url=${OIDC_PROXY_URL#http://}; host=${url%%/*}
+            exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
+            printf 'GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "${url#*/}" "$host" >&3
+            cat <&3
+            """#
+        let run = try TerminalRun(
+            Program(at: world),
+            [
+                "exec", "--isolate", "--login", "--proxy", world.issuer + "/userinfo", "--", "bash", "-c",
+                script,
+            ], world.person.merging(["BROWSER": browser]) { $1 })
+        try #require(run.wait(within: 60) { $0.contains("ready") ? true : nil } == true, "\(run.text)")
+        _ = try world.run(["logout", "--local"], world.person)
+        // The proxy looks at an ended session again after a second.
+        Thread.sleep(forTimeInterval: 1.2)
+        FileManager.default.createFile(atPath: world.home + "/go", contents: nil)
+        let url = try #require(
+            run.wait { text in
+                text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+                    .first { $0.contains("code_challenge=") }.flatMap { WebURL($0) }
+            }, "\(run.text)")
+        _ = try CurlTransportForTests.send(try #require(world.provider.redirect(of: url)))
+        #expect(run.finish().status == 0, "\(run.text)")
+        #expect(!FileManager.default.fileExists(atPath: world.home + "/tab"))
+    }
+
     @Test("--isolate hides sessions, settings, secret files and other processes from the command")
     func isolated() throws {
         guard Isolation.isPossible else { return }
