@@ -40,11 +40,12 @@ struct ClientConsent {
         if isNamedByOptions, scopeOption.map({ scope.isSubset(of: $0) }) ?? true { return agreed }
         guard grant.needsUser else { throw unattended }
         // The user agrees to a token of this server, so the server must not get the code of another one.
-        if operand.settings.signIn.flow != .device, !operand.isNamedByOption(issuer),
+        if operand.settings.signIn.flow != .device, !isIssuerNamed,
             let fault = operand.fault(
                 ofClient: client.clientID, isRegistered: hasOwnRedirect, at: server,
                 operand.loginLine.adding("--issuer", DisplayText.clean(issuer)))
         {
+            operand.recordNamedServer(to: server)
             throw fault
         }
         do throws(OIDCError) {

@@ -322,7 +322,7 @@ struct ResourceClient {
     private func unregistered(_ grant: GrantType, because reason: String? = nil) -> OIDCError {
         let server = DisplayText.clean(issuer)
         // The user may register a client there now, whose codes another server must not get (RFC 9700 §4.4).
-        if resource != nil { operand.recordNamedServer(to: self.server) }
+        operand.recordNamedServer(to: self.server)
         guard grant == .authorizationCode else {
             return .usage(
                 "no client is set for \(server), which grant=\(grant.rawValue) needs",

@@ -27,17 +27,18 @@ extension SignIn {
         let isRegistered = try MixUpDefense.isOwn(settings.redirect().text, of: issuer)
         if !metadata.authorizationResponseIssParameterSupported, !isIssuerOption {
             let wayOn = try wayOn(metadata)
-            if let fault = referrer.fault(ofTokenEndpointOf: metadata, wayOn) { throw fault }
-            if let fault = referrer.fault(
-                ofClient: account.key.clientID, isRegistered: isRegistered, at: metadata, wayOn)
-            {
-                throw fault
-            }
+            var fault =
+                referrer.fault(ofTokenEndpointOf: metadata, wayOn)
+                ?? referrer.fault(
+                    ofClient: account.key.clientID, isRegistered: isRegistered, at: metadata, wayOn)
             // The server may have registered the client, with its redirect URL, at the provider whose page it names.
-            if isRegistered, let page = metadata.authorizationEndpoint,
-                let fault = referrer.fault(
-                    of: page, named: "authorization_endpoint", by: metadata, wayOn)
-            {
+            if isRegistered, let page = metadata.authorizationEndpoint {
+                fault =
+                    fault ?? referrer.fault(of: page, named: "authorization_endpoint", by: metadata, wayOn)
+            }
+            if let fault {
+                // The user has a client there, whose codes another server must not get.
+                if !isIssuerNamed { referrer.recordNamedServer(to: metadata) }
                 throw fault
             }
         }

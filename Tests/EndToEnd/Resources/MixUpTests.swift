@@ -870,11 +870,44 @@ struct MixUpTests {
         #expect(refused.status == 7 && refused.errorOutput.contains(" as much as \(list)"), "\(refused)")
     }
 
-    @Test("a profile for a server at which the user was told to register does not name it for them")
-    func toldProfile() throws {
+    @Test(
+        "a server that was refused, or whose own URL told the user to register, is known to others",
+        arguments: [true, false])
+    func knownByRefusal(isTold: Bool) throws {
         let world = try plainWorld(isOwnResource: false)
-        let told = try world.run(["login", world.url])
-        #expect(told.status == 2 && told.errorOutput.contains("register a native client there"), "\(told)")
+        world.other.change {
+            $0.registers = false
+            $0.metadata["authorization_response_iss_parameter_supported"] = .null
+        }
+        let words = ["login", world.url, "--client-id", "mine"]
+        if isTold {
+            let told = try world.run(["login", world.other.issuer])
+            #expect(told.status == 2 && told.errorOutput.contains("register"), "\(told)")
+        } else {
+            // The first server is known by what it told the user, and so the second one is refused.
+            #expect(try world.run(["login", world.url]).status == 2)
+            world.resource.change { $0.servers = [world.other.issuer] }
+            let refused = try world.run(words)
+            #expect(refused.status == 7, "\(refused)")
+            world.resource.change { $0.servers = [world.server.issuer] }
+        }
+        let refused = try world.run(words)
+        #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+    }
+
+    @Test(
+        "a profile for a server at which the user was told to register, or was refused, does not name it for them",
+        arguments: [true, false])
+    func toldProfile(isTold: Bool) throws {
+        let world = try plainWorld(isOwnResource: false)
+        if isTold {
+            let told = try world.run(["login", world.url])
+            #expect(told.status == 2 && told.errorOutput.contains("register a native client"), "\(told)")
+        } else {
+            try world.configure(
+                #"{"profiles":{"own":{"issuer":"\#(world.other.issuer)","client_id":"own"}}}"#)
+            #expect(try world.run(["login", world.url, "--client-id", "mine"]).status == 7)
+        }
         let profile = #""issuer":"\#(world.server.issuer)","client_id":"mine","scope":"api""#
         try world.configure(
             #"{"profiles":{"its":{\#(profile)},"own":{"issuer":"\#(world.other.issuer)","client_id":"own"}}}"#
