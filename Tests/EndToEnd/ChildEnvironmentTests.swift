@@ -51,4 +51,29 @@ struct ChildEnvironmentTests {
         let plain: Variables = ["OIDC_STORE": "redis://h/0", "OIDC_STORE_KEY_FILE": "/k"]
         #expect(try settings([], plain).childEnvironment(plain) == plain)
     }
+
+    @Test(
+        "a program that must not see the secrets goes without the variables from which a command prints one",
+        arguments: [
+            (#"["printenv","STORE_KEY"]"#, ["STORE_KEY"]),
+            (#"["sh","-c","echo \"$STORE_KEY\"; cat ${TMPDIR:-/tmp}/x"]"#, ["STORE_KEY"]),
+            (#"["python3","-c","import os; print(os.environ['STORE_KEY'])"]"#, ["STORE_KEY"]),
+            (#"["sh","-c","cat $HOME/$XDG_KEY"]"#, []), (#"["pass","show","store"]"#, []),
+        ] as [(String, [String])])
+    func secretCommands(command: String, names: [String]) throws {
+        let environment: Variables = [
+            "STORE_KEY": "hunter2", "HOME": "/h", "PATH": "/bin", "TMPDIR": "/t", "XDG_KEY": "k",
+            "OTHER": "o",
+        ]
+        for setting in ["OIDC_STORE_KEY_COMMAND", "OIDC_CLIENT_SECRET_COMMAND"] {
+            let settings = try settings([], [setting: command])
+            let named = settings.variablesOfSecretCommands
+            #expect(environment.names().filter { named.contains($0) } == names)
+            // The command itself gets it.
+            #expect(settings.childEnvironment(environment)["STORE_KEY"] == "hunter2")
+        }
+        // Also if another setting is in effect.
+        let other = try settings(["store_key_file=/k"], ["OIDC_STORE_KEY_COMMAND": command])
+        #expect(environment.names().filter { other.variablesOfSecretCommands.contains($0) } == names)
+    }
 }

@@ -664,4 +664,7 @@ MUTATIONS = [
     ("shared store: what waits by another name and a missing key is passed over",
      "if case .unknownKey = error { try checkOpens(stem, bytes, in: name, beside: error) }", "",
      "PendingSessionTests"),
+    ("isolation: the command gets the variable with the key of a shared store",
+     "try allSettings(provider).flatMap { $0.secretVariables + $0.variablesOfSecretCommands }",
+     "try allSettings(provider).flatMap { $0.secretVariables }", "ProxyExecTests"),
 ]

@@ -110,4 +110,24 @@ extension Settings {
     func childEnvironment(_ environment: Variables) -> Variables {
         ProcessEnvironment.withoutSecrets(environment, and: secretVariables)
     }
+
+    /// The names in the commands that print a secret which may be those of variables, such as `STORE_KEY` in
+    /// `["printenv", "STORE_KEY"]` and `["sh", "-c", "echo \"$STORE_KEY\""]`. Without those that programs need to run.
+    ///
+    /// The commands need these variables, so only a program that must not see the secrets goes without them.
+    var variablesOfSecretCommands: [String] {
+        let commands = layers.given.filter {
+            [.clientSecretCommand, .storeKeyCommand].contains($0.setting)
+        }
+        let words = commands.flatMap { $0.value.array?.compactMap(\.string) ?? [] }
+        let names = words.flatMap { word in
+            word.utf8.split { !ASCII.isAlphanumeric($0) && $0 != .underscore }
+                .map { String(decoding: $0, as: UTF8.self) }
+        }
+        return names.filter { !Settings.usualVariables.contains($0) && !$0.hasPrefix("XDG_") }
+    }
+
+    private static let usualVariables: Set<String> = [
+        "HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "USER",
+    ]
 }

@@ -238,9 +238,10 @@ struct Isolation {
         }
     }
 
-    /// Returns the variables with secrets that the settings of any profile name.
+    /// Returns the variables with secrets that the settings of any profile name, also those from which their commands
+    /// print a secret.
     static func secretVariables(_ provider: ProviderContext) throws(OIDCError) -> [String] {
-        try allSettings(provider).flatMap(\.secretVariables)
+        try allSettings(provider).flatMap { $0.secretVariables + $0.variablesOfSecretCommands }
     }
 
     /// The directories above what is hidden, outermost first. Each is mounted onto itself: a directory that
