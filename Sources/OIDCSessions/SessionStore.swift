@@ -319,7 +319,8 @@ public struct SessionStore: Sendable {
         throw records.storeError("the session keeps changing while it is removed")
     }
 
-    /// Lists all sessions and damaged entries, sorted by name.
+    /// Lists all sessions and damaged entries, sorted by name. If a server names too many, an error about those that were
+    /// left out comes first.
     public func all() throws(OIDCError) -> [StoredSession] { try all(withHidden: false) }
 
     /// Lists all sessions and damaged entries, and, `withHidden`, those that this machine has seen and the store does not
@@ -338,19 +339,24 @@ public struct SessionStore: Sendable {
             let known = Set(names.filter { records.seen($0) != nil })
             names = names.filter(known.contains) + names.filter { !known.contains($0) }
         }
+        var omission: StoredSession?
         for (index, name) in names.enumerated() {
+            var record: Record?
             let content: Result<Session, OIDCError>
             do throws(OIDCError) {
                 // A server may name any number of sessions, and take its time with each.
                 let isWithin = MonotonicTime.now() < deadline && index < limits.count && bytes < limits.bytes
                 guard !isBounded || isWithin else {
-                    let error = records.storeError("has too many sessions to list them all, or is too slow")
-                    entries.append(entry(name, .failure(error)))
+                    let error = records.storeError(
+                        "has too many sessions to list them all, or is too slow: "
+                            + "\(names.count - index) were not read")
+                    omission = entry(name, .failure(error))
+                    omission?.isOmission = true
                     break
                 }
                 // Whatever the store shows, a session that waits on this machine is the one that is used.
                 let isUsed = !withHidden && records.isWaiting(name)
-                let record = try isUsed ? records.load(name) : records.read(name)
+                record = try isUsed ? records.load(name) : records.read(name)
                 bytes += record?.bytes.count ?? 0
                 let session = try listed(record, name, &outage)
                 wasUnreachable = false
@@ -371,13 +377,22 @@ public struct SessionStore: Sendable {
                 content = .failure(error)
             }
             var found = entry(name, content)
-            // The server may show the session again.
-            if withHidden, case .failure(let error) = content, error.kind == .untrusted {
-                found.hiddenKey = records.seen(name)?.key
+            if case .failure(let error) = content {
+                let seen = records.seen(name)?.key
+                found.namedKey = seen ?? SessionStore.key(in: record, named: name)
+                // The server may show the session again.
+                if withHidden, error.kind == .untrusted { found.hiddenKey = seen }
             }
             entries.append(found)
         }
-        return entries.sorted { $0.name < $1.name }
+        return (omission.map { [$0] } ?? []) + entries.sorted { $0.name < $1.name }
+    }
+
+    /// Returns the key in a record that cannot be used; nil if there is none, or its session has another name. No machine
+    /// uses a record under another name than its session's.
+    private static func key(in record: Record?, named name: RecordName) -> SessionKey? {
+        let text = record.flatMap { try? JSONValue(parsing: $0.bytes) }?["key"]?.string
+        return text.flatMap { SessionKey(text: $0) }.flatMap { $0.fileStem == name.stem ? $0 : nil }
     }
 
     private func entry(_ name: RecordName, _ content: Result<Session, OIDCError>) -> StoredSession {

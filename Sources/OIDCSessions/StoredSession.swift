@@ -10,6 +10,11 @@ public struct StoredSession: Sendable {
     public let content: Result<Session, OIDCError>
     /// The key of a session that this machine has seen, and the store does not show, or shows damaged.
     package var hiddenKey: SessionKey?
+    /// The key of a session that cannot be read: that of the session that this machine has seen under the name, or the one
+    /// that the record names, if such a session has this name. The record is not proven to be that session.
+    package var namedKey: SessionKey?
+    /// Whether the entry stands for the names that were left out, as there are too many. Its content is the error.
+    package var isOmission = false
 
     /// Creates an entry.
     public init(name: String, location: String, content: Result<Session, OIDCError>) {

@@ -702,6 +702,46 @@ extension SharedStoreTests {
         #expect(failure { () throws(OIDCError) in try store.all() }?.kind == .unreachable)
     }
 
+    @Test("of too many records, the list says first how many were not read")
+    func tooMany() throws {
+        for number in 0..<5_000 { engine["session/bad-\(number)"] = Array("{".utf8) }
+        let entries = try machine().all()
+        #expect(
+            entries.count == 4_097
+                && entries.map(\.isOmission) == [true] + entries.dropFirst().map { _ in false })
+        guard case .failure(let error)? = entries.first?.content else { return #expect(Bool(false)) }
+        #expect(
+            error.message.hasSuffix(
+                "has too many sessions to list them all, or is too slow: 904 were not read"))
+        #expect(error.kind == .unreachable)
+    }
+
+    @Test(
+        "a record that cannot be opened has the key that it names, if that key's session has its name, or was seen there"
+    )
+    func namedKey() throws {
+        let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
+        func process() -> SessionStore { self.process(state: scratch.path, keys) }
+        var session = Session.example()
+        session.nonce = "nonce"
+        try process().save(session, replacingDamaged: false)
+        let sealed = String(decoding: try #require(engine[record]), as: UTF8.self)
+        let id = try SealingKeys.example().sealing.id
+        let other = sealed.replacingOccurrences(of: id, with: "000000000000")
+        let newer = sealed.replacingOccurrences(of: #""format":1"#, with: #""format":2"#)
+        for text in [other, newer, "junk"] {
+            engine[record] = Array(text.utf8)
+            let entries = [try process().all(), try machine().all()]
+            #expect(entries.joined().allSatisfy { $0.session == nil })
+            #expect(entries[0].map(\.namedKey) == [.example])
+            // Another machine has not seen it.
+            #expect(entries[1].map(\.namedKey) == [text == "junk" ? nil : .example])
+        }
+        engine["session/op.example-app-0000000000000000"] = Array(other.utf8)
+        engine[record] = nil
+        #expect(try machine().all().map(\.namedKey) == [nil])
+    }
+
     @Test("a record that another process replaces while it is read is not taken for an old one")
     func replacedMeanwhile() throws {
         let (scratch, keys) = (ScratchDirectory(), try SealingKeys.example())
