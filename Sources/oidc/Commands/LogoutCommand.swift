@@ -23,7 +23,10 @@ struct LogoutCommand: RunnableCommand {
         ],
         exitCodes: [
             ExitCode("0", "the provider accepted, does not offer revocation, or there was no session"),
-            ExitCode("1", "--browser, and no browser could be opened; the session is removed"),
+            ExitCode(
+                "1",
+                "a session cannot be read here, and stays; or --browser, and no browser could be opened, and the session is "
+                    + "removed"),
             ExitCode(
                 "2", "the key of a session in a shared store is missing here; it stays, unless with --local"),
             ExitCode(
@@ -76,7 +79,7 @@ struct LogoutCommand: RunnableCommand {
                 // Called first, as it removes the files that earlier logouts set aside. Those of this logout are
                 // kept until the next.
                 let leftovers = try catalog.leftovers(in: part, orNote: results.add) { _ in true }
-                try end(items.map(catalog.signOut) + leftovers, results)
+                try end(items.map { catalog.signOut($0) } + leftovers, results)
             }
         } else {
             switch try context.target(url, command: "logout", options, and: bound) {
@@ -112,7 +115,10 @@ struct LogoutCommand: RunnableCommand {
             guard error.kind == .usage else { throw error }
             isPartOfAnother = error
         }
-        let catalog = try SessionCatalog(linked ?? ProviderContext(operand.settings, context))
+        var outages: [OIDCError] = []
+        let catalog = try SessionCatalog(linked ?? ProviderContext(operand.settings, context)) {
+            outages.append($0)
+        }
         let account = try linked.map { provider throws(OIDCError) in try Account(provider) }
         let isDamaged = ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil
         let hasOwnSession = try operand.hasSession()
@@ -121,22 +127,30 @@ struct LogoutCommand: RunnableCommand {
             key.map { operand.isOwn($0, linked?.target?.link) } == true
                 || mayBeProvider && operand.isProvider(of: key)
         }
-        var outages: [OIDCError] = []
         let stores = try catalog.stores { outages.append($0) }
-        let items = try catalog.items(in: stores, withHidden: true) { outages.append($0) }
-        let others = items.filter { isOwn($0.key) && $0.key != account?.key }
+        let listed = try catalog.items(in: stores, withHidden: true) { outages.append($0) }
+        outages += listed.compactMap(\.omission)
+        let items = listed.filter { $0.omission == nil }
+        let places = catalog.places
+        /// Returns the key of a session, also of one that cannot be read if it can be told whose it is.
+        func key(of item: SessionCatalog.Item) -> SessionKey? {
+            item.key ?? places[item.stored.location]
+                ?? item.stored.namedKey.flatMap { catalog.isKnown($0, in: item.store) ? $0 : nil }
+        }
+        let others = items.filter { item in
+            let key = key(of: item)
+            return isOwn(key) && key != account?.key
+        }
         // A provider's sessions may be in any store. A resource's is found by its link, and others are rare.
+        let mayStay = mayBeProvider && (isPartOfAnother == nil || !others.isEmpty)
         for outage in outages {
-            if mayBeProvider, isPartOfAnother == nil, outage.kind == .unreachable {
-                results.add(outage)
-            } else {
-                context.console.warn(outage)
-            }
+            if mayStay { results.add(outage) } else { context.console.warn(outage) }
         }
         // A session may be left from before the URL became part of a larger resource.
         if others.isEmpty, let isPartOfAnother { throw isPartOfAnother }
         results.namesProviders = !others.isEmpty
-        try end((account.map { [$0.signOut] } ?? []) + others.map(catalog.signOut), results)
+        let endings = others.map { catalog.signOut($0, as: key(of: $0)) }
+        try end((account.map { [$0.signOut] } ?? []) + endings, results)
         try end(try catalog.leftovers(in: stores, orNote: results.add, where: isOwn), results)
         if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
         if mayBeProvider {
@@ -148,12 +162,21 @@ struct LogoutCommand: RunnableCommand {
             warn(of: keys.map { ($0.resources.joined(), $0.account) }, context) { "for \($0)" }
         }
         try warnOfOthers(operand, items.compactMap(\.key))
-        // A session whose key is missing here may be the one that is meant.
-        if mayBeProvider, results.isEmpty,
-            let item = items.first(where: { $0.fault(at: operand.url) != nil }),
-            let error = item.fault(at: operand.url)
-        {
-            results.add(catalog.naming(error, of: item))
+        guard mayBeProvider else { return }
+        for item in items where key(of: item) == nil {
+            guard item.stored.namedKey.map(isOwn) ?? true, let fault = item.fault(at: operand.url) else {
+                continue
+            }
+            var error = catalog.naming(fault, of: item)
+            error.message += "; it may be one at \(DisplayText.clean(operand.url.withoutQuery)), and stays"
+            if error.kind == .loginRequired { error.kind = .failed }
+            // Whoever reaches a shared store can leave such a record there, and others may use the store for theirs.
+            if item.store.isShared, error.kind != .unreachable || error.code == .oldRecord {
+                error.hint = nil
+                results.addWarning(error)
+            } else {
+                results.add(error)
+            }
         }
     }
 
@@ -279,10 +302,14 @@ struct LogoutCommand: RunnableCommand {
             // A store that is away is asked for several lists.
             guard other.stage != .store || other.message != held.message else { return }
             let isWorse = Diagnostics.exitCode(other) > Diagnostics.exitCode(held)
-            let shown = isWorse ? held : other
-            if shown.stage == .store { warnings += 1 }
-            if shown.stage != .store || warnings <= Results.warningLimit { console.warn(shown) }
+            addWarning(isWorse ? held : other)
             if isWorse { failure = other }
+        }
+
+        /// Adds a failure that is not the error of the command.
+        func addWarning(_ other: OIDCError) {
+            if other.stage == .store { warnings += 1 }
+            if other.stage != .store || warnings <= Results.warningLimit { console.warn(other) }
         }
 
         /// The number of a store's failures that are shown. A shared one may have any number of records that nobody can read.
@@ -290,7 +317,7 @@ struct LogoutCommand: RunnableCommand {
 
         /// Prints the results as one document: an array, or the first with the others in it. Throws the worst failure.
         func report(asList isList: Bool) throws(OIDCError) {
-            if isEmpty { console.note("there was no session") }
+            if isEmpty { console.note(warnings == 0 ? "there was no session" : "no session was ended") }
             if warnings > Results.warningLimit {
                 console.warn("\(warnings - Results.warningLimit) more stored sessions cannot be read")
             }

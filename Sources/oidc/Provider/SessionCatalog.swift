@@ -136,11 +136,16 @@ struct SessionCatalog {
         return found
     }
 
-    /// Returns the sign-out of a session. One that cannot be read is only removed.
-    func signOut(_ item: Item) -> SignOut {
+    /// Returns the sign-out of a session. One that cannot be read is only removed; in a shared store, it stays, unless its
+    /// key can be told, which is `named`, and no tokens are to be revoked.
+    func signOut(_ item: Item, as named: SessionKey? = nil) -> SignOut {
         let (stored, store) = (item.stored, item.store.store)
         guard let key = item.key else {
-            return SignOut(provider: current) { _ throws(OIDCError) in
+            return SignOut(provider: current) { isLocal throws(OIDCError) in
+                if isLocal, item.store.isShared, let named {
+                    let owner = provider(of: named, in: item.store)
+                    return try AccountEngine(key: named, store: store, owner).taken(isLocal: true)
+                }
                 do throws(OIDCError) { try store.remove(stored) } catch { throw keepingRecord(error, item) }
                 return SessionRemoval(content: stored.content.map { $0 })
             }
@@ -171,9 +176,17 @@ struct SessionCatalog {
         /// Returns the error of a session that cannot be read here, and may be one at a URL's host, with which its name
         /// starts; nil for any other.
         func fault(at url: WebURL) -> OIDCError? {
-            guard key == nil, stored.name.hasPrefix("\(url.host)-"),
-                case .failure(let error) = stored.content
+            let ofHost = SessionKey(provider: url.text, clientID: "").fileStem
+            let start = ofHost.utf8.prefix(
+                ofHost.utf8.count - ofHost.utf8.reversed().prefix { $0 != .hyphen }.count - 1)
+            guard key == nil, stored.name.utf8.starts(with: start), case .failure(let error) = stored.content
             else { return nil }
+            return error
+        }
+
+        /// The error of a list from which names were left out; nil for a session.
+        var omission: OIDCError? {
+            guard stored.isOmission, case .failure(let error) = stored.content else { return nil }
             return error
         }
     }
@@ -210,6 +223,23 @@ struct SessionCatalog {
     func profile(of key: SessionKey, in store: Store) -> String? {
         let settings = provider(of: key, in: store).settings
         return settings.storeName == store.name ? settings.profile : nil
+    }
+
+    /// The keys of the sessions that the settings and the profiles are for, by the places where they are or would be.
+    var places: [String: SessionKey] {
+        var places: [String: SessionKey] = [:]
+        for provider in [current] + profiles {
+            guard let key = try? provider.sessionKey(), let store = try? provider.store() else { continue }
+            places[store.location(of: key)] = key
+        }
+        return places
+    }
+
+    /// Returns whether the key that a record names may be that of a session of this machine's: it has seen that session, or
+    /// its settings or registrations name the client. Files are never others'.
+    func isKnown(_ key: SessionKey, in store: Store) -> Bool {
+        !store.isShared || store.store.hides(key) || registered(key) != nil
+            || ([current] + profiles).contains { $0.settings.client.id == key.clientID }
     }
 
     /// Returns the settings whose session is in this place; nil if there are none.

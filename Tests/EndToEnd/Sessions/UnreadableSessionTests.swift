@@ -169,8 +169,145 @@ struct UnreadableSessionTests {
         let token = try oidc.run("token", provider.origin)
         #expect(token.status == 1 && token.errorOutput.contains("written by a newer oidc"), "\(token)")
         let newer = try oidc.start(["logout", provider.origin] + options).finish()
-        #expect(newer.status != 0 && newer.output == "", "\(newer)")
+        #expect(newer.status == 4 && newer.output.isEmpty == options.isEmpty, "\(newer)")
         #expect(newer.errorOutput.contains("written by a newer oidc"), "\(newer)")
+    }
+
+    /// A shared store with these records, which can only be read. Without the records, nobody may list them.
+    private func shared(_ records: [String: String]?) throws -> ScriptedServer {
+        try ScriptedServer { peer in
+            func bulk(_ text: String) -> String { "$\(text.utf8.count)\r\n\(text)\r\n" }
+            var text = ""
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            while case let count = recv(peer.descriptor, &buffer, buffer.count, 0), count > 0 {
+                text += String(decoding: buffer[..<count], as: UTF8.self)
+                // Each word stands after its length.
+                let lines = text.components(separatedBy: "\r\n")
+                let wordCount = Int(lines[0].dropFirst()) ?? 0
+                guard wordCount > 0, lines.count > 2 * wordCount + 1 else { continue }
+                let words = (1...wordCount).map { lines[2 * $0] }
+                text = lines[(2 * wordCount + 1)...].joined(separator: "\r\n")
+                switch (words[0], records) {
+                case ("SCAN", nil):
+                    peer.write("-NOPERM this user has no permissions to run the 'scan' command\r\n")
+                case ("SCAN", let records?):
+                    let keys = words.contains { $0.hasPrefix("oidc:session:") } ? records.keys.sorted() : []
+                    let names = keys.map { bulk("oidc:session:{\($0)}") }.joined()
+                    peer.write("*2\r\n\(bulk("0"))*\(keys.count)\r\n\(names)")
+                case ("GET", _):
+                    let name = words[1].split(separator: "{").last.map { String($0.dropLast()) } ?? ""
+                    peer.write(records?[name].map(bulk) ?? "$-1\r\n")
+                default: peer.write("+OK\r\n")
+                }
+            }
+        }
+    }
+
+    /// A record that was sealed with an unknown key.
+    private func record(of key: SessionKey, format: Int64 = 1) -> String {
+        let record: JSONValue = [
+            "format": JSONValue(format), "key": .string(key.text), "content": "session", "version": 1,
+            "key_id": "000000000000", "sealed": "AAAA",
+        ]
+        return record.compact
+    }
+
+    @Test(
+        "logout URL ends what it can, and fails for a session of the URL that cannot be opened here",
+        arguments: ["another key", "newer format", "no list"])
+    func sharedSession(fault: String) throws {
+        defer { oidc.remove() }
+        let key = SessionKey(provider: provider.origin, clientID: "other", account: "alice")
+        let records = [key.fileStem: record(of: key, format: fault == "newer format" ? 2 : 1)]
+        let store = try shared(fault == "no list" ? nil : records)
+        try configure(a: away.merging(["store": "redis://127.0.0.1:\(store.port)"]) { $1 }, default: "b")
+        let reason = [
+            "another key": "was sealed with the key 000000000000",
+            "newer format": "was written by a newer oidc",
+            "no list": "NOPERM",
+        ]
+        for hasOther in [true, false] {
+            if hasOther { try oidc.storeSession(at: provider) }
+            let outcome = try oidc.run("logout", provider.origin)
+            #expect(outcome.status == (fault == "newer format" ? 1 : 2), "\(outcome)")
+            #expect(outcome.error?.contains(reason[fault] ?? "") == true, "\(outcome)")
+            #expect(outcome.errorOutput.contains("Signed out of") == hasOther, "\(outcome)")
+            #expect(!outcome.errorOutput.contains("there was no session"), "\(outcome)")
+        }
+        #expect(revocations.all.count == 2 && oidc.sessionFiles.isEmpty)
+        guard fault != "no list" else { return }
+        // Neither option names that session.
+        for words in [["--account", "bob"], ["--client-id", "third"]] {
+            let outcome = try oidc.start(["logout", provider.origin] + words).finish()
+            #expect(outcome.status == 0, "\(outcome)")
+        }
+    }
+
+    @Test(
+        "a record in a shared store that is useless, or another client's, is a warning of logout URL, if it may be there"
+    )
+    func sharedJunk() throws {
+        defer { oidc.remove() }
+        let key = SessionKey(provider: provider.origin, clientID: "other", account: "alice")
+        // Of a client that nothing on this machine names.
+        let theirs = SessionKey(provider: provider.origin, clientID: "theirs")
+        let elsewhere = SessionKey(provider: provider.origin + "/realm", clientID: "theirs")
+        let store = try shared([
+            "127.0.0.1-cli-0000000000000000": record(of: key), "127.0.0.1-cli-0000000000000001": "junk",
+            "op.example-cli-0000000000000001": "junk", theirs.fileStem: record(of: theirs),
+            elsewhere.fileStem: record(of: elsewhere),
+        ])
+        try configure(a: away.merging(["store": "redis://127.0.0.1:\(store.port)"]) { $1 }, default: "b")
+        for hasOther in [true, false] {
+            if hasOther { try oidc.storeSession(at: provider) }
+            let outcome = try oidc.run("logout", provider.origin)
+            #expect(outcome.status == 0, "\(outcome)")
+            let warnings = outcome.errorOutput.components(
+                separatedBy: "it may be one at \(provider.origin), and stays")
+            #expect(warnings.count == 4, "\(outcome)")
+            #expect(outcome.errorOutput.hasSuffix("no session was ended\n") == !hasOther, "\(outcome)")
+        }
+        let named = try oidc.run("logout", provider.origin, "--client-id", "theirs")
+        #expect(named.status == 2 && named.error?.contains(theirs.fileStem) == true, "\(named)")
+    }
+
+    @Test("logout URL of a provider ends what it can, and fails for a profile that is not valid")
+    func invalidProfile() throws {
+        defer { oidc.remove() }
+        try configure(a: ["store": "nowhere"], default: "b")
+        try oidc.storeSession(at: provider)
+        let outcome = try oidc.run("logout", provider.origin)
+        #expect(outcome.status == 2 && outcome.errorOutput.contains("Signed out of"), "\(outcome)")
+        #expect(outcome.error?.contains("store") == true, "\(outcome)")
+    }
+
+    @Test(
+        "logout URL leaves no session file of the URL without a word",
+        arguments: ["open", "link", "damaged", "newer"], [nil, "alice"])
+    func sessionFile(fault: String, account: String?) throws {
+        defer { oidc.remove() }
+        try configure(a: [:], default: "a")
+        try oidc.storeSession(at: provider)
+        let key = SessionKey(provider: provider.origin, clientID: "other", account: account)
+        let file = oidc.home.appendingPathComponent(".local/state/oidc/\(key.fileStem).json")
+        let newer: JSONValue = ["version": 99, "key": .string(key.text)]
+        try Data((fault == "damaged" ? "{" : newer.compact).utf8).write(to: file)
+        try FileManager.default.setAttributes(
+            [.posixPermissions: fault == "open" ? 0o644 : 0o600], ofItemAtPath: file.path)
+        if fault == "link" {
+            try FileManager.default.moveItem(at: file, to: oidc.home.appendingPathComponent("moved"))
+            try FileManager.default.createSymbolicLink(
+                at: file, withDestinationURL: oidc.home.appendingPathComponent("moved"))
+        }
+        let outcome = try oidc.run("logout", provider.origin)
+        #expect(outcome.errorOutput.contains("Signed out of"), "\(outcome)")
+        #expect(outcome.errorOutput.contains(file.path), "\(outcome)")
+        // Without a profile or a key in it, a file may be another session's at the host, and stays.
+        let isKnown = account == nil || fault == "newer"
+        #expect(outcome.status == (isKnown ? 4 : 1), "\(outcome)")
+        let isThere = (try? FileManager.default.attributesOfItem(atPath: file.path)) != nil
+        #expect(isThere != isKnown, "\(outcome)")
+        #expect(outcome.errorOutput.contains("it may be one at \(provider.origin), and stays") != isKnown)
     }
 
     @Test(
