@@ -37,15 +37,18 @@ struct Console: Sendable {
     }
 
     /// Prints a warning; the command continues. The text may quote a provider, so no command in it is completed.
-    func warn(_ text: String) {
-        guard !isQuiet else { return }
-        write(message: text, after: style.warning("warning:") + " ")
-    }
+    func warn(_ text: String) { warn(text, hint: "") }
 
     /// Prints a warning, with its hint in parentheses.
     func warn(_ warning: Warning) {
+        warn(warning.message, hint: warning.hint.map { "(\(line.text($0)))" } ?? "")
+    }
+
+    private func warn(_ text: String, hint: String) {
         guard !isQuiet else { return }
-        warn(warning.message + (warning.hint.map { " (\(line.text($0)))" } ?? ""))
+        write(
+            message: DisplayText.singleSpaced(DisplayText.clean(text, limit: .max)), hint: hint,
+            after: style.warning("warning:") + " ")
     }
 
     /// Prints a warning about an error. `subject` says what it prevents.
@@ -101,12 +104,19 @@ struct Console: Sendable {
     /// Writes a message to stderr. `text` can hold names from files and providers and is cleaned; `start` and `end` are
     /// not.
     private func write(
-        message text: String, after start: String = "", before end: String = "", isKept: Bool = true
+        message text: String, hint: String = "", after start: String = "", before end: String = "",
+        isKept: Bool = true
     ) {
-        let message = start + DisplayText.lines(text) + "\n"
-        if isKept, let transcript { return transcript.add(message) }
-        let line = Terminal.text(message, environment: ProcessEnvironment.current)
-        StandardError.write(style.linked(WrappedText(.standardError).text(line)) + end)
+        let message = start + DisplayText.lines(text)
+        let hint = DisplayText.lines(hint)
+        if isKept, let transcript {
+            return transcript.add(WrappedText(width: nil).text(message, hint: hint) + "\n")
+        }
+        func shown(_ text: String) -> String {
+            Terminal.text(text, environment: ProcessEnvironment.current)
+        }
+        let lines = WrappedText(.standardError).text(shown(message), hint: shown(hint))
+        StandardError.write(style.linked(lines) + "\n" + end)
     }
 
     /// Prints the messages of another command.

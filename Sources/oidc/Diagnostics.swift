@@ -28,7 +28,8 @@ enum Diagnostics {
             DisplayText.clean(withoutLongWords(line.text(hint), except: hint.pages), limit: 12_000)
         }
         guard asJSON else {
-            return "\(style.bad("error:")) \(message)\n" + (hint.map { "  try: \($0)\n" } ?? "")
+            return "\(style.bad("error:")) \(DisplayText.singleSpaced(message))\n"
+                + (hint.map { "  try: \($0)\n" } ?? "")
         }
         var object = JSONObject()
         object["kind"] = .string(error.kind.rawValue)
@@ -49,6 +50,15 @@ enum Diagnostics {
                     ? DisplayText.clean(word, limit: 80) : String(word)
             }
             .joined(separator: " ")
+    }
+}
+
+extension DisplayText {
+    /// Returns the text with one space in place of several. What follows several could look indented, like a hint, where a
+    /// terminal breaks the line.
+    static func singleSpaced(_ text: String) -> String {
+        guard text.includes("  ") else { return text }
+        return text.split(separator: " ").joined(separator: " ")
     }
 }
 

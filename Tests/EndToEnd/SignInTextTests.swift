@@ -231,6 +231,21 @@ struct SignInTextTests {
                 asks + "The page is on 127.0.0.1, and the provider is login.example.\n"))
     }
 
+    @Test("a device code that looks like a line of this program is shown in quotes")
+    func forgedCode() throws {
+        let provider = try InMemoryProvider { _ in }
+        var json = try #require(try provider.login().requestDeviceCode().json.object)
+        for (code, shown) in [
+            ("WDJB-MJHT", "WDJB-MJHT"), ("abcd1234", "abcd1234"), ("WDJB MJHT", "WDJB MJHT"),
+            ("try: oidc logout", "\"try: oidc logout\""), ("oidc logout", "\"oidc logout\""),
+            ("  try: x", "\"  try: x\""), ("TRY: X", "\"TRY: X\""),
+        ] {
+            json["user_code"] = .string(code)
+            let authorization = try #require(DeviceAuthorization(json: .object(json)))
+            #expect(DeviceCodeText(authorization: authorization).text.hasSuffix("\n  \(shown)\n"))
+        }
+    }
+
     @Test("offline_access is requested by default unless the provider is known to do without (Keycloak)")
     func offlineScope() throws {
         let metadata = try ProviderMetadata(

@@ -143,9 +143,10 @@ struct LendCommand: RunnableCommand {
         guard host != nil, Terminal.isTerminal(.standardError) else {
             return console.note(line, interrupting: prompt)
         }
-        StandardError.write(
-            Terminal.text(
-                "\r\(DisplayText.clean(line, limit: 600))\r\n", environment: ProcessEnvironment.current))
+        let text = Terminal.text(
+            DisplayText.clean(line, limit: 600), environment: ProcessEnvironment.current)
+        let lines = WrappedText(.standardError).text(text).pieces(between: "\n")
+        StandardError.write("\r" + lines.joined(separator: "\r\n") + "\r\n")
     }
 
     private var allowedUsers: Set<UInt32> { Set(peers.map { UInt32(clamping: $0) }) }

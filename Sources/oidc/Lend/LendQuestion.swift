@@ -72,6 +72,7 @@ struct LendQuestion: Sendable {
     }
 
     private static func prompt(_ text: String) -> String {
-        Terminal.text("\(text) [y/N] ", environment: ProcessEnvironment.current)
+        WrappedText(.standardError).text(
+            Terminal.text("\(text) [y/N] ", environment: ProcessEnvironment.current))
     }
 }

@@ -38,21 +38,37 @@ struct DeviceCodeText {
 
     private var warning: String { origin?.warning(authorization) ?? "" }
 
-    var text: String { wrapped(warning + code) }
+    var text: String {
+        let (picture, code) = code
+        return wrapped(warning) + picture + wrapped(code)
+    }
 
     private func wrapped(_ text: String) -> String { WrappedText(width: size?.columns).text(text) }
 
-    private var code: String {
-        let code = "  \(authorization.verificationURI.text)\n  \(authorization.userCode)\n"
+    /// Returns a code as it is shown. One with other characters than codes have could look like a line of this program, so
+    /// it is in quotes.
+    static func shown(_ code: String) -> String { isUsual(code) ? code : DisplayText.quoted(code) }
+
+    /// Returns whether a code has only the characters that codes have.
+    static func isUsual(_ code: String) -> Bool {
+        func isOf(_ more: String, _ isLetter: (UInt8) -> Bool) -> Bool {
+            code.utf8.allSatisfy { isLetter($0) || more.utf8.contains($0) }
+        }
+        return isOf("-", ASCII.isAlphanumeric) || isOf("- ") { ASCII.isUppercase($0) || ASCII.isDigit($0) }
+    }
+
+    /// The QR code, or an empty string, and the text below it.
+    private var code: (picture: String, text: String) {
+        let code =
+            "  \(authorization.verificationURI.text)\n  \(DeviceCodeText.shown(authorization.userCode))\n"
         let start = instructions.isEmpty ? "On any device," : "Or, on any device,"
         guard let complete = authorization.verificationURIComplete?.text else {
-            return "\(start) open this URL and enter the code:\n\n\(code)"
+            return ("", "\(start) open this URL and enter the code:\n\n\(code)")
         }
         let scanned = "\(start) scan this, or open the URL and enter the code:\n\(code)"
-        if let picture = picture(of: complete, above: warning + scanned) { return picture + scanned }
-        return
-            "\(start) open this URL, which includes the code:\n\n  \(complete)\n\nor this one, and enter the code:\n\n"
-            + code
+        if let picture = picture(of: complete, above: warning + scanned) { return (picture, scanned) }
+        let both = "\n\n  \(complete)\n\nor this one, and enter the code:\n\n"
+        return ("", "\(start) open this URL, which includes the code:\(both)\(code)")
     }
 
     /// Returns the QR code if it fits between the instructions and the text, with a row for the status line.

@@ -138,7 +138,7 @@ struct FirstStep {
             let origin = DeviceCodeText.Origin(
                 clientID: flow.request.client.id, machine: Platform.hostName,
                 provider: WebURL.ofIssuer(metadata.issuer ?? flow.tokenEndpoint.url.text))
-            StandardError.write(origin.warning(device))
+            StandardError.write(WrappedText(.standardError).text(origin.warning(device)))
         }
         let now = context.now
         let asked = settings.layers[.timeout] == nil ? WaitingSignIn.longest : settings.timeout

@@ -71,7 +71,9 @@ extension LoginCommand {
         if let url = signIn.authorizationURL { blocks.append("Sign in at:\n\n  \(url.text)") }
         if let code = signIn.userCode, let page = signIn.verificationURI {
             let start = blocks.isEmpty ? "Open" : "Or open"
-            blocks.append("\(start) \(DisplayText.clean(page.text)) and enter the code \(code)")
+            blocks.append(
+                "\(start) \(DisplayText.clean(page.text)) and enter the code "
+                    + DeviceCodeText.shown(code))
         }
         let needsPaste = !isHeld && signIn.userCode == nil
         let line = ShellWord.line(["oidc", "login", "--finish", signIn.id])

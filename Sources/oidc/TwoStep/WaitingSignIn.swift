@@ -96,7 +96,8 @@ struct WaitingSignIn {
             return .words(.text("the URL of the sign-in that waits has expired: "), .run("login", "--start"))
         }
         let time = TimeWords.clock(expiresAt, now: now).map { "until \($0)" } ?? "for now"
-        let code = authorizationURL == nil ? userCode.map { " (code \($0))" } ?? "" : ""
+        let shown = authorizationURL == nil ? userCode.flatMap { DeviceCodeText.isUsual($0) ? $0 : nil } : nil
+        let code = shown.map { " (code \($0))" } ?? ""
         return .words(
             .text("a sign-in is waiting, \(time)\(code): "),
             page.map { .open($0) } ?? .run("login", "--finish"))

@@ -366,7 +366,9 @@ struct ClientConsentTests {
         try world.configure(#"{"issuer":"\#(world.server.issuer)","client_id":"corp-client"}"#)
         let run = try TerminalRun(world.program, ["login", world.url], columns: 80)
         try #require(run.wait(within: 60) { $0.contains("[y/N]") ? true : nil } == true, "\(run.text)")
-        let lines = run.text.replacingOccurrences(of: "\r", with: "").split(separator: "\n")
+        let lines = run.text.replacingOccurrences(of: "\r", with: "").split(separator: "\n").map { line in
+            line.hasPrefix("  | ") ? line.dropFirst(4) : line
+        }
         let last = lines.suffix(20).joined(separator: " ")
         let subject =
             "\(world.url) asks for a token of \(world.server.issuer), as your client corp-client, "
