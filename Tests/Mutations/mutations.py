@@ -691,4 +691,9 @@ MUTATIONS = [
      "guard text.isEmpty else { return text }", "WrappedTextTests"),
     ("device code: any text is shown as it is", "isUsual(code) ? code : DisplayText.quoted(code)",
      "isUsual(code) ? code : code", "SignInTextTests"),
+    ("request: --allow-origin is suggested for a URL that had a session", "if try wasSignedIn() { return true }",
+     "_ = try wasSignedIn()", "ResourceProfileTests"),
+    ("request: --allow-origin is suggested for the URL of another profile",
+     "profile.name != settings.profile\n                && profile.settings?", 
+     "profile.name == settings.profile\n                && profile.settings?", "ResourceProfileTests"),
 ]

@@ -113,8 +113,10 @@ struct RequestCommand: RunnableCommand {
         let account = try Account(provider, mayKeepNothing: mayLogIn)
         let session = try account.load()
         let allowed = try AllowedOrigins(provider, session, naming: allowedOrigins)
-        if let operand, mayLogIn || operand.isForMachine, !allowed.contains(url) {
-            return try request.runWithoutSession(operand)
+        // A token of its own is meant for a URL that has or had one: allowing its origin would send it another.
+        if let operand, !allowed.contains(url) {
+            let hasOwn = mayLogIn || operand.isForMachine ? true : try operand.hasTokenOfItsOwn()
+            if hasOwn { return try request.runWithoutSession(operand) }
         }
         try allowed.check(url)
         // Without a session, a sign-in must be for the server that the URL names, not for the profile's, unless the

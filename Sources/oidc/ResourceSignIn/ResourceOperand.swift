@@ -217,6 +217,18 @@ extension ResourceOperand {
     /// Returns whether the user has ever signed in to the URL. If so, it gets no other session's token.
     func wasSignedIn() throws(OIDCError) -> Bool { try ResourceRecords(context)?.links.wereFor(url) ?? false }
 
+    /// Returns whether tokens of its own are for the URL: the user has ever signed in to it, with any account, or a profile
+    /// other than the one in use names it as its resource.
+    func hasTokenOfItsOwn() throws(OIDCError) -> Bool {
+        if try wasSignedIn() { return true }
+        let profiles = ProfileSessions(try context.settingsLoader.file(), context).profiles
+        return profiles.contains { profile in
+            profile.name != settings.profile
+                && profile.settings?.token.resources.contains { ResourceIdentifier($0)?.covers(url) == true }
+                    == true
+        }
+    }
+
     /// Returns the provider of the URL's link; nil if there is no link. Uses no network.
     func linked() throws(OIDCError) -> ProviderContext? {
         guard let link = try link() else { return nil }

@@ -275,6 +275,70 @@ struct ResourceProfileTests {
     }
 
     @Test(
+        "doctor knows the session of a resource's profile, with the user's own client and with a registered one"
+    )
+    func doctor() throws {
+        for options in [[], ["--client-id", "c1"]] {
+            let world = try ResourceWorld {
+                $0.registers = options.isEmpty
+                $0.issuesRefreshTokens = true
+            }
+            func session(_ words: [String] = []) throws -> JSONValue? {
+                let document = try world.run(["doctor", "--offline", "-o", "json"] + words).output
+                return try JSONValue(parsing: document).array?.first { $0["check"] == "session" }
+            }
+            expectSuccess(try world.run(["login", world.url] + options))
+            for words in [[], ["-p", "127.0.0.1"]] {
+                let found = try session(words)
+                #expect(found?["result"] == "ok", "\(options) \(words): \(String(describing: found))")
+            }
+            let key = try #require(world.program.sessionFiles.first)
+            try FileManager.default.removeItem(at: key)
+            let lost = try session()
+            #expect(lost?["detail"] == "not signed in", "\(options): \(String(describing: lost))")
+            let hint = try #require(lost?["hint"]?.string)
+            expectSuccess(try world.run(hint.split(separator: " ").dropFirst().map(String.init)))
+            #expect(try session()?["result"] == "ok")
+        }
+    }
+
+    @Test(
+        "request says to sign in to a URL that has or had a session, or a profile, and not to allow its origin"
+    )
+    func knownURL() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        let work = #"{"issuer":"\#(world.other.issuer)","client_id":"mine"}"#
+        try world.configure(#"{"default_profile":"work","profiles":{"work":\#(work)}}"#)
+        expectSuccess(try world.run(["login", "--scope", "api"]))
+        let unknown = try world.run(["request", world.url])
+        #expect(unknown.status == 2 && unknown.errorOutput.contains("--allow-origin"), "\(unknown)")
+        func expectSignIn(_ words: String..., url: String? = nil) throws {
+            let url = url ?? world.url
+            for command in ["request", "token", "status"] {
+                let outcome = try world.run([command, url] + words)
+                #expect(
+                    outcome.status == 3
+                        && outcome.errorOutput
+                            == "error: not signed in to \(url)\n  try: oidc login \(([url] + words).joined(separator: " "))\n",
+                    "\(command): \(outcome)")
+            }
+        }
+        expectSuccess(try world.run(["login", world.url]))
+        expectSuccess(try world.run(["request", world.url]))
+        try expectSignIn("--account", "bob")
+        try expectSignIn("--account", "bob", url: world.url + "/below")
+        expectSuccess(try world.run(["logout", world.url]))
+        try expectSignIn()
+        // The same file on another machine: nothing else is known there.
+        try FileManager.default.removeItem(atPath: world.program.home.path + "/.local")
+        expectSuccess(try world.run(["login", "--scope", "api"]))
+        try expectSignIn()
+        #expect(try world.run(["request", "\(world.resource.origin)/else"]).status == 2)
+        let requests = world.resource.log.filter { $0.headers["Authorization"] != nil }
+        #expect(requests.count == 1)
+    }
+
+    @Test(
         "the profile of a machine stays the machine's, also if a user signs in to its resource with the same client"
     )
     func machineProfile() throws {
