@@ -6,6 +6,14 @@ import Posix
 struct StoreChecks {
     let provider: ProviderContext
     let isOffline: Bool
+    /// The provider of the profile's session: for a resource's profile, that of the last sign-in to it.
+    private let owner: ProviderContext
+
+    init(provider: ProviderContext, isOffline: Bool) {
+        self.provider = provider
+        self.isOffline = isOffline
+        owner = ProfileSessions.provider(provider.settings, provider.context)
+    }
 
     func findings() -> [Finding] {
         do { return try checked() } catch { return [Finding("store", error)] }
@@ -31,7 +39,7 @@ struct StoreChecks {
                     hint: failure.hint)
             ] + tokenSource
         }
-        let key: SessionKey? = try? provider.sessionKey()
+        let key: SessionKey? = try? owner.sessionKey()
         func session() -> [Finding] {
             guard let key else { return tokenSource }
             return [Finding("session") { () throws(OIDCError) in try self.session(store, key) }]
@@ -131,9 +139,9 @@ struct StoreChecks {
     private func session(_ store: SessionStore, _ key: SessionKey) throws(OIDCError) -> Finding.Outcome {
         guard let session = try store.load(key) else {
             if key.grant.needsUser {
-                return .warning("not signed in", hint: provider.settings.scopedLoginLine)
+                return .warning("not signed in", hint: owner.settings.scopedLoginLine)
             }
-            try SubjectToken(provider).checkOrigin()
+            try SubjectToken(owner).checkOrigin()
             return .ok("none yet; a token is requested on demand")
         }
         let now = provider.context.now
@@ -143,7 +151,7 @@ struct StoreChecks {
                 "the token is from the future: this machine's clock was set back",
                 hint: .words("set the clock, then: ", .run("token --refresh")))
         }
-        let settings = provider.settings
+        let settings = owner.settings
         if let warning = Preset.matching(settings)?.refreshWarning(for: session, settings) {
             return .warning(warning.message, hint: warning.hint)
         }
@@ -152,13 +160,13 @@ struct StoreChecks {
                 report.standing == .signedOut
                     ? "\(report.standing.rawValue): the session \(report.validity)"
                     : "\(report.standing.rawValue), and cannot be refreshed",
-                hint: provider.settings.scopedLoginLine)
+                hint: owner.settings.scopedLoginLine)
         }
-        try Account(provider).checkAvailable(session)
+        try Account(owner).checkAvailable(session)
         if !report.canRefresh, session.tokens.access.expiresAt != nil {
             return .warning(
                 "\(report.endedText ?? "no refresh token"): the token is valid \(report.validity)",
-                hint: provider.settings.scopedLoginLine)
+                hint: owner.settings.scopedLoginLine)
         }
         return .ok("the token is valid \(report.validity)")
     }

@@ -59,7 +59,7 @@ struct ProfileSessions {
     }
 
     /// Returns the provider of a profile; for one that names only a resource, that of the last sign-in to it.
-    private static func provider(_ settings: Settings, _ context: CommandContext) -> ProviderContext {
+    static func provider(_ settings: Settings, _ context: CommandContext) -> ProviderContext {
         let linked = context.ownResource(settings).flatMap { url in
             (try? ResourceOperand(url, settings, context).linked()) ?? nil
         }
