@@ -22,6 +22,8 @@ struct KnownClients {
         /// The user signs in with it for themselves.
         case own
         case ofResource
+        /// A URL named the server, and no sign-in with the client has started there.
+        case unused
         /// It was registered for its server, with a redirect URL of its own there, as far as is known.
         case registered
     }
@@ -57,7 +59,9 @@ struct KnownClients {
                 guard use.origin == nil || use.origin != origin else { continue }
                 // A server that only a URL has led to may name any token endpoint.
                 let servers = [use.issuer, use.isFound ? nil : use.tokenEndpoint].compactMap { $0 }
-                let kind = use.isRegistered ? Use.registered : use.origin == nil ? .own : .ofResource
+                let kind: Use =
+                    use.isOnlyNamed
+                    ? .unused : use.isRegistered ? .registered : use.origin == nil ? .own : .ofResource
                 clients.append(Client(servers: servers, id: id, use: kind))
             }
             for link in try ResourceRecords(context)?.links.all() ?? []
@@ -117,7 +121,7 @@ struct KnownClients {
         let names = KnownClients.names(of: server)
         return !isWhole
             || clients.contains { client in
-                client.use != .registered && client.id == id
+                ![.registered, .unused].contains(client.use) && client.id == id
                     && names.contains { name in client.servers.contains { ExactText.isSame($0, name) } }
             }
     }
@@ -133,7 +137,8 @@ struct KnownClients {
         guard !own.contains(url.origin) else { return neighbor(of: issuer, above: url) }
         return clients.first { client in
             // A resource's server may have named any token endpoint.
-            let servers = client.use == .ofResource ? Array(client.servers.prefix(1)) : client.servers
+            let servers =
+                [.ofResource, .unused].contains(client.use) ? Array(client.servers.prefix(1)) : client.servers
             return servers.contains { WebURL.ofIssuer($0).map(origin) == place }
                 && !client.servers.contains { server in
                     issuer.map { IssuerSpelling.isSameServer(server, ClientUse.name($0)) } ?? false
