@@ -30,6 +30,8 @@ int oidc_has_terminal(void) {
     return 1;
 }
 
+void oidc_ignore_stops(void) { signal(SIGTSTP, SIG_IGN); }
+
 int oidc_is_foreground(int descriptor) { return isatty(descriptor) && tcgetpgrp(descriptor) == getpgrp(); }
 
 void oidc_release_lines(void) {

@@ -127,6 +127,9 @@ int oidc_terminal_height(int descriptor);
 /// Returns whether this process has a controlling terminal, which programs that it starts can open.
 int oidc_has_terminal(void);
 
+/// Ignores the signal that the terminal sends for ^Z; programs that are started inherit this.
+void oidc_ignore_stops(void);
+
 /// Returns whether this process may read the terminal without being stopped by job control.
 int oidc_is_foreground(int descriptor);
 

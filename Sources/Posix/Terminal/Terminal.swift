@@ -8,6 +8,9 @@ package enum Terminal {
     /// Whether this process has a controlling terminal, which `/dev/tty` opens even if no stream is on it.
     package static var isControlling: Bool { oidc_has_terminal() != 0 }
 
+    /// Makes ^Z do nothing, also for programs that are started.
+    package static func ignoreStops() { oidc_ignore_stops() }
+
     /// Returns whether this process may read from a terminal without being stopped.
     package static func isForeground(_ descriptor: FileDescriptor) -> Bool {
         oidc_is_foreground(descriptor.rawValue) != 0

@@ -101,11 +101,16 @@ struct ExecCommand: RunnableCommand {
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
         let isolation = isIsolated ? try Isolation(provider) : nil
+        if isIsolated { SecretReader.keepOutputs() }
         let routes = try ProxyRoutes.routes(proxies, provider, for: "exec --proxy")
         let (sessions, indices) = try ProxySession.sessions(
             of: routes, provider, mayLogIn: mayLogIn, minimumValidity: Int64(minimumValidity))
         let first = try sessions.map { session throws(OIDCError) in
             try session.firstToken(toleratesOutage: false)
+        }
+        if isIsolated {
+            for session in sessions { try session.readSecret() }
+            SecretReader.runNothingMore()
         }
         var configuration = try sessions[0].configuration(timeout: 300)
         configuration.interrupt = Interruption.begin

@@ -55,9 +55,26 @@ struct SecretReader {
         .storeKeyFile,
     ]
 
-    /// Runs a program and returns its output without the line end.
-    func output(of command: [String], named name: String) throws(OIDCError) -> Redacted<String> {
-        Redacted(try SecretReader.text(try bytes(of: command, named: name).revealed, named: name))
+    /// The outputs of the commands that were run since `keepOutputs`.
+    private struct Kept {
+        var outputs: [[String]: Redacted<[UInt8]>] = [:]
+        var isComplete = false
+    }
+
+    private static let kept = Mutex<Kept?>(nil)
+
+    /// Makes each command run once, and its output stay in memory.
+    static func keepOutputs() { kept.withLock { $0 = Kept() } }
+
+    /// Runs no command from now on: one that runs beside this process could change what they call and load.
+    static func runNothingMore() { kept.withLock { $0?.isComplete = true } }
+
+    /// Runs a program and returns its output without the line end. The output changes from run to run if it is `fresh`.
+    func output(
+        of command: [String], named name: String, fresh: Bool = false
+    ) throws(OIDCError) -> Redacted<String> {
+        let bytes = fresh ? try run(command, named: name) : try bytes(of: command, named: name)
+        return Redacted(try SecretReader.text(bytes.revealed, named: name))
     }
 
     /// One program runs at a time, as each may prompt on the terminal.
@@ -65,6 +82,20 @@ struct SecretReader {
 
     /// Runs a program and returns its output, unchanged.
     func bytes(of command: [String], named name: String) throws(OIDCError) -> Redacted<[UInt8]> {
+        let kept = SecretReader.kept.withLock { $0 }
+        if let output = kept?.outputs[command] { return output }
+        guard kept?.isComplete != true else {
+            throw OIDCError(
+                .failed,
+                "\(name): \(DisplayText.quoted(command[0])) is not run beside an isolated command, which could change what it calls",
+                stage: .settings)
+        }
+        let output = try run(command, named: name)
+        SecretReader.kept.withLock { $0?.outputs[command] = output }
+        return output
+    }
+
+    private func run(_ command: [String], named name: String) throws(OIDCError) -> Redacted<[UInt8]> {
         var process = ChildProcess(command, environment: environment())
         process.errorOutput = .inherited
         process.deadline = deadline

@@ -77,40 +77,45 @@ struct Isolation {
         }
         let files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
         self.files = files
-        let commands = try Isolation.commands(provider)
-        let programs = Isolation.programs(commands, environment)
-        let scripts = commands.flatMap { $0.dropFirst() }.filter { $0.hasPrefix("/") }
-        unchanged = Set(programs.values + scripts.compactMap(UserFile.resolved)).filter { file in
-            (try? FilePath.status(file))?.kind == .regular && !files.contains(file)
-                && !directories.contains { file.hasPrefix($0 + "/") }
+        let programs = Isolation.programs(try Isolation.helpers(provider), environment)
+        unchanged = Set(programs.values).filter { file in
+            !files.contains(file) && !directories.contains { file.hasPrefix($0 + "/") }
                 && (FilePath.isWritable(file) || FilePath.isWritable(FilePath.split(file).directory))
         }.sorted()
         try check()
         Executable.keep(programs, in: environment)
-    }
-
-    /// Returns the commands that are run outside for secrets and sessions while the isolated one runs.
-    private static func commands(_ provider: ProviderContext) throws(OIDCError) -> [[String]] {
-        let home = provider.context.environment["HOME"]
-        return try allSettings(provider).flatMap { settings in
-            let words = [Setting.clientSecretCommand, .storeKeyCommand].map {
-                settings.layers.texts($0).map { SettingFile.path($0, home: home) }
-            }
-            guard case .helper(let name)? = try? SessionStoreChoice(setting: settings.store) else {
-                return words
-            }
-            return words + [["docker-credential-\(name)"]]
+        if let helper = programs.keys.min(), Isolation.canAddPrograms(environment) {
+            context.console.warn(
+                "--isolate: \(helper), which has the key of the sessions, is run while the command runs, and "
+                    + "the command can change what it calls by PATH")
         }
     }
 
-    /// Returns the files of the commands' programs, by the names that the commands have for them.
-    private static func programs(_ commands: [[String]], _ environment: Variables) -> [String: String] {
+    /// Returns the programs that are run outside for sessions while the command runs.
+    private static func helpers(_ provider: ProviderContext) throws(OIDCError) -> [String] {
+        try allSettings(provider).compactMap { settings in
+            guard case .helper(let name)? = try? SessionStoreChoice(setting: settings.store) else {
+                return nil
+            }
+            return "docker-credential-\(name)"
+        }
+    }
+
+    /// Returns the files of programs, by their names.
+    private static func programs(_ names: [String], _ environment: Variables) -> [String: String] {
         var programs: [String: String] = [:]
-        for name in commands.compactMap(\.first) {
+        for name in names {
             let path = (try? Executable.find(name, in: environment)).flatMap(UserFile.resolved)
             if let path { programs[name] = path }
         }
         return programs
+    }
+
+    /// Returns whether the user can put programs into a directory of `PATH`.
+    private static func canAddPrograms(_ environment: Variables) -> Bool {
+        environment["PATH", default: ""].split(separator: ":").contains { entry in
+            FilePath.isWritable(String(entry)) || (try? FilePath.status(String(entry))) == nil
+        }
     }
 
     /// Returns the settings in use, and those of every profile.
@@ -310,7 +315,7 @@ struct Isolation {
 
     /// Makes ^Z do nothing if the command is in a session of its own: it would go on, and read what is typed for the shell.
     func ignoreStops() {
-        if Isolation.isTypingPossible { signal(SIGTSTP, SIG_IGN) }
+        if Isolation.isTypingPossible { Terminal.ignoreStops() }
     }
 
     /// The program of `command`.

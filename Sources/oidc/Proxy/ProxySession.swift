@@ -168,6 +168,13 @@ struct ProxySession {
         return try signedIn.token(self.demand(of: signedIn))
     }
 
+    /// Reads the client's secret, so it is known from now on.
+    func readSecret() throws(OIDCError) {
+        let provider = try account(context).provider
+        _ = try provider.secrets.value(provider.settings.client.secret)
+        if provider.settings.token.grant == .idJAG { try OwnProvider(provider).readSecret() }
+    }
+
     /// Obtains a token before the proxy starts. Without a session, this fails; if the provider is unreachable
     /// and `toleratesOutage` is true, requests will try again.
     func firstToken(toleratesOutage: Bool) throws(OIDCError) -> SessionTokens.Delivery? {

@@ -25,6 +25,10 @@ struct OwnProvider {
         account = try Account(ProviderContext(settings, context))
     }
 
+    func readSecret() throws(OIDCError) {
+        _ = try account.provider.secrets.value(account.provider.settings.client.secret)
+    }
+
     /// Returns the settings that are for the user's own provider. Without --issuer, --client-id and other options for
     /// one server are about the resource's server.
     static func settings(_ operand: ResourceOperand) -> Settings {

@@ -145,7 +145,7 @@ struct SubjectToken {
         let command =
             ["buildkite-agent", "oidc", "request-token"] + (audience.map { ["--audience", $0] } ?? [])
         return try SecretReader(environment: environment, deadline: provider.deadline, warn: { _ in })
-            .output(of: command, named: Setting.subjectTokenSource.name)
+            .output(of: command, named: Setting.subjectTokenSource.name, fresh: true)
     }
 
     /// Refuses an empty or expired token, and text that is not a token, such as a page or two tokens, because

@@ -333,46 +333,53 @@ struct ProxyExecTests {
     }
 
     @Test(
-        "an isolated command neither changes nor replaces a program that is run outside for a secret",
-        .enabled(if: Isolation.isPossible), arguments: ["secret", "link", "./secret", "script"])
+        "an isolated command changes nothing that is run outside for a secret or a session",
+        .enabled(if: Isolation.isPossible), arguments: ["secret", "link", "./secret", "sh", "helper"])
     func isolatedPrograms(name: String) throws {
         let world = try ToolWorld { $0.accessTokenLifetime = 1 }
         let (first, folder) = (world.home + "/first", world.home + "/bin")
         for path in [first, folder] {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         }
-        let program = "#!/bin/sh\necho demo-secret\n"
-        try ExecutableScript.write(program, to: URL(fileURLWithPath: folder + "/secret"))
-        try FileManager.default.createSymbolicLink(
-            atPath: folder + "/link", withDestinationPath: folder + "/secret")
-        let own = #"#!/bin/sh\ntouch "$HOME/ran"\necho demo-secret\n"#
+        let programs = ["secret": "#!/bin/sh\necho demo-secret\n", "helper": HelperTests.keeping]
+        let links = ["link": "secret", "docker-credential-fake": "helper"]
+        for (name, text) in programs {
+            try ExecutableScript.write(text, to: URL(fileURLWithPath: "\(folder)/\(name)"))
+        }
+        for (name, target) in links {
+            try FileManager.default.createSymbolicLink(
+                atPath: "\(folder)/\(name)", withDestinationPath: "\(folder)/\(target)")
+        }
+        let own = #"#!/bin/sh\ntouch "$HOME/ran"\n"#
         let script = #"""
-            cd "$HOME/bin" || exit 9
-            printf '\#(own)' >"$HOME/own"; chmod +x "$HOME/own"
-            cp "$HOME/own" secret 2>&-; mv secret old 2>&-; cd ..; mv bin old 2>&-
-            rm bin/link; cp own bin/link; cp own first/secret; cp own first/link
+            cd "$HOME" || exit 9
+            printf '\#(own)' >own; chmod +x own
+            for name in secret helper; do cp own bin/$name; mv bin/$name bin/$name.old; cp own first/$name; done 2>&-
+            for name in link docker-credential-fake; do rm bin/$name; cp own bin/$name; cp own first/$name; done
             sleep 1.5
             url=${OIDC_PROXY_URL#http://}; host=${url%%/*}
             exec 3<>"/dev/tcp/${host%:*}/${host#*:}"
             printf 'GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n' "${url#*/}" "$host" >&3
             cat <&3 | head -n 1
             """#
-        let command =
+        let command: String? =
             switch name {
-            case "script": #"["sh","\#(folder)/secret"]"#
+            case "sh": #"["sh","-c","secret"]"#
             case "./secret": #"["\#(folder)/secret"]"#
+            case "helper": nil
             default: #"["\#(name)"]"#
             }
+        var variables = world.machine
+        variables["PATH"] = "\(first):\(folder):/usr/bin:/bin"
+        if command == nil { variables["OIDC_STORE"] = "helper:fake" }
         let result = try world.run(
-            [
-                "exec", "--isolate", "--proxy", world.issuer + "/api", "--set",
-                "client_secret_command=\(command)",
-                "--", "bash", "-c", script,
-            ], world.machine.merging(["PATH": "\(first):\(folder):/usr/bin:/bin"]) { $1 })
+            ["exec", "--isolate", "--proxy", world.issuer + "/api"]
+                + (command.map { ["--set", "client_secret_command=\($0)"] } ?? [])
+                + ["--", "bash", "-c", script], variables)
         #expect(result.code == 0 && result.output.hasPrefix("HTTP/1.1 "), "\(result)")
         #expect(!FileManager.default.fileExists(atPath: world.home + "/ran"), "\(result)")
-        #expect(try String(contentsOfFile: folder + "/secret", encoding: .utf8) == program)
-        #expect(world.requests.count { $0.url.path == "/token" } == 2)
+        #expect(world.requests.count { $0.url.path == "/token" } == 2, "\(result)")
+        #expect(result.errors.contains("what it calls by PATH") == (command == nil), "\(result)")
     }
 
     @Test(
