@@ -6,11 +6,13 @@ import Posix
 /// has it; if the server is unreachable for too long or the process is killed, a later command writes it.
 struct PendingSessions: Sendable {
     private let directory: SessionDirectory
+    private let path: String
 
     /// Creates access to the files in `pending` below a state directory.
     init(state path: String) {
+        self.path = "\(FilePath.trimmed(path))/pending"
         directory = SessionDirectory(
-            path: "\(FilePath.trimmed(path))/pending", ending: ".sealed", noun: "pending session")
+            path: self.path, ending: ".sealed", noun: "pending session")
     }
 
     /// The names of the sessions that wait.
@@ -24,7 +26,17 @@ struct PendingSessions: Sendable {
     func content(_ name: String) -> [UInt8]? { try? read(name) }
 
     /// Returns the content; nil if no session waits. Throws if one cannot be read.
-    func read(_ name: String) throws(OIDCError) -> [UInt8]? { try directory.read(name) }
+    func read(_ name: String) throws(OIDCError) -> [UInt8]? {
+        do throws(OIDCError) { return try directory.read(name) } catch {
+            guard case .keepSessions? = error.hint else { throw error }
+            // In another directory, what waits here would not be found.
+            var error = error
+            let path = ShellWord.quoted(path)
+            error.hint = .text(
+                "a session may wait there, so make it yours again: sudo chown -R \"$USER\" \(path)")
+            throw error
+        }
+    }
 
     /// Completes the write of a killed process, if `isWhole` returns true for what it left: that may be the only copy of a
     /// refresh token. A later writer would have replaced it.

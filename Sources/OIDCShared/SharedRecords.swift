@@ -163,9 +163,6 @@ extension SharedRecords {
         if let outage = lease?.outage { throw outage }
         pending?.adoptLeftover(pendingName(stem)) { (try? seal.open(pending: $0, stem)) != nil }
         if lease != nil { try adoptOtherSpellings(stem) }
-        // A copy that cannot be read may be the only one of the refresh token that follows the stored one, which the provider
-        // would take for stolen.
-        if lease != nil { _ = try pending?.read(pendingName(stem)) }
         if hasPending(stem) { memory.withLock { $0.forget(stem) } }
         do throws(OIDCError) { try writePending(stem) } catch {
             // A refresh starts from the record on the server, so it does not use the local copy.
@@ -438,6 +435,9 @@ extension SharedRecords {
     private static let probe = ".probe"
 
     func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject? {
+        // A copy that cannot be read may be the only one of the refresh token that follows the stored one, which the provider
+        // would take for stolen.
+        _ = try pending?.read(pendingName(name.stem))
         // The lease has shown that the server takes writes.
         try lease(name.stem)?.present(now: runtime.now)
         return nil

@@ -42,7 +42,9 @@ extension Hint {
     /// The hint on one line, as it is printed if nothing is known about the command line.
     var commandLine: String {
         parts.map { part in
-            if case .command = part { "oidc \(part)" } else { part.description }
+            guard case .command(let words) = part else { return part.description }
+            let command = SuggestedCommand(words)
+            return ShellWord.line(["oidc"] + command.path + command.attachingValues(in: command.arguments))
         }.joined()
     }
 

@@ -22,6 +22,7 @@ struct HintSessionTests {
         #expect(
             completed(.run("login", "--no-browser", "--scope", "-p", "--client-id", "a"), ["login"])
                 == "oidc login --no-browser --scope=-p --client-id a")
+        #expect(Hint.run("logout", "--client-id", "--all").commandLine == "oidc logout --client-id=--all")
         #expect(
             completed(.run("login", "https://r.example"), ["login", "https://r.example", "--scope=--set"])
                 == "oidc login --scope=--set https://r.example")

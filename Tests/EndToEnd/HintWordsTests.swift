@@ -222,7 +222,7 @@ struct HintWordsTests {
         let other: [(Setting, String)] = [(.issuer, "https://b.example"), (.scope, "b")]
         #expect(
             try Self.settings(options: other, profile: profile).scopedLoginLine.commandLine
-                == "oidc login -p work --issuer https://b.example --scope 'api b'")
+                == "oidc login -p work --issuer https://b.example --scope b")
         #expect(
             try Self.settings(options: [], profile: profile).scopedLoginLine.commandLine
                 == "oidc login -p work")

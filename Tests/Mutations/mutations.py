@@ -381,7 +381,7 @@ MUTATIONS = [
     ("proxy: each line of a header extends the time for an answer",
      "if case .answering = phase { noteAnswer() }", "noteAnswer()", "ProxyAnswerTests"),
     ("shared store: a copy that cannot be read is taken for none, and the refresh token before it is presented",
-     "if lease != nil { _ = try pending?.read(pendingName(stem)) }", "", "PendingSessionTests"),
+     "_ = try pending?.read(pendingName(name.stem))", "", "PendingSessionTests"),
     ("proxy: a body that libcurl asks for too soon leaves it waiting without an end",
      "guard !transfer.isSendingPaused else { return Int(OIDC_CURL_READFUNC_PAUSE) }", "", "CurlMultiTests"),
     ("proxy: the caller of an answer that breaks off waits until its body's time is over",

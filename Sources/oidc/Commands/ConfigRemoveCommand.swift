@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import OIDCSessions
 
 struct ConfigRemoveCommand: RunnableCommand {
     static let name = "rm"
@@ -37,7 +38,7 @@ struct ConfigRemoveCommand: RunnableCommand {
                 ? "Removed default_profile from \(path): there is no profile \(DisplayText.clean(profile))."
                 : "Removed profile \(DisplayText.clean(profile)) from \(path).")
         if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty {
-            let line = Hint.run("logout", key.options).commandLine
+            let line = signOut(key, context).commandLine
             switch sessions.report(removed) {
             case .success(.some): console.note("Its session stays; to end it: \(line)")
             case .success(nil): break
@@ -54,6 +55,14 @@ struct ConfigRemoveCommand: RunnableCommand {
             try console.output(["path": .string(file.path), "removed": .string(profile)])
         }
         return 0
+    }
+
+    /// Returns the command that ends a session without its profile: that of a resource is found by its URL.
+    private func signOut(_ key: SessionKey, _ context: CommandContext) -> Hint {
+        let resource = key.resources.first.flatMap { WebURL($0) }
+        let links = resource.flatMap { try? ResourceRecords(context)?.links.links(of: $0) } ?? []
+        let link = links.first { [$0.resource] == key.resources && $0.clientID == key.clientID }
+        return link.map { .run("logout", $0.resource) } ?? .run("logout", key.options)
     }
 }
 

@@ -10,11 +10,14 @@ struct KnownClients {
         let servers: [String]
         let id: String?
         let use: Use
+        /// Whether only URLs on the operand's own origin led to the server.
+        let isOfURL: Bool
 
-        init(servers: [String], id: String?, use: Use) {
+        init(servers: [String], id: String?, use: Use, isOfURL: Bool = false) {
             self.servers = servers.map(ClientUse.name)
             self.id = id
             self.use = use
+            self.isOfURL = isOfURL
         }
     }
 
@@ -62,12 +65,16 @@ struct KnownClients {
                 let kind: Use =
                     use.isOnlyNamed
                     ? .unused : use.isRegistered ? .registered : use.origin == nil ? .own : .ofResource
-                clients.append(Client(servers: servers, id: id, use: kind))
+                clients.append(
+                    Client(servers: servers, id: id, use: kind, isOfURL: use.origin == operand.url.origin))
             }
             for link in try ResourceRecords(context)?.links.all() ?? []
             where WebURL(link.resource)?.origin != origin {
                 let use = link.registration == nil ? Use.ofResource : .registered
-                clients.append(Client(servers: [link.issuer], id: link.clientID, use: use))
+                clients.append(
+                    Client(
+                        servers: [link.issuer], id: link.clientID, use: use,
+                        isOfURL: WebURL(link.resource)?.origin == operand.url.origin))
             }
         } catch {
             isWhole = false
@@ -93,7 +100,10 @@ struct KnownClients {
             // A resource's server may have named any token endpoint. Without a resource, that endpoint issued this
             // session's tokens.
             let servers = [key.provider] + (key.resources.isEmpty ? [session.endpoints.token.text] : [])
-            clients.append(Client(servers: servers, id: key.clientID, use: use))
+            let origins = Set(key.resources.map { WebURL($0)?.origin })
+            clients.append(
+                Client(
+                    servers: servers, id: key.clientID, use: use, isOfURL: origins == [operand.url.origin]))
         }
         let trusted = operand.trustedServers
         if !trusted.isEmpty { clients.removeAll { $0.servers.first.map(trusted.contains) == true } }
@@ -157,8 +167,9 @@ struct KnownClients {
     }
 
     /// Returns the other servers that may issue their codes to this client, as they know the client or its redirect URL,
-    /// each once and the user's own first. A source that could not be read may contain one. If the client was registered for
-    /// this server (`isRegistered`), it has a redirect URL of its own.
+    /// each once: the user's own first, and last those that only this URL has led to, which may be many and all its own. A
+    /// source that could not be read may contain one. If the client was registered for this server (`isRegistered`), it has
+    /// a redirect URL of its own.
     func others(than server: ProviderMetadata, sharing id: String, isRegistered: Bool = false) -> [String] {
         let names = KnownClients.names(of: server)
         // Tenants of a provider that we know by name share its origin, where nobody else gets a code.
@@ -177,8 +188,8 @@ struct KnownClients {
                 }
         }
         var seen: Set<String> = []
-        let found = (sharing.filter { $0.use == .own } + sharing).compactMap(\.servers.first)
-            .filter { seen.insert($0).inserted }
+        let ordered = sharing.filter { $0.use == .own } + sharing.filter { !$0.isOfURL } + sharing
+        let found = ordered.compactMap(\.servers.first).filter { seen.insert($0).inserted }
         return found.isEmpty && !isWhole && !isRegistered ? ["a server that could not be read here"] : found
     }
 }

@@ -222,12 +222,19 @@ extension Hint {
     /// Returns the hint with the command for a user who trusts a server as much as the others, whose codes it could get.
     /// The command is the user's word for all of them.
     static func trusting(_ server: ProviderMetadata, asMuchAs others: [String], _ wayOn: Hint) -> Hint {
-        let name = server.issuer.flatMap { WebURL.ofIssuer($0) }.map { DisplayText.clean($0.hostAndPort) }
-        var shown = others.prefix(3).map { DisplayText.clean($0) }
-        if others.count > 3 { shown.append("\(others.count - 3) more") }
+        let url = server.issuer.flatMap { WebURL.ofIssuer($0) }
+        // Beside another issuer of its host, the host alone says nothing.
+        let isNeighbor = others.contains { WebURL.ofIssuer($0)?.hostAndPort == url?.hostAndPort }
+        let name = url.map { DisplayText.clean(isNeighbor ? server.issuer ?? "" : $0.hostAndPort) }
+        let limit = 20
+        var shown = others.prefix(limit).map { DisplayText.clean($0, limit: 100) }
+        if others.count > limit { shown.append("\(others.count - limit) more") }
         let last = shown.popLast() ?? ""
-        let list = shown.isEmpty ? last : "\(shown.joined(separator: ", ")) and \(last)"
-        return .words("if you trust \(name ?? "it") as much as \(list): ", wayOn)
+        // Each is a part of its own, as a part that is too long is cut.
+        let list = shown.enumerated().map { index, name in Hint.text("\(index == 0 ? "" : ", ")\(name)") }
+        return .joined(
+            [.text("if you trust \(name ?? "it") as much as ")] + list
+                + [.text("\(shown.isEmpty ? "" : " and ")\(last): "), wayOn])
     }
 }
 

@@ -856,7 +856,8 @@ struct MixUpTests {
         "what the user is asked to trust as much names all servers whose codes are at stake, their own first")
     func manyOthers() throws {
         let world = try plainWorld()
-        let names = ["a", "b", "c"].map { #""\#($0)":{"issuer":"https://\#($0).example","client_id":"own"}"# }
+        let hosts = (0..<4).map { "\($0)." + String(repeating: "a", count: 60) + ".example" }
+        let names = hosts.map { #""\#($0)":{"issuer":"https://\#($0)","client_id":"own"}"# }
         let told = try world.run(["login", world.url])
         #expect(told.status == 2, "\(told)")
         try world.configure(#"{"profiles":{\#(names.joined(separator: ","))}}"#)
@@ -866,8 +867,11 @@ struct MixUpTests {
             $0.metadata["authorization_response_iss_parameter_supported"] = .null
         }
         let refused = try world.run(["login", world.url, "--client-id", "mine"])
-        let list = "https://a.example, https://b.example, https://c.example and 1 more: oidc login "
-        #expect(refused.status == 7 && refused.errorOutput.contains(" as much as \(list)"), "\(refused)")
+        let list = hosts.map { "https://\($0)" }.joined(separator: ", ")
+        #expect(
+            refused.status == 7
+                && refused.errorOutput.contains(" as much as \(list) and \(world.server.issuer): oidc login "),
+            "\(refused)")
     }
 
     @Test(

@@ -13,6 +13,17 @@ struct ResourceProfileTests {
         return try JSONValue(parsing: Array(Data(contentsOf: path)))["profiles"]?[name]?.object
     }
 
+    @Test("when its profile is removed, the line to end its session is by the URL, and works")
+    func removed() throws {
+        let world = try ResourceWorld { $0.registers = false }
+        expectSuccess(try world.run(["login", world.url, "--client-id", "c1"]))
+        let removed = try world.run(["config", "rm", "127.0.0.1"])
+        let line = try #require(removed.errorOutput.components(separatedBy: "to end it: oidc ").last)
+        #expect(line == "logout \(world.url)\n", "\(removed)")
+        expectSuccess(try world.run(line.split(whereSeparator: \.isWhitespace).map(String.init)))
+        #expect(try world.run(["token", world.url]).status == 3)
+    }
+
     @Test("a client that options name is saved, so the commands after it need no options")
     func publicClient() throws {
         let world = try ResourceWorld {
