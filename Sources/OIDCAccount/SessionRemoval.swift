@@ -56,8 +56,11 @@ extension AccountEngine {
         var result = removal ?? removed()
         // The server may only have hidden it since.
         if store.reach == .machines, case .success(nil) = result.content { result.content = .success(first) }
-        guard let failure = result.failure else { return result }
-        if result.session == nil { throw failure }
+        guard var failure = result.failure else { return result }
+        if result.session == nil {
+            if case .failure = result.content { failure.message += "; nothing was revoked" }
+            throw failure
+        }
         if isUnknown(failure) { return try settled(result, failure) }
         // A session that stays may be used again, so its tokens must not be revoked.
         guard isEmpty else { throw AccountEngine.notRemoved(failure) }

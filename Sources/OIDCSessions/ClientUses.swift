@@ -16,6 +16,9 @@ package struct ClientUse: StoredRecord {
     package var isChosen = false
     /// Whether the resource only named the server, and no sign-in there has started.
     package var isOnlyNamed = false
+    /// The servers that were known when the user named the one that a URL had led to; nil if they have not, or led there
+    /// themselves. The user's word covers these, and none that became known later.
+    package var namedBeside: [String]?
 
     /// Creates a use. Long names of servers are cut, as they would only fill the file.
     package init(
@@ -42,6 +45,7 @@ package struct ClientUse: StoredRecord {
             issuer: json["issuer"]?.string, tokenEndpoint: tokenEndpoint, origin: json["origin"]?.string,
             isRegistered: json["registered"]?.bool ?? false, isFound: json["found"]?.bool ?? false,
             isChosen: json["chosen"]?.bool ?? false, isOnlyNamed: json["unused"]?.bool ?? false)
+        namedBeside = json["named_beside"]?.strings
     }
 
     package var json: JSONValue {
@@ -53,6 +57,7 @@ package struct ClientUse: StoredRecord {
         if isFound { object["found"] = true }
         if isChosen { object["chosen"] = true }
         if isOnlyNamed { object["unused"] = true }
+        object["named_beside"] = namedBeside.map { .array($0.map { .string($0) }) }
         return .object(object)
     }
 }
@@ -80,16 +85,21 @@ package struct ClientUses: Sendable {
         }
     }
 
-    /// Records that the user has named a server.
-    package func noteNamed(issuer: String) throws(OIDCError) {
+    /// Records that the user has named a server, while `others` were known.
+    package func noteNamed(issuer: String, beside others: () -> [String]) throws(OIDCError) {
         let name = ClientUse.name(issuer)
-        func isFound(_ use: ClientUse, _ owner: String) -> Bool {
-            use.issuer == name && ClientUses.isFound(use, of: owner)
+        func isLedTo(_ use: ClientUse, _ owner: String) -> Bool {
+            use.issuer == name && (use.namedBeside != nil || ClientUses.isFound(use, of: owner))
         }
-        for (owner, uses) in try list.all() where uses.contains(where: { isFound($0, owner) }) {
+        let all = try list.all().filter { owner, uses in uses.contains { isLedTo($0, owner) } }
+        guard !all.isEmpty else { return }
+        let others = others()
+        for (owner, _) in all {
             try list.change(ClientUses.file(of: owner), of: owner) { uses in
-                uses.removeAll { $0.isOnlyNamed && isFound($0, owner) }
-                for index in uses.indices where isFound(uses[index], owner) { uses[index].isFound = false }
+                for index in uses.indices where isLedTo(uses[index], owner) {
+                    uses[index].isFound = false
+                    uses[index].namedBeside = others
+                }
                 return true
             }
         }
@@ -98,7 +108,15 @@ package struct ClientUses: Sendable {
     /// Returns whether only a URL led to the server of a use. A server that was only named led the user there if no client
     /// was known for it: they were told to register one.
     private static func isFound(_ use: ClientUse, of owner: String) -> Bool {
-        use.isFound || use.isOnlyNamed && owner.isEmpty
+        use.isFound || use.isOnlyNamed && owner.isEmpty && use.namedBeside == nil
+    }
+
+    /// Returns the servers that were known when the user named a server to which a URL had led; nil if none had.
+    package func namedBeside(issuer: String) -> [String]? {
+        let name = ClientUse.name(issuer)
+        let lists = ((try? list.all()) ?? []).flatMap(\.1).filter { $0.issuer == name }.compactMap(
+            \.namedBeside)
+        return lists.isEmpty ? nil : lists.flatMap { $0 }
     }
 
     private static func file(of clientID: String) -> String { FileName.of("client", hashing: clientID) }

@@ -28,6 +28,8 @@ struct PendingSessions: Sendable {
     /// Returns the content; nil if no session waits. Throws if one cannot be read.
     func read(_ name: String) throws(OIDCError) -> [UInt8]? {
         do throws(OIDCError) { return try directory.read(name) } catch {
+            // Nothing waits in a file.
+            if (try? FilePath.status(path))?.kind == .regular { return nil }
             guard case .keepSessions? = error.hint else { throw error }
             // In another directory, what waits here would not be found.
             var error = error

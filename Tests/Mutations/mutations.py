@@ -394,6 +394,8 @@ MUTATIONS = [
     ("mix-up: a server that the user named gets the codes of any that become known later",
      "link.namedBeside = earlier?.namedBeside ?? []", "link.namedBeside = KnownClients(operand).servers",
      "MixUpTests"),
+    ("mix-up: a provider that the user named gets the codes of any that become known later",
+     "referrer ?? namedReferrer", "referrer", "MixUpTests"),
     ("mix-up: a server that a URL only named is one that the user chose",
      "|| !use.isOnlyNamed && (use.origin", "|| (use.origin", "ClientUsesTests"),
     ("providers by URL: the second sign-in uses the variables of another one",

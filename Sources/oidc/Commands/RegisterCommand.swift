@@ -108,7 +108,7 @@ struct RegisterCommand: RunnableCommand {
         warnOfVariables(provider.settings, context)
         // So far, the server may have been known only from a URL.
         if let issuer = provider.settings.provider.issuer {
-            try? ResourceRecords(context)?.uses.noteNamed(issuer: issuer)
+            provider.noteNamed(issuer)
         }
         if context.console.isJSON {
             try context.console.output([

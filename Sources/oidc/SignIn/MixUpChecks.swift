@@ -13,6 +13,22 @@ extension SignIn {
         return operand
     }
 
+    /// The URL whose server is checked: also if the user has named it since, beside servers that were known then.
+    private var namedReferrer: ResourceOperand? {
+        guard provider.target == nil, let issuer = provider.settings.provider.issuer,
+            let origin = provider.settings.layers.entry(.issuer)?.origin,
+            origin.layer == .profile || [.session, .pending].contains(origin),
+            let others = ResourceRecords(provider.context)?.uses.namedBeside(issuer: issuer),
+            let url = WebURL.ofIssuer(issuer)
+        else { return nil }
+        var operand = ResourceOperand(url, provider.settings, provider.context)
+        operand.trustedServers = others
+        return operand
+    }
+
+    /// The URL that led to the server, now or before the user named it.
+    var suspect: ResourceOperand? { referrer ?? namedReferrer }
+
     /// Whether the user has named the issuer, too, now or before.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
 
@@ -23,7 +39,7 @@ extension SignIn {
     /// redirect URL of its own for each issuer; with another client, the server's answers must be
     /// distinguishable from others', unless the settings name the authorization endpoint.
     func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
-        guard let referrer, let issuer = metadata.issuer else { return }
+        guard let referrer = suspect, let issuer = metadata.issuer else { return }
         let isRegistered = try MixUpDefense.isOwn(settings.redirect().text, of: issuer)
         if !metadata.authorizationResponseIssParameterSupported, !isIssuerOption {
             let wayOn = try wayOn(metadata)
@@ -56,7 +72,7 @@ extension SignIn {
     /// polled: a server that only a URL led to could show the page of another provider, and poll for its
     /// tokens.
     func deviceMixUp(_ metadata: ProviderMetadata) -> OIDCError? {
-        guard let referrer else { return nil }
+        guard let referrer = suspect else { return nil }
         if !isIssuerOption, let wayOn = try? wayOn(metadata),
             let fault = referrer.fault(ofTokenEndpointOf: metadata, wayOn)
         {
@@ -260,6 +276,14 @@ extension CommandContext {
 }
 
 extension ProviderContext {
+    /// Records that the user has named the server, which only a URL may have led to so far.
+    func noteNamed(_ issuer: String) {
+        guard let url = WebURL.ofIssuer(issuer) else { return }
+        try? ResourceRecords(context)?.uses.noteNamed(issuer: issuer) {
+            KnownClients(ResourceOperand(url, settings, context)).servers
+        }
+    }
+
     /// The URL that led to the server of a profile, a session or a pending sign-in before; nil if the user has named it.
     var earlierReferrer: ResourceOperand? {
         guard target == nil, let origin = settings.layers.entry(.issuer)?.origin,

@@ -318,7 +318,7 @@ struct SignIn {
         let origin = provider.settings.layers.entry(.issuer)?.origin
         let isNamed = origin?.layer == .options && ![.session, .pending, .found].contains(origin)
         if let issuer, referrer == nil, isNamed {
-            try? ResourceRecords(provider.context)?.uses.noteNamed(issuer: issuer)
+            provider.noteNamed(issuer)
         }
         let isRegistered = isRegistered(at: issuer ?? "")
         let isOfSettings =
@@ -473,7 +473,7 @@ extension SignIn {
         if provider.settings.layers[.resourceParameter] == nil, let earlier = try? store.load(key) {
             login.tokenEndpoint.sendsResources = earlier.sendsResources != false
         }
-        if let referrer, !isIssuerOption {
+        if let referrer = suspect, !isIssuerOption {
             let wayOn = try wayOn(metadata)
             login.pageFault = { page in
                 referrer.fault(of: page, named: "verification_uri", by: metadata, wayOn)

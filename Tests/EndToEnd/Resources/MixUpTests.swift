@@ -900,6 +900,25 @@ struct MixUpTests {
     }
 
     @Test(
+        "a provider that a URL led to may get the codes of servers that were known when it was named, not of later ones"
+    )
+    func namedProvider() throws {
+        let world = try plainWorld(isOwnResource: false)
+        let line = ["login", world.server.issuer, "--client-id", "mine", "--scope", "api"]
+        expectSuccess(try world.run(line))
+        let named = ["login", "--issuer", world.server.issuer, "--client-id", "mine", "--scope", "api"]
+        expectSuccess(try world.run(named))
+        let own = ["--issuer", world.other.issuer, "--client-id", "own", "--scope", "api"]
+        expectSuccess(try world.run(["login"] + own))
+        for words in [line, ["login"]] {
+            let refused = try world.run(words)
+            #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+        }
+        expectSuccess(try world.run(named))
+        expectSuccess(try world.run(["login"]))
+    }
+
+    @Test(
         "a profile for a server at which the user was told to register, or was refused, does not name it for them",
         arguments: [true, false])
     func toldProfile(isTold: Bool) throws {

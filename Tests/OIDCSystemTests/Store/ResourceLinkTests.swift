@@ -346,9 +346,12 @@ struct ClientUsesTests {
                 issuer: issuer, tokenEndpoint: "\(issuer)/token", origin: "https://api.example",
                 isOnlyNamed: true), of: "")
         #expect(uses.isFound(issuer: issuer, clientID: "c"))
-        try uses.noteNamed(issuer: issuer)
+        #expect(uses.namedBeside(issuer: issuer) == nil)
+        try uses.noteNamed(issuer: issuer, beside: { ["https://a.example"] })
         #expect(!uses.isFound(issuer: issuer, clientID: "c"))
-        #expect(try uses.all().isEmpty)
+        #expect(uses.namedBeside(issuer: issuer) == ["https://a.example"])
+        try uses.noteNamed(issuer: issuer, beside: { ["https://b.example"] })
+        #expect(uses.namedBeside(issuer: issuer) == ["https://b.example"])
     }
 
     @Test("a file that cannot be read may tell of any use")
