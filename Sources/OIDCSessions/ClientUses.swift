@@ -16,8 +16,8 @@ package struct ClientUse: StoredRecord {
     package var isChosen = false
     /// Whether the resource only named the server, and no sign-in there has started.
     package var isOnlyNamed = false
-    /// The servers that were known when the user named the one that a URL had led to; nil if they have not, or led there
-    /// themselves. The user's word covers these, and none that became known later.
+    /// The servers whose codes were at stake when the user named this one, to which only a URL had led; nil if the user has
+    /// not named it, or no URL led to it. The user's word covers these, and none that became known later.
     package var namedBeside: [String]?
 
     /// Creates a use. Long names of servers are cut, as they would only fill the file.
@@ -78,7 +78,12 @@ package struct ClientUses: Sendable {
     /// Records a use. If there are too many, those for resources are dropped first.
     package func note(_ use: ClientUse, of clientID: String) throws(OIDCError) {
         try list.change(ClientUses.file(of: clientID), of: clientID) { uses in
-            guard !uses.contains(use) else { return false }
+            let isKnown = uses.contains { known in
+                var known = known
+                known.namedBeside = nil
+                return known == use
+            }
+            guard !isKnown else { return false }
             let start = use.origin == nil ? 0 : uses.firstIndex { $0.origin != nil } ?? uses.endIndex
             uses.insert(use, at: start)
             return true
@@ -111,7 +116,7 @@ package struct ClientUses: Sendable {
         use.isFound || use.isOnlyNamed && owner.isEmpty && use.namedBeside == nil
     }
 
-    /// Returns the servers that were known when the user named a server to which a URL had led; nil if none had.
+    /// Returns the servers whose codes were at stake when the user named a server to which a URL had led; nil if none had.
     package func namedBeside(issuer: String) -> [String]? {
         let name = ClientUse.name(issuer)
         let lists = ((try? list.all()) ?? []).flatMap(\.1).filter { $0.issuer == name }.compactMap(

@@ -25,8 +25,8 @@ package struct ResourceLink: StoredRecord {
     package var bindsTokens = false
     /// Whether the user's settings named the issuer, so a client secret may be sent to it.
     package var isIssuerNamed = false
-    /// The servers that were known when an option named the issuer. The user's word covers them, and none that became known
-    /// later.
+    /// The servers whose codes were at stake when an option named the issuer. The user's word covers them, and none that
+    /// became known later.
     package var namedBeside: [String] = []
     /// The scopes that the user's own client may request for this resource, because the user agreed or named
     /// the client for it; nil for a registered client.

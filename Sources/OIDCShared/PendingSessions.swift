@@ -28,16 +28,30 @@ struct PendingSessions: Sendable {
     /// Returns the content; nil if no session waits. Throws if one cannot be read.
     func read(_ name: String) throws(OIDCError) -> [UInt8]? {
         do throws(OIDCError) { return try directory.read(name) } catch {
-            // Nothing waits in a file.
-            if (try? FilePath.status(path))?.kind == .regular { return nil }
-            guard case .keepSessions? = error.hint else { throw error }
-            // In another directory, what waits here would not be found.
+            guard mayWait(name) else { return nil }
+            // In another directory, or once it is moved away, what waits here would not be found.
             var error = error
-            let path = ShellWord.quoted(path)
-            error.hint = .text(
-                "a session may wait there, so make it yours again: sudo chown -R \"$USER\" \(path)")
+            let isLink = [path, location(name)].contains { (try? FilePath.status($0))?.kind == .symbolicLink }
+            if isLink {
+                error.hint = "a session may wait there: put what the link leads to in its place"
+            } else if case .keepSessions? = error.hint {
+                let path = ShellWord.quoted(path)
+                error.hint = .text(
+                    "a session may wait there, so make it yours again: sudo chown -R \"$USER\" \(path)")
+            }
             throw error
         }
+    }
+
+    /// Returns whether a file may be there: not in a directory that this user cannot reach, whatever is wrong with it.
+    private func mayWait(_ name: String) -> Bool {
+        do throws(Errno) { _ = try FilePath.status(location(name)) } catch {
+            if [.noSuchFile, .notADirectory].contains(error) { return false }
+        }
+        do throws(Errno) { _ = try FilePath.status(FilePath.split(path).directory) } catch {
+            return error != .permissionDenied
+        }
+        return true
     }
 
     /// Completes the write of a killed process, if `isWhole` returns true for what it left: that may be the only copy of a

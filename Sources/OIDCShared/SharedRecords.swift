@@ -437,7 +437,10 @@ extension SharedRecords {
     func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject? {
         // A copy that cannot be read may be the only one of the refresh token that follows the stored one, which the provider
         // would take for stolen.
-        _ = try pending?.read(pendingName(name.stem))
+        if let pending {
+            let others = pending.names.filter { $0.hasPrefix("\(name.stem)-") }
+            for waiting in Set(others + [pendingName(name.stem)]) { _ = try pending.read(waiting) }
+        }
         // The lease has shown that the server takes writes.
         try lease(name.stem)?.present(now: runtime.now)
         return nil

@@ -6,25 +6,12 @@ import Synchronization
 package enum Executable {
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
 
-    /// What `find` finds for good.
-    private struct Kept {
-        var programs: [String: String]
-        /// The names that each directory of `PATH` has had.
-        var names: [String: Set<String>] = [:]
-    }
+    /// The programs that `find` returns from now on, by their names; nil if it searches.
+    private static let kept = Mutex<[String: String]?>(nil)
 
-    private static let kept = Mutex<Kept?>(nil)
-
-    /// Makes `find` return the given files for the given names, and ignore what is put into a directory of `PATH` from now
-    /// on: a command that runs beside this process could put a program of its own there.
-    package static func keep(_ programs: [String: String], in environment: Variables) {
-        var kept = Kept(programs: programs)
-        for entry in (environment["PATH"] ?? usualPath).split(separator: ":").map(String.init) {
-            guard let directory = try? OpenFile(entry, for: .sharedDirectory) else { continue }
-            kept.names[entry] = Set((try? directory.names()) ?? [])
-        }
-        Executable.kept.withLock { $0 = kept }
-    }
+    /// Makes `find` return only these programs for names, as a command that runs beside this process could put programs of
+    /// its own into `PATH`.
+    package static func keep(_ programs: [String: String]) { kept.withLock { $0 = programs } }
 
     /// Finds a program: a name with a `/` is used as it is, others are searched in `PATH`.
     ///
@@ -34,17 +21,18 @@ package enum Executable {
         _ name: String, in environment: Variables, acceptingRelative: Bool = false
     ) throws(Errno) -> String {
         guard !name.isEmpty else { throw .noSuchFile }
-        let kept = kept.withLock { $0 }
-        if let program = kept?.programs[name] { return program }
         if name.utf8.contains(.slash) {
             try Spawn.isExecutableFile(name).get()
             return name
+        }
+        if let kept = kept.withLock({ $0 }) {
+            guard let program = kept[name] else { throw .noSuchFile }
+            return program
         }
         var failure = Errno.noSuchFile
         let path = environment["PATH"] ?? usualPath
         for entry in path.split(separator: ":", omittingEmptySubsequences: false) {
             guard acceptingRelative || entry.hasPrefix("/") else { continue }
-            if let kept, kept.names[String(entry)]?.contains(name) != true { continue }
             let candidate = entry.isEmpty ? "./\(name)" : "\(entry)/\(name)"
             switch Spawn.isExecutableFile(candidate) {
             case .success: return candidate

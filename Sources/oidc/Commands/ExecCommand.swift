@@ -108,9 +108,15 @@ struct ExecCommand: RunnableCommand {
         let first = try sessions.map { session throws(OIDCError) in
             try session.firstToken(toleratesOutage: false)
         }
-        if isIsolated {
-            for session in sessions { try session.readSecret() }
+        if let isolation {
+            for session in sessions {
+                do throws(OIDCError) { try session.keepSecrets() } catch {
+                    guard error.kind != .interrupted else { throw error }
+                    context.console.warn(error, "the token cannot be refreshed")
+                }
+            }
             SecretReader.runNothingMore()
+            isolation.keepPrograms()
         }
         var configuration = try sessions[0].configuration(timeout: 300)
         configuration.interrupt = Interruption.begin

@@ -36,7 +36,8 @@ struct LendRequest: Sendable {
     let claim: Claim
     let matter: Matter
 
-    /// Whether the caller executes another program next, as far as what it says of itself, and what is shown, goes.
+    /// Whether the caller says that it executes another program next. The question shows the same words, so the user agrees
+    /// to what counts.
     var isOnce: Bool { claim.command == LendRequest.executing }
 
     /// The command that executes another program, with a token and without staying.

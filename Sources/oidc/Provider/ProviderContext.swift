@@ -215,6 +215,12 @@ final class ProviderContext: Sendable {
         return key
     }
 
+    /// Runs the command that prints the client's secret, if one does, so its output is kept.
+    func keepSecret() throws(OIDCError) {
+        guard case .command? = settings.client.secret else { return }
+        _ = try secrets.value(settings.client.secret)
+    }
+
     /// Returns the browser to open. Refuses a setting that passes the URL to a shell, and skips such an entry
     /// of `$BROWSER`.
     func browserChoice() throws(OIDCError) -> BrowserChoice {

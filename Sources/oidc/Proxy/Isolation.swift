@@ -21,6 +21,8 @@ struct Isolation {
     private let files: [String]
     /// The files that the command can read but not change.
     private let unchanged: [String]
+    /// The programs that are run outside while the command runs, by their names.
+    private let programs: [String: String]
 
     /// Finds bubblewrap, and checks that it can make the sandbox here.
     init(_ provider: ProviderContext) throws(OIDCError) {
@@ -77,19 +79,19 @@ struct Isolation {
         }
         let files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
         self.files = files
-        let programs = Isolation.programs(try Isolation.helpers(provider), environment)
+        programs = Isolation.files(of: try Isolation.helpers(provider), environment)
         unchanged = Set(programs.values).filter { file in
             !files.contains(file) && !directories.contains { file.hasPrefix($0 + "/") }
-                && (FilePath.isWritable(file) || FilePath.isWritable(FilePath.split(file).directory))
         }.sorted()
         try check()
-        Executable.keep(programs, in: environment)
         if let helper = programs.keys.min(), Isolation.canAddPrograms(environment) {
             context.console.warn(
-                "--isolate: \(helper), which has the key of the sessions, is run while the command runs, and "
-                    + "the command can change what it calls by PATH")
+                "--isolate: \(helper) is run while the command runs, which can change what it calls by PATH")
         }
     }
+
+    /// Makes the programs that are run outside those of now.
+    func keepPrograms() { Executable.keep(programs) }
 
     /// Returns the programs that are run outside for sessions while the command runs.
     private static func helpers(_ provider: ProviderContext) throws(OIDCError) -> [String] {
@@ -102,7 +104,7 @@ struct Isolation {
     }
 
     /// Returns the files of programs, by their names.
-    private static func programs(_ names: [String], _ environment: Variables) -> [String: String] {
+    private static func files(of names: [String], _ environment: Variables) -> [String: String] {
         var programs: [String: String] = [:]
         for name in names {
             let path = (try? Executable.find(name, in: environment)).flatMap(UserFile.resolved)
@@ -114,7 +116,12 @@ struct Isolation {
     /// Returns whether the user can put programs into a directory of `PATH`.
     private static func canAddPrograms(_ environment: Variables) -> Bool {
         environment["PATH", default: ""].split(separator: ":").contains { entry in
-            FilePath.isWritable(String(entry)) || (try? FilePath.status(String(entry))) == nil
+            // One that is missing can be made below what is there.
+            var place = String(entry)
+            while place != "/", place != ".", (try? FilePath.status(place)) == nil {
+                place = FilePath.split(place).directory
+            }
+            return FilePath.isWritable(place)
         }
     }
 
@@ -313,7 +320,8 @@ struct Isolation {
         return (["sh", "-c", script, "sh", program] + arguments).map { RawArgument($0) }
     }
 
-    /// Makes ^Z do nothing if the command is in a session of its own: it would go on, and read what is typed for the shell.
+    /// Ignores ^Z if the command is in a session of its own: only this process would stop, and the command would go on and
+    /// read what is typed for the shell.
     func ignoreStops() {
         if Isolation.isTypingPossible { Terminal.ignoreStops() }
     }

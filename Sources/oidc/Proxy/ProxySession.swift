@@ -168,11 +168,11 @@ struct ProxySession {
         return try signedIn.token(self.demand(of: signedIn))
     }
 
-    /// Reads the client's secret, so it is known from now on.
-    func readSecret() throws(OIDCError) {
+    /// Runs the commands that print the secrets of the session's clients, so their output is kept.
+    func keepSecrets() throws(OIDCError) {
         let provider = try account(context).provider
-        _ = try provider.secrets.value(provider.settings.client.secret)
-        if provider.settings.token.grant == .idJAG { try OwnProvider(provider).readSecret() }
+        try provider.keepSecret()
+        if provider.settings.token.grant == .idJAG { try OwnProvider(provider).keepSecret() }
     }
 
     /// Obtains a token before the proxy starts. Without a session, this fails; if the provider is unreachable

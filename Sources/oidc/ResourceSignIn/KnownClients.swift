@@ -34,10 +34,12 @@ struct KnownClients {
     private var clients: [Client] = []
     /// Whether everything could be read.
     private var isWhole = true
+    private let trusted: [String]
 
     /// Collects the clients, without those of sign-ins for resources on `origin`.
     init(_ operand: ResourceOperand, besides origin: String? = nil) {
         let context = operand.context
+        trusted = operand.trustedServers
         // A client that an option names is known only at the server that an option names.
         let own = ResourceOwnership(entries: operand.settings.layers.given)
         for layers: Set<SettingLayers.Layer> in [[.options], [.variables, .profile]] {
@@ -105,14 +107,7 @@ struct KnownClients {
                 Client(
                     servers: servers, id: key.clientID, use: use, isOfURL: origins == [operand.url.origin]))
         }
-        let trusted = operand.trustedServers
         if !trusted.isEmpty { clients.removeAll { $0.servers.first.map(trusted.contains) == true } }
-    }
-
-    /// The servers, as far as they are known.
-    var servers: [String] {
-        var seen: Set<String> = []
-        return Array(clients.compactMap(\.servers.first).filter { seen.insert($0).inserted }.prefix(256))
     }
 
     private mutating func add(_ servers: [String], clientID: String?, redirect: String?) {
@@ -190,6 +185,7 @@ struct KnownClients {
         var seen: Set<String> = []
         let ordered = sharing.filter { $0.use == .own } + sharing.filter { !$0.isOfURL } + sharing
         let found = ordered.compactMap(\.servers.first).filter { seen.insert($0).inserted }
-        return found.isEmpty && !isWhole && !isRegistered ? ["a server that could not be read here"] : found
+        let unread = "a server that could not be read here"
+        return found.isEmpty && !isWhole && !isRegistered && !trusted.contains(unread) ? [unread] : found
     }
 }

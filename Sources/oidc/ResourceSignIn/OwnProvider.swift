@@ -25,9 +25,7 @@ struct OwnProvider {
         account = try Account(ProviderContext(settings, context))
     }
 
-    func readSecret() throws(OIDCError) {
-        _ = try account.provider.secrets.value(account.provider.settings.client.secret)
-    }
+    func keepSecret() throws(OIDCError) { try account.provider.keepSecret() }
 
     /// Returns the settings that are for the user's own provider. Without --issuer, --client-id and other options for
     /// one server are about the resource's server.

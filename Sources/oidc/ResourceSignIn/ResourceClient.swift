@@ -321,8 +321,6 @@ struct ResourceClient {
     /// Returns the error if no client is known and none can be registered here.
     private func unregistered(_ grant: GrantType, because reason: String? = nil) -> OIDCError {
         let server = DisplayText.clean(issuer)
-        // The user may register a client there now, whose codes another server must not get (RFC 9700 §4.4).
-        operand.recordNamedServer(to: self.server)
         guard grant == .authorizationCode else {
             return .usage(
                 "no client is set for \(server), which grant=\(grant.rawValue) needs",
@@ -330,6 +328,8 @@ struct ResourceClient {
                     "give --client-id ID, or: ",
                     .run("config init -p NAME", "--issuer", server, "--client-id", "ID")))
         }
+        // The user may register a client there now, whose codes another server must not get (RFC 9700 §4.4).
+        operand.recordNamedServer(to: self.server)
         let redirect = (try? settings(scope: scope).signIn.redirect())?.text ?? RedirectAddress.standard
         let line = Hint.run("login", operand.url.text)
         let registered = line.adding("--client-id", "ID")

@@ -10,7 +10,7 @@ struct ResourceOperand: Sendable {
     let settings: Settings
     /// The deadline of a sign-in, including the search before it.
     var deadline: MonotonicTime?
-    /// The servers whose codes the URL's server may get: an option has named it while these were known.
+    /// The servers whose codes the URL's server may get: they were at stake when an option named it.
     var trustedServers: [String] = []
 
     init(

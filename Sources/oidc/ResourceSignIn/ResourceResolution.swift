@@ -351,7 +351,8 @@ extension ResourceResolution {
         let wasNamed = earlier?.isIssuerNamed == true && earlier?.issuer == issuer && isSameClient
         link.isIssuerNamed = operand.names(issuer: issuer, entries) || wasNamed
         if grant.needsUser, operand.isNamedByOption(issuer) {
-            link.namedBeside = KnownClients(operand).servers
+            link.namedBeside = operand.stakes(
+                of: server, client: client.clientID, isRegistered: client.registration != nil)
         } else if wasNamed {
             link.namedBeside = earlier?.namedBeside ?? []
         }

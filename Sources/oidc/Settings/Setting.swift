@@ -16,7 +16,7 @@ struct Setting: Hashable, Sendable {
         case machine
         /// The value is for every server of the settings.
         case anyone
-        /// The value is what a sign-in asks of a server: that of a profile only of the profile's own.
+        /// The value is part of a sign-in's request. A profile's value is used only for the profile's own server.
         case asked
         /// The value says what a token is for: it is for every server of the settings, but not for the token of a
         /// resource outside their origins.

@@ -13,26 +13,13 @@ extension SignIn {
         return operand
     }
 
-    /// The URL whose server is checked: also if the user has named it since, beside servers that were known then.
-    private var namedReferrer: ResourceOperand? {
-        guard provider.target == nil, let issuer = provider.settings.provider.issuer,
-            let origin = provider.settings.layers.entry(.issuer)?.origin,
-            origin.layer == .profile || [.session, .pending].contains(origin),
-            let others = ResourceRecords(provider.context)?.uses.namedBeside(issuer: issuer),
-            let url = WebURL.ofIssuer(issuer)
-        else { return nil }
-        var operand = ResourceOperand(url, provider.settings, provider.context)
-        operand.trustedServers = others
-        return operand
-    }
-
     /// The URL that led to the server, now or before the user named it.
-    var suspect: ResourceOperand? { referrer ?? namedReferrer }
+    var suspect: ResourceOperand? { referrer ?? provider.namedReferrer }
 
     /// Whether the user has named the issuer, too, now or before.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
 
-    /// Whether an option names the issuer, so the user allows it to get the codes of any other server.
+    /// Whether an option names the issuer, so the user allows it to show the page of any other server for a device code.
     var isIssuerOption: Bool { provider.target?.isIssuerOption ?? false }
 
     /// Checks that the answer to a sign-in cannot come from another provider. A registered client has a
@@ -41,7 +28,7 @@ extension SignIn {
     func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
         guard let referrer = suspect, let issuer = metadata.issuer else { return }
         let isRegistered = try MixUpDefense.isOwn(settings.redirect().text, of: issuer)
-        if !metadata.authorizationResponseIssParameterSupported, !isIssuerOption {
+        if !metadata.authorizationResponseIssParameterSupported {
             let wayOn = try wayOn(metadata)
             var fault =
                 referrer.fault(ofTokenEndpointOf: metadata, wayOn)
@@ -73,7 +60,7 @@ extension SignIn {
     /// tokens.
     func deviceMixUp(_ metadata: ProviderMetadata) -> OIDCError? {
         guard let referrer = suspect else { return nil }
-        if !isIssuerOption, let wayOn = try? wayOn(metadata),
+        if let wayOn = try? wayOn(metadata),
             let fault = referrer.fault(ofTokenEndpointOf: metadata, wayOn)
         {
             return fault
@@ -158,13 +145,24 @@ extension ResourceOperand {
     /// Records that the URL named a server at which the user may have a client, or register one. Another server that it names
     /// later then counts as one that may forward the browser there.
     func recordNamedServer(to server: ProviderMetadata, client id: String = "") {
-        guard let endpoint = server.tokenEndpoint else { return }
+        guard let endpoint = server.tokenEndpoint, !isOfOwnProfile(server.issuer ?? "") else { return }
         let use = ClientUse(
             issuer: server.issuer, tokenEndpoint: endpoint.text, origin: url.origin, isOnlyNamed: true)
         do throws(OIDCError) {
             try ResourceRecords(context)?.uses.note(use, of: id)
         } catch {
             context.console.warn(error, "the server was not recorded")
+        }
+    }
+
+    /// Returns whether a profile that no sign-in to a URL wrote names an issuer: that is the user's word, and is read anyway.
+    private func isOfOwnProfile(_ issuer: String) -> Bool {
+        guard let file = try? context.settingsLoader.file() else { return false }
+        return file.profiles.contains { profile in
+            guard let settings = try? file.settings(of: profile.name, home: nil),
+                let name = settings.provider.issuer, ExactText.isSame(name, issuer)
+            else { return false }
+            return context.isWordOfUser(settings)
         }
     }
 
@@ -192,6 +190,21 @@ extension ResourceOperand {
             .discovery, "token_endpoint", expected: "a URL of \(DisplayText.clean(server.issuer ?? ""))",
             found: "\(DisplayText.clean(token.withoutQuery)), of \(shown)",
             hint: .trusting(server, asMuchAs: [shown], wayOn))
+    }
+
+    /// Returns the servers whose codes and tokens a server could get: those that the user trusts it as much as, once an option
+    /// names it.
+    func stakes(of server: ProviderMetadata, client id: String, isRegistered: Bool) -> [String] {
+        let others = KnownClients(self).others(than: server, sharing: id, isRegistered: isRegistered)
+        let token = server.tokenEndpoint.flatMap {
+            owner(
+                of: $0, besides: server,
+                own: server.issuer.flatMap { WebURL.ofIssuer($0)?.origin }.map { [$0] } ?? [])
+        }
+        let page = server.authorizationEndpoint.flatMap {
+            owner(of: $0, besides: server, own: server.ownOrigins)
+        }
+        return others + [token, page].compactMap { $0 }
     }
 
     /// Returns the known server to which a URL in the metadata of another one belongs; nil if there is none.
@@ -228,7 +241,7 @@ extension ResourceOperand {
         let named = entries.filter { entry in
             guard entry.setting == .issuer, case .profile(let name) = entry.origin else { return true }
             guard let settings = try? file?.settings(of: name, home: nil) else { return true }
-            return context.ownResource(settings) == nil && !context.isFound(settings)
+            return context.isWordOfUser(settings)
         }
         return ResourceOwnership(entries: named).names(issuer: issuer)
     }
@@ -255,6 +268,9 @@ extension Hint {
 }
 
 extension CommandContext {
+    /// Returns whether the settings of a profile are the user's word: no sign-in to a URL wrote or led to them.
+    func isWordOfUser(_ settings: Settings) -> Bool { ownResource(settings) == nil && !isFound(settings) }
+
     /// Returns whether only a URL led to the server of a profile, and the user has never named it.
     func isFound(_ settings: Settings) -> Bool {
         guard let issuer = settings.provider.issuer, let id = settings.client.id else { return false }
@@ -278,18 +294,38 @@ extension CommandContext {
 extension ProviderContext {
     /// Records that the user has named the server, which only a URL may have led to so far.
     func noteNamed(_ issuer: String) {
-        guard let url = WebURL.ofIssuer(issuer) else { return }
+        guard let operand = operand(of: issuer) else { return }
         try? ResourceRecords(context)?.uses.noteNamed(issuer: issuer) {
-            KnownClients(ResourceOperand(url, settings, context)).servers
+            operand.stakes(
+                of: ProviderMetadata(issuer: issuer, endpoints: [:]), client: settings.client.id ?? "",
+                isRegistered: false)
         }
     }
 
     /// The URL that led to the server of a profile, a session or a pending sign-in before; nil if the user has named it.
     var earlierReferrer: ResourceOperand? {
-        guard target == nil, let origin = settings.layers.entry(.issuer)?.origin,
-            origin.layer == .profile || [.session, .pending].contains(origin), context.isFound(settings),
-            let url = settings.provider.issuer.flatMap({ WebURL.ofIssuer($0) })
+        ownIssuer.flatMap { context.isFound(settings) ? operand(of: $0) : nil }
+    }
+
+    /// The URL that led to such a server before the user named it, beside the servers whose codes were at stake then.
+    var namedReferrer: ResourceOperand? {
+        guard let issuer = ownIssuer, var operand = operand(of: issuer),
+            let others = ResourceRecords(context)?.uses.namedBeside(issuer: issuer)
         else { return nil }
+        operand.trustedServers = others
+        return operand
+    }
+
+    /// The issuer of a profile, a session or a pending sign-in.
+    private var ownIssuer: String? {
+        guard target == nil, let origin = settings.layers.entry(.issuer)?.origin,
+            origin.layer == .profile || [.session, .pending].contains(origin)
+        else { return nil }
+        return settings.provider.issuer
+    }
+
+    private func operand(of issuer: String) -> ResourceOperand? {
+        guard let url = WebURL.ofIssuer(issuer) else { return nil }
         var operand = ResourceOperand(url, settings, context)
         operand.deadline = deadline
         return operand

@@ -408,7 +408,7 @@ struct ProxyExecTests {
         _ = try world.run(["logout", "--local"], world.person)
         // The proxy looks at an ended session again after a second.
         Thread.sleep(forTimeInterval: 1.2)
-        FileManager.default.createFile(atPath: world.home + "/go", contents: nil)
+        try Data().write(to: URL(fileURLWithPath: world.home + "/go"))
         let url = try #require(
             run.wait { text in
                 text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }

@@ -899,6 +899,19 @@ struct MixUpTests {
         #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
     }
 
+    @Test("a URL that names the provider of a profile makes that no suspect")
+    func ownProfile() throws {
+        let world = try plainWorld(isOwnResource: false)
+        let own = #"{"issuer":"\#(world.server.issuer)","client_id":"mine","scope":"api"}"#
+        let other = #"{"issuer":"\#(world.other.issuer)","client_id":"own"}"#
+        try world.configure(#"{"default_profile":"other","profiles":{"mine":\#(own),"other":\#(other)}}"#)
+        for words in [["login", world.url, "--client-id", "new"], ["login", world.url, "-p", "other"]] {
+            let refused = try world.run(words)
+            #expect([2, 7].contains(refused.status), "\(refused)")
+        }
+        expectSuccess(try world.run(["login", "-p", "mine"]))
+    }
+
     @Test(
         "a provider that a URL led to may get the codes of servers that were known when it was named, not of later ones"
     )

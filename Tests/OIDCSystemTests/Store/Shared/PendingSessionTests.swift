@@ -88,14 +88,20 @@ struct PendingSessionTests {
         #expect(try files() == [])
     }
 
-    @Test("a copy that cannot be read is not taken for none: the refresh token before it is not presented")
-    func unreadable() throws {
+    @Test(
+        "a copy that cannot be read is not taken for none: the refresh token before it is not presented",
+        arguments: [true, false])
+    func unreadable(isOtherSpelling: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)
         try fail(from: .example(), to: .refreshed())
         try recover()
         let name = try #require(
             try FileManager.default.contentsOfDirectory(atPath: "\(scratch.path)/pending").first)
-        let path = "\(scratch.path)/pending/\(name)"
+        let own = "\(scratch.path)/pending/\(name)"
+        // That of another spelling of the store has another end.
+        let path =
+            isOtherSpelling ? own.replacing(/-[0-9a-f]+\.sealed/, with: "-0000000000000000.sealed") : own
+        if isOtherSpelling { #expect(path != own && rename(own, path) == 0) }
         #expect(chmod(path, 0o644) == 0)
         let store = try machine()
         // What is stored may still be fresh.
@@ -108,7 +114,23 @@ struct PendingSessionTests {
             }
         }
         #expect(chmod(path, 0o600) == 0)
-        #expect(try machine().load(.example) == .refreshed())
+        let found = try machine()
+        try found.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            if !isOtherSpelling { #expect(try found.load(.example) == .refreshed()) }
+            _ = try found.reserveSpace(for: .example)
+        }
+    }
+
+    @Test("nothing waits in a directory of another mode that has no copy")
+    func emptyDirectory() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        mkdir("\(scratch.path)/pending", 0o755)
+        #expect(chmod("\(scratch.path)/pending", 0o755) == 0)
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.load(.example)
+            _ = try store.reserveSpace(for: .example)
+        }
     }
 
     @Test("a successor that waits is stored over a record that was changed and not refreshed")
