@@ -14,7 +14,7 @@ extension SignIn {
     }
 
     /// The URL that led to the server, now or before the user named it.
-    var suspect: ResourceOperand? { referrer ?? provider.namedReferrer }
+    var suspect: ResourceOperand? { referrer ?? provider.namedReferrer() }
 
     /// Whether the user has named the issuer, too, now or before.
     var isIssuerNamed: Bool { provider.target?.isIssuerNamed ?? false }
@@ -24,8 +24,10 @@ extension SignIn {
 
     /// Checks that the answer to a sign-in cannot come from another provider. A registered client has a
     /// redirect URL of its own for each issuer; with another client, the server's answers must be
-    /// distinguishable from others', unless the settings name the authorization endpoint.
-    func checkMixUp(_ metadata: ProviderMetadata) throws(OIDCError) {
+    /// distinguishable from others', unless the settings name the authorization endpoint. Once the user has signed in
+    /// (`isAnswered`), an option allows no more than at the start.
+    func checkMixUp(_ metadata: ProviderMetadata, isAnswered: Bool = false) throws(OIDCError) {
+        let suspect = suspect ?? (isAnswered ? provider.namedReferrer(byOption: true) : nil)
         guard let referrer = suspect, let issuer = metadata.issuer else { return }
         let isRegistered = try MixUpDefense.isOwn(settings.redirect().text, of: issuer)
         if !metadata.authorizationResponseIssParameterSupported {
@@ -307,9 +309,11 @@ extension ProviderContext {
         ownIssuer.flatMap { context.isFound(settings) ? operand(of: $0) : nil }
     }
 
-    /// The URL that led to such a server before the user named it, beside the servers whose codes were at stake then.
-    var namedReferrer: ResourceOperand? {
-        guard let issuer = ownIssuer, var operand = operand(of: issuer),
+    /// Returns the URL that led to such a server before the user named it, beside the servers whose codes were at stake then.
+    /// With `byOption`, also if an option names it.
+    func namedReferrer(byOption: Bool = false) -> ResourceOperand? {
+        guard let issuer = byOption && target == nil ? settings.provider.issuer : ownIssuer,
+            var operand = operand(of: issuer),
             let others = ResourceRecords(context)?.uses.namedBeside(issuer: issuer)
         else { return nil }
         operand.trustedServers = others

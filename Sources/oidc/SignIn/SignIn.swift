@@ -114,7 +114,7 @@ struct SignIn {
                 notice: reporter.report)
             browserSignIn.offersDeviceCode = offersDeviceCode
             // The user may have signed in elsewhere while this sign-in waited.
-            browserSignIn.claim = { () throws(OIDCError) in try checkMixUp(metadata) }
+            browserSignIn.claim = { () throws(OIDCError) in try checkMixUp(metadata, isAnswered: true) }
             browserSignIn.connect = { (url) throws(OIDCError) in
                 try transport.connect(to: url, stage: .authorization)
             }
