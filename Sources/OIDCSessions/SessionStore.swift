@@ -324,8 +324,8 @@ public struct SessionStore: Sendable {
     public func all() throws(OIDCError) -> [StoredSession] { try all(withHidden: false) }
 
     /// Lists all sessions and damaged entries, and, `withHidden`, those that this machine has seen and the store does not
-    /// show, or shows damaged.
-    package func all(withHidden: Bool) throws(OIDCError) -> [StoredSession] {
+    /// show, or shows damaged: of a server, up to `limit`.
+    package func all(withHidden: Bool, limit: Int = 4_096) throws(OIDCError) -> [StoredSession] {
         var outage: OIDCError?
         var entries: [StoredSession] = []
         var wasUnreachable = false
@@ -344,8 +344,10 @@ public struct SessionStore: Sendable {
             var record: Record?
             let content: Result<Session, OIDCError>
             do throws(OIDCError) {
-                // A server may name any number of sessions, and take its time with each.
-                let isWithin = MonotonicTime.now() < deadline && index < limits.count && bytes < limits.bytes
+                // A server may name any number of sessions, and take its time with each. Removals, which stay for a year, do
+                // not count: nobody makes them without the key.
+                let isWithin =
+                    MonotonicTime.now() < deadline && entries.count < limit && bytes < limits.bytes
                 guard !isBounded || isWithin else {
                     let error = records.storeError(
                         "has too many sessions to list them all, or is too slow: "
@@ -399,7 +401,7 @@ public struct SessionStore: Sendable {
         StoredSession(name: name.stem, location: records.location(of: name.stem), content: content)
     }
 
-    private static let listingLimits = (time: Duration.seconds(60), count: 4_096, bytes: 64 << 20)
+    private static let listingLimits = (time: Duration.seconds(60), bytes: 64 << 20)
 
     /// Returns a listed session. `outage` is the failure of a keychain, which is not asked again.
     private func listed(

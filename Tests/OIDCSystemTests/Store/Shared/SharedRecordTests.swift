@@ -716,6 +716,20 @@ extension SharedStoreTests {
         #expect(error.kind == .unreachable)
     }
 
+    @Test("removals take no places in a list: a session after any number of them is listed")
+    func removals() throws {
+        let key = try SealingKeys.example().sealing
+        for number in 0..<20 {
+            let stem = "0-\(number)"
+            engine["session/\(stem)"] = try SealedRecord(
+                sealing: [], .removal, of: stem, version: 1, with: key
+            ).bytes
+        }
+        try machine().save(.example(), replacingDamaged: false)
+        let entries = try machine().all(withHidden: false, limit: 10)
+        #expect(entries.count == 1 && entries.first?.session?.key == .example)
+    }
+
     @Test(
         "a record that cannot be opened has the key that it names, if that key's session has its name, or was seen there"
     )
