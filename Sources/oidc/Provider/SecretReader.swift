@@ -88,7 +88,7 @@ struct SecretReader {
             throw OIDCError(
                 .failed,
                 "\(name): \(DisplayText.quoted(command[0])) is not run beside an isolated command, which could change what it calls",
-                hint: "start oidc exec again", stage: .settings)
+                hint: "start the isolated command again", stage: .settings)
         }
         let output = try run(command, named: name)
         SecretReader.kept.withLock { $0?.outputs[command] = output }
