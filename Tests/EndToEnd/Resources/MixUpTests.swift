@@ -935,7 +935,7 @@ struct MixUpTests {
         "a profile for a server at which the user was told to register, or was refused, does not name it for them",
         arguments: [true, false])
     func toldProfile(isTold: Bool) throws {
-        let world = try plainWorld(isOwnResource: false)
+        let world = try plainWorld(isOwnResource: !isTold)
         if isTold {
             let told = try world.run(["login", world.url])
             #expect(told.status == 2 && told.errorOutput.contains("register a native client"), "\(told)")
