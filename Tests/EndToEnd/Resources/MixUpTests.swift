@@ -926,6 +926,7 @@ struct MixUpTests {
         for words in [line, ["login"]] {
             let refused = try world.run(words)
             #expect(refused.status == 7 && refused.errorOutput.contains(world.other.issuer), "\(refused)")
+            #expect(world.server.authorizations.count == 2)
         }
         expectSuccess(try world.run(named))
         expectSuccess(try world.run(["login"]))
