@@ -90,7 +90,7 @@ package struct ClientUses: Sendable {
         }
     }
 
-    /// Records that the user has named a server, while `others` were known.
+    /// Records that the user has named a server. `others` are those whose codes were at stake then.
     package func noteNamed(issuer: String, beside others: () -> [String]) throws(OIDCError) {
         let name = ClientUse.name(issuer)
         func isLedTo(_ use: ClientUse, _ owner: String) -> Bool {

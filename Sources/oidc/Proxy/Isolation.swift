@@ -93,13 +93,18 @@ struct Isolation {
     /// Makes the programs that are run outside those of now.
     func keepPrograms() { Executable.keep(programs) }
 
-    /// Returns the programs that are run outside for sessions while the command runs.
+    /// Returns the programs that are run outside while the command runs: credential helpers, and Buildkite's agent, as its
+    /// tokens are short-lived.
     private static func helpers(_ provider: ProviderContext) throws(OIDCError) -> [String] {
-        try allSettings(provider).compactMap { settings in
-            guard case .helper(let name)? = try? SessionStoreChoice(setting: settings.store) else {
-                return nil
+        try allSettings(provider).flatMap { settings -> [String] in
+            let sources = [Setting.subjectTokenSource, .clientAssertionSource].map {
+                settings.layers.text($0)
             }
-            return "docker-credential-\(name)"
+            let agent = sources.contains(SubjectTokenSource.buildkite.rawValue) ? ["buildkite-agent"] : []
+            guard case .helper(let name)? = try? SessionStoreChoice(setting: settings.store) else {
+                return agent
+            }
+            return agent + ["docker-credential-\(name)"]
         }
     }
 

@@ -593,6 +593,14 @@ struct ProxyExecTests {
                 ], world.machine)
             #expect(result.errors.contains("metadata service cannot be hidden"), "\(result)")
         }
+        // Its agent runs later, too.
+        try ExecutableScript.write("#!/bin/sh\n", to: URL(fileURLWithPath: world.home + "/buildkite-agent"))
+        let result = try world.run(
+            [
+                "exec", "--isolate", "--proxy", "https://a.example", "--set", "subject_token_source=buildkite",
+                "--", "true",
+            ], world.machine.merging(["PATH": "\(world.home):/usr/bin:/bin"]) { $1 })
+        #expect(result.errors.contains("buildkite-agent is run while the command runs"), "\(result)")
     }
 
     @Test(
