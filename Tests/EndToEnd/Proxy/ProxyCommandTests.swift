@@ -597,7 +597,8 @@ struct ProxyExecTests {
         try ExecutableScript.write("#!/bin/sh\n", to: URL(fileURLWithPath: world.home + "/buildkite-agent"))
         let result = try world.run(
             [
-                "exec", "--isolate", "--proxy", "https://a.example", "--set", "subject_token_source=buildkite",
+                "exec", "--isolate", "--proxy", "https://a.example", "--set",
+                "subject_token_source=buildkite",
                 "--", "true",
             ], world.machine.merging(["PATH": "\(world.home):/usr/bin:/bin"]) { $1 })
         #expect(result.errors.contains("buildkite-agent is run while the command runs"), "\(result)")
