@@ -13,8 +13,8 @@ struct ExecCommand: RunnableCommand {
             tokens of CI jobs are removed from the environment. With --proxy, the command gets a URL in \
             OIDC_PROXY_URL instead of a token, and this process stays to serve it; see oidc proxy. The command and other \
             programs of this user can still read the sessions and run oidc token: --isolate keeps the command from it. \
-            With --login, a sign-in while the command runs leaves it the terminal: the URL is printed, and the browser opens. \
-            One server can cause at most five sign-ins in ten minutes.
+            With --login, a sign-in while the command runs leaves it the terminal: the URL is printed, and the browser opens, \
+            but not with --isolate. One server can cause at most five sign-ins in ten minutes.
             """,
         usage: ["[options] [--] CMD [ARGUMENT...]"],
         examples: [
