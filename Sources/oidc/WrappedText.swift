@@ -3,8 +3,8 @@ import OIDCCore
 import Posix
 
 /// Text for a terminal: lines that are too long are broken between words, and each further line starts with `|`, which no
-/// line of this program does. Text from a provider thus cannot start a line that looks like a hint, an error or a URL to
-/// open. URLs, and commands to paste, are not broken.
+/// line of this program does. Text from a provider thus cannot start a line that looks like a hint or an error. URLs, other
+/// long words of ASCII, and commands to paste are not broken.
 struct WrappedText {
     /// The columns of the terminal; nil leaves every line as it is.
     let width: Int?
