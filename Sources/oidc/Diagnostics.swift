@@ -1,5 +1,6 @@
 import CommandLineKit
 import OIDCCore
+import Posix
 
 /// Errors as text for users and scripts: one line, a hint and an exit code.
 enum Diagnostics {
@@ -14,6 +15,18 @@ enum Diagnostics {
         case .untrusted: 7
         case .interrupted: 130
         }
+    }
+
+    /// Writes the last lines of stderr.
+    static func write(
+        _ error: OIDCError, asJSON: Bool, exitCode: Int32, line: InvokedLine = InvokedLine(CommonOptions())
+    ) {
+        let report = report(error, asJSON: asJSON, exitCode: exitCode, line: line, style: Console.style)
+        StandardError.write(
+            asJSON
+                ? report
+                : WrappedText(.standardError).text(
+                    Terminal.text(report, environment: ProcessEnvironment.current)))
     }
 
     /// Returns the last lines of stderr: two for users, or one of JSON for `-o json`. `line` is the command line that

@@ -37,16 +37,9 @@ struct Main {
         } catch {
             let code = signalCode ?? Diagnostics.exitCode(error)
             let common = CommonOptions.lenient(words)
-            let isJSON = common.output == .json
-            let report = Diagnostics.report(
-                error.ended(bySignal: signalCode != nil), asJSON: isJSON, exitCode: code,
-                line: line ?? InvokedLine(common, words: words, environment: ProcessEnvironment.current),
-                style: Console.style)
-            StandardError.write(
-                isJSON
-                    ? report
-                    : WrappedText(.standardError).text(
-                        Terminal.text(report, environment: ProcessEnvironment.current)))
+            Diagnostics.write(
+                error.ended(bySignal: signalCode != nil), asJSON: common.output == .json, exitCode: code,
+                line: line ?? InvokedLine(common, words: words, environment: ProcessEnvironment.current))
             return code
         }
     }

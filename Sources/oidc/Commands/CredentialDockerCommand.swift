@@ -60,10 +60,7 @@ struct CredentialDockerCommand: RunnableCommand {
         var answer: String?
         do throws(OIDCError) { answer = try found(context) } catch {
             guard error.kind != .interrupted else { throw error }
-            let isJSON = context.console.isJSON
-            StandardError.write(
-                WrappedText(width: isJSON ? nil : Terminal.width()).text(
-                    Diagnostics.report(error, asJSON: isJSON, exitCode: 1)))
+            Diagnostics.write(error, asJSON: context.console.isJSON, exitCode: 1)
             if !isWithoutSession(context) { failure = DockerCredential.text(error) }
         }
         try context.console.output(answer ?? failure)

@@ -170,9 +170,7 @@ struct ExecCommand: RunnableCommand {
             hint: failure.reason.startHint
                 ?? (failure.status == 127
                     ? "check its name and PATH, or give its path" : "check that the file may be executed"))
-        StandardError.write(
-            WrappedText(width: context.console.isJSON ? nil : Terminal.width()).text(
-                Diagnostics.report(error, asJSON: context.console.isJSON, exitCode: failure.status)))
+        Diagnostics.write(error, asJSON: context.console.isJSON, exitCode: failure.status)
         return failure.status
     }
 }
