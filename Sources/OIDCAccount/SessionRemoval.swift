@@ -19,7 +19,7 @@ package struct SessionRemoval {
 extension AccountEngine {
     /// Removes the session. Uses the lock if possible, because a refresh in progress would store the session again. One
     /// that other machines can read, and this one cannot, stays unless `isLocal` says that its tokens are not to be
-    /// revoked.
+    /// revoked. So does one whose last refresh left a copy that cannot be read, as only that has the valid tokens.
     package func taken(isLocal: Bool = false) throws(OIDCError) -> SessionRemoval {
         var removal = try withdrawn(isLocal: isLocal)
         removal.noteFailure = store.noteFailure
@@ -30,6 +30,11 @@ extension AccountEngine {
         var removal: SessionRemoval?
         var first: Session?
         var isMissing = false
+        if !isLocal {
+            do throws(OIDCError) { try store.checkWaiting(key) } catch {
+                throw AccountEngine.notRemoved(error)
+            }
+        }
         do throws(OIDCError) {
             first = try store.loadToEnd(key)
             isMissing = first == nil
@@ -49,11 +54,11 @@ extension AccountEngine {
             return SessionRemoval(content: .failure(store.hiddenSession))
         }
         do throws(OIDCError) {
-            try store.withLock(key, lockWait) { () throws(OIDCError) in removal = removed() }
+            try store.withLock(key, lockWait) { () throws(OIDCError) in removal = removed(isLocal: isLocal) }
         } catch {
             guard error.kind != .interrupted else { throw error }
         }
-        var result = removal ?? removed()
+        var result = removal ?? removed(isLocal: isLocal)
         // The server may only have hidden it since.
         if store.reach == .machines, case .success(nil) = result.content { result.content = .success(first) }
         guard var failure = result.failure else { return result }
@@ -106,9 +111,11 @@ extension AccountEngine {
     }
 
     /// Removes the session without its lock.
-    package func removed() -> SessionRemoval {
+    package func removed(isLocal: Bool = false) -> SessionRemoval {
         var removal = SessionRemoval(content: Result { () throws(OIDCError) in try store.loadToEnd(key) })
-        if case .failure(let error) = removal.content, AccountEngine.leavesSession(error) {
+        if case .failure(let error) = removal.content,
+            AccountEngine.leavesSession(error) || !isLocal && error.code == .unknownStoreKey
+        {
             removal.failure = error
             return removal
         }

@@ -27,6 +27,9 @@ package protocol OwnRecordStore: RecordStore {
     /// Returns the record to use: the stored one, or one that waits on this machine to be stored.
     func load(_ name: RecordName) throws(OIDCError) -> Record?
 
+    /// Throws if a record may wait on this machine to be stored, and cannot be read.
+    func checkWaiting(_ name: RecordName) throws(OIDCError)
+
     /// Returns whether a record waits on this machine to be stored.
     func isWaiting(_ name: RecordName) -> Bool
 
@@ -95,6 +98,7 @@ extension OwnRecordStore {
     package func storeError(_ message: String) -> OIDCError { .store("\(description): \(message)") }
     package func health() throws(OIDCError) -> [HealthReport] { [] }
     package func load(_ name: RecordName) throws(OIDCError) -> Record? { try read(name) }
+    package func checkWaiting(_ name: RecordName) throws(OIDCError) {}
     package func isWaiting(_ name: RecordName) -> Bool { false }
     package func remembered(_ name: RecordName) -> Record? { nil }
     package func lastAttempt() -> MonotonicTime? { nil }

@@ -55,6 +55,11 @@ public struct SessionStore: Sendable {
     /// Checks the records' server, and the key, for `oidc doctor`.
     package func health() throws(OIDCError) -> [HealthReport] { try records.health() }
 
+    /// Throws if a session may wait on this machine to be stored, and cannot be read.
+    package func checkWaiting(_ key: SessionKey) throws(OIDCError) {
+        try records.checkWaiting(key.recordName)
+    }
+
     /// Returns the path or name of the session, even if it does not exist.
     public func location(of key: SessionKey) -> String { seal.location(records.location(of: key.fileStem)) }
 

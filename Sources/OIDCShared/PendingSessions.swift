@@ -5,6 +5,8 @@ import Posix
 /// The sessions that wait for a shared store. Each is kept on this machine, sealed like the records, until the server
 /// has it; if the server is unreachable for too long or the process is killed, a later command writes it.
 struct PendingSessions: Sendable {
+    private static let ending = ".sealed"
+
     private let directory: SessionDirectory
     private let path: String
 
@@ -12,7 +14,7 @@ struct PendingSessions: Sendable {
     init(state path: String) {
         self.path = "\(FilePath.trimmed(path))/pending"
         directory = SessionDirectory(
-            path: self.path, ending: ".sealed", noun: "pending session")
+            path: self.path, ending: PendingSessions.ending, noun: "pending session")
     }
 
     /// The names of the sessions that wait.
@@ -43,11 +45,30 @@ struct PendingSessions: Sendable {
         }
     }
 
+    /// Throws if a copy of a session cannot be read: that of this store, `name`, or of another spelling of its URL. They are
+    /// looked for also in a directory from which none is read.
+    func checkReadable(_ stem: String, _ name: String) throws(OIDCError) {
+        _ = try read(name)
+        let files: [String]
+        do throws(Errno) { files = try FilePath.names(in: path) } catch {
+            guard ![.noSuchFile, .notADirectory].contains(error), isReachable else { return }
+            throw .store(DisplayText.clean(path), error)
+        }
+        for file in files where file.hasPrefix("\(stem)-") && file.hasSuffix(PendingSessions.ending) {
+            _ = try read(String(file.dropLast(PendingSessions.ending.utf8.count)))
+        }
+    }
+
     /// Returns whether a file may be there: not in a directory that this user cannot reach, whatever is wrong with it.
     private func mayWait(_ name: String) -> Bool {
         do throws(Errno) { _ = try FilePath.status(location(name)) } catch {
             if [.noSuchFile, .notADirectory].contains(error) { return false }
         }
+        return isReachable
+    }
+
+    /// Whether the state directory can be reached.
+    private var isReachable: Bool {
         do throws(Errno) { _ = try FilePath.status(FilePath.split(path).directory) } catch {
             return error != .permissionDenied
         }

@@ -437,10 +437,7 @@ extension SharedRecords {
     func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject? {
         // A copy that cannot be read may be the only one of the refresh token that follows the stored one, which the provider
         // would take for stolen.
-        if let pending {
-            let others = pending.names.filter { $0.hasPrefix("\(name.stem)-") }
-            for waiting in Set(others + [pendingName(name.stem)]) { _ = try pending.read(waiting) }
-        }
+        try checkWaiting(name)
         // The lease has shown that the server takes writes.
         try lease(name.stem)?.present(now: runtime.now)
         return nil
@@ -449,6 +446,10 @@ extension SharedRecords {
 
 /// Sessions that wait for the server on this machine.
 extension SharedRecords {
+    func checkWaiting(_ name: RecordName) throws(OIDCError) {
+        try pending?.checkReadable(name.stem, pendingName(name.stem))
+    }
+
     private func pendingName(_ stem: String) -> String { seal.versions.fileName(stem) }
     private func hasPending(_ stem: String) -> Bool { pending?.content(pendingName(stem)) != nil }
     func forgetLeftover(_ name: RecordName) { pending?.remove(pendingName(name.stem)) }

@@ -36,6 +36,11 @@ package enum FilePath {
     /// Returns whether this user may add and remove files in a directory.
     package static func isWritable(_ directory: String) -> Bool { access(directory, W_OK) == 0 }
 
+    /// Returns the names in a directory, which may be of any user and mode, or a link to one.
+    package static func names(in directory: String) throws(Errno) -> [String] {
+        try OpenFile(directory, for: .sharedDirectory).names()
+    }
+
     package static func status(_ path: String) throws(Errno) -> FileStatus {
         var raw = stat()
         _ = try Errno.check { lstat(path, &raw) }

@@ -198,6 +198,54 @@ struct AccountEngineTests {
         #expect(try ours.taken().session == .example())
     }
 
+    @Test(
+        "a copy that waits and cannot be read keeps its session from all but a local sign-out, as it has the valid tokens",
+        arguments: [true, false])
+    func unreadableCopy(isDirectory: Bool) throws {
+        let (scratch, keys, server) = (ScratchDirectory(), try SealingKeys.example(), MemoryEngine())
+        let store = SessionStore(server, state: scratch.path) { () throws(OIDCError) in keys }
+        try store.save(.example(), replacingDamaged: false)
+        let name = "\(SessionKey.example.fileStem)-0000000000000000"
+        try PendingSessions(state: scratch.path).keep([1], name)
+        let directory = "\(scratch.path)/pending"
+        #expect(chmod(isDirectory ? directory : "\(directory)/\(name).sealed", 0o755) == 0)
+        let ours = engine(store)
+        let refusal = failure { () throws(OIDCError) in _ = try ours.taken() }
+        #expect(refusal?.message.hasSuffix("; the session stays, and nothing was revoked") == true)
+        #expect(try store.load(.example) == .example())
+        #expect(try ours.taken(isLocal: true).session == .example())
+    }
+
+    @Test("so does one that is sealed with another key, also if the store had another name then")
+    func copyOfOtherKey() throws {
+        let (scratch, server) = (ScratchDirectory(), MemoryEngine())
+        let (old, new) = (try SealingKeys.example(), try SealingKeys.example(9))
+        var (session, next) = (Session.example(), Session.example("at-2"))
+        (session.nonce, next.nonce) = ("one", "one")
+        let earlier = SessionStore(server, state: scratch.path) { () throws(OIDCError) in old }
+        try earlier.save(session, replacingDamaged: false)
+        try earlier.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try earlier.reserveSpace(for: .example)
+            server.fail(.sharedStore("memory://test", "down"))
+            #expect(throws: OIDCError.self) { try earlier.replace(session, with: next) }
+        }
+        server.fail(nil)
+        try server.remove("lease/\(SessionKey.example.fileStem)")
+        try server.remove("session/\(SessionKey.example.fileStem)")
+        let moved = server.named("memory://moved")
+        let past = Instant(secondsSinceEpoch: 1_000)
+        try SessionStore(moved, versions: SharedVersions(), now: { past }) { () throws(OIDCError) in new }
+            .save(session, replacingDamaged: false)
+        let store = SessionStore(moved, state: scratch.path) { () throws(OIDCError) in new }
+        let ours = engine(store)
+        let refusal = failure { () throws(OIDCError) in _ = try ours.taken() }
+        #expect(refusal?.code == .unknownStoreKey, "\(refusal as Any)")
+        #expect(refusal?.message.hasSuffix("; nothing was revoked") == true)
+        #expect(try store.load(.example) == session)
+        _ = try ours.taken(isLocal: true)
+        #expect(try store.load(.example) == nil)
+    }
+
     @Test("a signal while a server removes the session does not make it one that stays")
     func interruptedRemoval() async {
         await #expect(processExitsWith: .exitCode(9)) {

@@ -90,8 +90,8 @@ struct PendingSessionTests {
 
     @Test(
         "a copy that cannot be read is not taken for none: the refresh token before it is not presented",
-        arguments: [true, false])
-    func unreadable(isOtherSpelling: Bool) throws {
+        arguments: [(false, false), (false, true), (true, false), (true, true)])
+    func unreadable(isOtherSpelling: Bool, isDirectory: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)
         try fail(from: .example(), to: .refreshed())
         try recover()
@@ -102,7 +102,8 @@ struct PendingSessionTests {
         let path =
             isOtherSpelling ? own.replacing(/-[0-9a-f]+\.sealed/, with: "-0000000000000000.sealed") : own
         if isOtherSpelling { #expect(path != own && rename(own, path) == 0) }
-        #expect(chmod(path, 0o644) == 0)
+        let place = isDirectory ? "\(scratch.path)/pending" : path
+        #expect(chmod(place, isDirectory ? 0o755 : 0o644) == 0)
         let store = try machine()
         // What is stored may still be fresh.
         #expect(try store.load(.example) == .example())
@@ -113,7 +114,7 @@ struct PendingSessionTests {
                 _ = try store.reserveSpace(for: .example)
             }
         }
-        #expect(chmod(path, 0o600) == 0)
+        #expect(chmod(place, isDirectory ? 0o700 : 0o600) == 0)
         let found = try machine()
         try found.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
             if !isOtherSpelling { #expect(try found.load(.example) == .refreshed()) }
