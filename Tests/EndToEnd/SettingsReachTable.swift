@@ -27,9 +27,9 @@ enum SettingsReachTable {
         profile   - = - - | maqtsrc maqtsrc maqtsrc maqtsrc |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
         profile   - = = - | maqtsrc maqtsrc maqtsrc maqtsrc |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
         profile   - = # - | maqtsrc maqtsrc maqtsr. maqtsr. |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   - # - - | ma.t... ma.t... maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   - # = - | ma.t... ma.t... maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   - # # - | ma.t... ma.t... maqtsr. ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   - # - - | ma..... ma..... maqtsrc ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   - # = - | ma..... ma..... maqtsrc ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   - # # - | ma..... ma..... maqtsr. ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
         profile   = - - - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | sent | yyy
         profile   = - = - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | maqtsrc | sent | yyy
         profile   = - # - | maqtsrc maqtsrc maqtsr. maqtsr. |        | maqtsrc | maqtsr. | maq.sr. | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | none | yyy
@@ -39,15 +39,15 @@ enum SettingsReachTable {
         profile   = # - - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | sent | yyy
         profile   = # = - | maqtsrc maqtsrc maqtsrc maqtsrc |        | maqtsrc | maqtsrc | maq.src | maqtsr. | ....... | ....... | maqts.. | maqtsrc | maqtsrc | sent | yyy
         profile   = # # - | maqtsrc maqtsrc maqtsr. maqtsr. |        | maqtsrc | maqtsr. | maq.sr. | maqtsr. | ....... | ....... | maqts.. | maqtsrc | m...... | none | yyy
-        profile   # - - - | ma.t... maqts.. maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   # - = - | ma.t... maqts.. maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   # - # - | ma.t... maqts.. maqtsr. ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   # = - - | ma.t... maqtsrc maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   # = = - | ma.t... maqtsrc maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   # = # - | ma.t... maqtsrc maqtsr. ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   # # - - | ma.t... maqts.. maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   # # = - | ma.t... maqts.. maqtsrc ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
-        profile   # # # - | ma.t... maqts.. maqtsr. ma.t... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # - - - | ma..... maqts.. maqtsrc ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # - = - | ma..... maqts.. maqtsrc ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # - # - | ma..... maqts.. maqtsr. ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # = - - | ma..... maqtsrc maqtsrc ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # = = - | ma..... maqtsrc maqtsrc ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # = # - | ma..... maqtsrc maqtsr. ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # # - - | ma..... maqts.. maqtsrc ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # # = - | ma..... maqts.. maqtsrc ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
+        profile   # # # - | ma..... maqts.. maqtsr. ma..... |        | m...... | m...... | m...... | m...... | ....... | ....... | m...... | maqtsrc | m...... | none | yyy
         variables - - - - | maqtsrc maqtsrc maqtsrc maqtsrc | maqt... | maqtsrc | maqtsrc | maq.src | maqtsr. | maqt... | maqtsrc | maqtsrc | maqtsrc | m...... | asks | yyy
         variables - - = - | maqtsrc maqtsrc maqtsrc maqtsrc | maqtsrc | maqtsrc | maqtsrc | maq.src | maqtsr. | maqt... | maqtsrc | maqtsrc | maqtsrc | m...... | asks | yyy
         variables - - # - | maqtsrc maqtsrc maqtsr. maqtsr. | maqtsrc | maqtsrc | maqtsr. | maq.sr. | maqtsr. | maqt... | maqtsr. | maqtsr. | maqtsrc | m...... | none | ynn

@@ -188,8 +188,10 @@ extension SettingLayers.Entry {
         switch setting.reach {
         case .machine: return true
         case .audience:
-            let isChosen = mayChooseAudience(destination) || destination.isAudience(value)
-            return isChosen && (isServer || !destination.isFound)
+            let isOfResource = destination.isAudience(value)
+            let isOfOther = origin.layer == .profile && belonging.namesServer && !isServer
+            return (mayChooseAudience(destination) && !isOfOther || isOfResource)
+                && (isServer || !destination.isFound)
         case .asked:
             if origin.layer == .profile {
                 // A profile with a resource and no provider is that of a sign-in to the resource's URL, unless it was

@@ -18,8 +18,8 @@ struct Setting: Hashable, Sendable {
         case anyone
         /// The value is part of a sign-in's request. A profile's value is used only for the profile's own server.
         case asked
-        /// The value says what a token is for: it is for every server of the settings, but not for the token of a
-        /// resource outside their origins.
+        /// The value says what a token is for: as with `asked`, but it is not used for the token of a resource outside the
+        /// origins of the settings.
         case audience
         /// The value names where the tokens of one server go.
         case tokens
