@@ -37,11 +37,15 @@ struct LendRequest: Sendable {
     let matter: Matter
 
     /// Whether the caller says that it executes another program next. The question shows the same words, so the user agrees
-    /// to what counts.
-    var isOnce: Bool { claim.command == LendRequest.executing }
+    /// to what counts; only the exact name of a command that stays is taken for that.
+    var isOnce: Bool {
+        claim.command.lowercased().hasPrefix(LendRequest.executing) && claim.command != LendRequest.staying
+    }
 
     /// The command that executes another program, with a token and without staying.
     static let executing = "exec"
+    /// The same command while it stays as a proxy.
+    static let staying = "exec --proxy"
 
     static let path = "/"
     static let mediaType = "application/json"

@@ -354,7 +354,7 @@ extension ProviderContext {
         let stays = command == LendRequest.executing && !context.executesAnother
         return LentSession(
             path: path, profile: settings.profile, naming: settings.layers.given,
-            environment: context.environment, command: stays ? "exec --proxy" : command)
+            environment: context.environment, command: stays ? LendRequest.staying : command)
     }
 
     /// Refuses a command that only the session's owner can run.

@@ -208,6 +208,16 @@ struct LendQuestionTests {
         let world = try LendWorld(["-p", "work", "--ask"], variables: asker.variables)
         #expect(try world.run("exec", "--", Program.path, "token").status == 0)
         #expect(asker.asked.count == 2, "\(asker.asked)")
+        let body = LendWorld.body("access_token")
+        for (index, command) in ["exec ", #"exec\n"#, "EXEC", "exec make", "exec --proxy", "z"].enumerated() {
+            let asked = asker.asked.count
+            for _ in 0..<2 {
+                let claim = body.replacing(#""command":"z""#, with: #""command":"\#(command)""#)
+                #expect(world.post(claim).contains("\"access\""))
+            }
+            // The first one that stays is the answer for all that follow.
+            #expect(asker.asked.count == asked + (index < 4 ? 2 : index == 4 ? 1 : 0), "\(asker.asked)")
+        }
     }
 
     @Test(
