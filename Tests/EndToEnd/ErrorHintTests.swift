@@ -190,7 +190,7 @@ struct ErrorHintTests {
         "where only a resource was signed in to, the hint is a command that works for it, if there is one",
         arguments: [
             ("token", "oidc login URL"), ("inspect", "oidc token URL | oidc inspect -"),
-            ("introspect", "oidc token URL | oidc introspect - --issuer https://a.example --client-id demo"),
+            ("introspect", "oidc token URL | oidc inspect -"),
             ("revoke", "oidc logout URL"),
             ("userinfo", "name a profile of a provider with -p: oidc config list"),
         ])

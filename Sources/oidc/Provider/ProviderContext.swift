@@ -193,9 +193,8 @@ final class ProviderContext: Sendable {
         return switch context.console.command {
         case "token": token
         case "revoke": .run("logout", url)
-        case "inspect": .words(token, " | ", .run("inspect -"))
-        case "introspect" where !key.resources.isEmpty:
-            .words(token, " | ", .run("introspect -", key.options))
+        // Options for `introspect` would name the URL's server for the user, and give it the secret of a variable.
+        case "inspect", "introspect": .words(token, " | ", .run("inspect -"))
         default: nil
         }
     }
