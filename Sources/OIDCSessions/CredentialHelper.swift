@@ -24,6 +24,7 @@ struct CredentialHelper: Sendable {
     var program: String { "docker-credential-\(name)" }
 
     func check() throws(OIDCError) {
+        guard !HelperAnswers.areComplete else { return }
         if (try? Executable.find(program, in: environment)) == nil { throw absent }
     }
 
@@ -36,10 +37,12 @@ struct CredentialHelper: Sendable {
     func store(_ entry: Entry) throws(OIDCError) {
         let outcome = try run("store", entry.json.bytes)
         guard outcome.status == .exited(0) else { throw failure("store", outcome, hiding: entry.secret) }
+        HelperAnswers.note(entry, of: program)
     }
 
     /// Returns an entry; nil if the keychain has none.
     func get(_ serverURL: String) throws(OIDCError) -> Entry? {
+        if let kept = HelperAnswers.entry(serverURL, of: program) { return kept }
         let outcome = try run("get", Array(serverURL.utf8))
         guard outcome.status == .exited(0) else {
             if isAbsence(outcome) { return nil }
@@ -48,6 +51,7 @@ struct CredentialHelper: Sendable {
         guard let entry = Entry(answer: outcome.output, to: serverURL) else {
             throw storeError("get: expected JSON with Username and Secret, found something else")
         }
+        HelperAnswers.note(entry, of: program)
         return entry
     }
 
@@ -58,6 +62,11 @@ struct CredentialHelper: Sendable {
     }
 
     private func run(_ verb: String, _ input: [UInt8]) throws(OIDCError) -> ChildProcess.Outcome {
+        guard !HelperAnswers.areComplete else {
+            throw storeError(
+                "\(verb): is not run beside an isolated command, which could change what it reads",
+                hint: "start the isolated command again")
+        }
         var child = ChildProcess([program, verb], environment: environment)
         child.input = input
         child.milliseconds = milliseconds

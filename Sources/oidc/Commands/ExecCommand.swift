@@ -1,6 +1,7 @@
 import CommandLineKit
 import OIDCCore
 import OIDCProxy
+import OIDCSessions
 import Posix
 
 struct ExecCommand: RunnableCommand {
@@ -101,7 +102,10 @@ struct ExecCommand: RunnableCommand {
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
         let isolation = isIsolated ? try Isolation(provider) : nil
-        if isIsolated { SecretReader.keepOutputs() }
+        if isIsolated {
+            SecretReader.keepOutputs()
+            HelperAnswers.keep()
+        }
         let routes = try ProxyRoutes.routes(proxies, provider, for: "exec --proxy")
         let (sessions, indices) = try ProxySession.sessions(
             of: routes, provider, mayLogIn: mayLogIn, minimumValidity: Int64(minimumValidity))
@@ -116,6 +120,7 @@ struct ExecCommand: RunnableCommand {
                 }
             }
             SecretReader.runNothingMore()
+            HelperAnswers.runNothingMore()
             isolation.keepPrograms()
         }
         var configuration = try sessions[0].configuration(timeout: 300)
@@ -135,7 +140,7 @@ struct ExecCommand: RunnableCommand {
             ProcessEnvironment.secretVariables(in: context.environment) + ProcessEnvironment.jobVariables
             + provider.settings.secretVariables + [Self.standardVariable]
             + context.environment.names(startingWith: "OIDC_PROXY_URL")
-        if isolation != nil { removed += try Isolation.variables + Isolation.secretVariables(provider) }
+        if let isolation { removed += Isolation.variables + isolation.secretVariables }
         try Interruption.throwIfPending()
         isolation?.ignoreStops()
         let child: ForegroundChild

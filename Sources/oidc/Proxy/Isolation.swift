@@ -23,6 +23,9 @@ struct Isolation {
     private let unchanged: [String]
     /// The programs that are run outside while the command runs, by their names.
     private let programs: [String: String]
+    /// The variables with secrets that the settings of any profile name, also those from which their commands print a
+    /// secret.
+    let secretVariables: [String]
 
     /// Finds bubblewrap, and checks that it can make the sandbox here.
     init(_ provider: ProviderContext) throws(OIDCError) {
@@ -45,11 +48,8 @@ struct Isolation {
             // Windows Subsystem for Linux: programs of Windows, which can start others here, and its displays.
             "/run/WSL", "/mnt/wslg",
         ]
-        // The command may remove these variables, and then use the default directories.
-        let variables = context.environment
-        let usual = [["OIDC_"], ["OIDC_", "XDG_"]].flatMap { prefixes -> [String?] in
-            let place = StateDirectories(
-                environment: variables.filter { name in !prefixes.contains { name.hasPrefix($0) } })
+        let usual = Isolation.usual(environment).flatMap { environment -> [String?] in
+            let place = StateDirectories(environment: environment)
             // A later sign-in without these variables stores its session there.
             place.createAll()
             return [
@@ -60,16 +60,19 @@ struct Isolation {
         let places = ([own.state, own.cache, folder] + usual).compactMap { $0 }
         try Isolation.refuseLinks(places)
         let hidden = (places + [runtime].compactMap { $0 } + known).compactMap(UserFile.resolved)
+        let inUse = try Isolation.settingsInUse(provider)
+        let all = inUse + Isolation.usualSettings(context)
+        secretVariables = all.flatMap { $0.secretVariables + $0.variablesOfSecretCommands }
         let named =
-            try Isolation.secretFiles(provider)
+            try Isolation.secretFiles(all)
             + [configuration].compactMap { $0 }
-            + (try Isolation.storeSockets(provider))
+            + Isolation.storeSockets(all, environment)
             + [environment["XAUTHORITY"], environment["HOME"].map { "\($0)/.Xauthority" }].compactMap { $0 }
             + Isolation.displaySockets(environment)
             + Isolation.busAddresses(environment).compactMap(Isolation.socket(ofBus:))
-        try Isolation.checkBus(provider)
+        try Isolation.checkBus(all, context)
         Isolation.checkDisplay(context.console)
-        try Isolation.checkMachine(provider)
+        Isolation.checkMachine(all, context.console)
         let mounts = MountTable.current
         let directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
         self.directories = directories
@@ -79,33 +82,26 @@ struct Isolation {
         }
         let files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
         self.files = files
-        programs = Isolation.files(of: try Isolation.helpers(provider), environment)
+        programs = Isolation.files(of: Isolation.helpers(inUse), environment)
         unchanged = Set(programs.values).filter { file in
             !files.contains(file) && !directories.contains { file.hasPrefix($0 + "/") }
         }.sorted()
         try check()
-        if let helper = programs.keys.min(), Isolation.canAddPrograms(environment) {
+        if let agent = programs.keys.min() {
             context.console.warn(
-                "--isolate: \(helper) is run while the command runs, which can change what it calls by PATH")
+                "--isolate: \(agent) is run while the command runs, which can change what it calls and reads")
         }
     }
 
     /// Makes the programs that are run outside those of now.
     func keepPrograms() { Executable.keep(programs) }
 
-    /// Returns the programs that are run outside while the command runs: credential helpers, and Buildkite's agent, as its
-    /// tokens are short-lived.
-    private static func helpers(_ provider: ProviderContext) throws(OIDCError) -> [String] {
-        try allSettings(provider).flatMap { settings -> [String] in
-            let sources = [Setting.subjectTokenSource, .clientAssertionSource].map {
-                settings.layers.text($0)
-            }
-            let agent = sources.contains(SubjectTokenSource.buildkite.rawValue) ? ["buildkite-agent"] : []
-            guard case .helper(let name)? = try? SessionStoreChoice(setting: settings.store) else {
-                return agent
-            }
-            return agent + ["docker-credential-\(name)"]
+    /// Returns the programs that are run outside while the command runs: Buildkite's agent, as its tokens are short-lived.
+    private static func helpers(_ inUse: [Settings]) -> [String] {
+        let sources = inUse.flatMap { settings in
+            [Setting.subjectTokenSource, .clientAssertionSource].map { settings.layers.text($0) }
         }
+        return sources.contains(SubjectTokenSource.buildkite.rawValue) ? ["buildkite-agent"] : []
     }
 
     /// Returns the files of programs, by their names.
@@ -118,34 +114,54 @@ struct Isolation {
         return programs
     }
 
-    /// Returns whether the user can put programs into a directory of `PATH`.
-    private static func canAddPrograms(_ environment: Variables) -> Bool {
-        environment["PATH", default: ""].split(separator: ":").contains { entry in
-            // One that is missing can be made below what is there.
-            var place = String(entry)
-            while place != "/", place != ".", (try? FilePath.status(place)) == nil {
-                place = FilePath.split(place).directory
-            }
-            return FilePath.isWritable(place)
+    /// Returns environments without the variables that name the user's own directories: the command may remove them, and
+    /// then use the default ones.
+    private static func usual(_ environment: Variables) -> [Variables] {
+        [["OIDC_"], ["OIDC_", "XDG_"]].map { prefixes in
+            environment.filter { name in !prefixes.contains { name.hasPrefix($0) } }
         }
     }
 
-    /// Returns the settings in use, and those of every profile.
-    private static func allSettings(_ provider: ProviderContext) throws(OIDCError) -> [Settings] {
-        let context = provider.context
-        let home = context.environment["HOME"]
-        var all = [provider.settings]
-        if let file = try context.settingsLoader.file() {
-            for profile in file.profiles { all.append(try file.settings(of: profile.name, home: home)) }
+    /// Returns the settings in use, and those of every profile beside them.
+    private static func settingsInUse(_ provider: ProviderContext) throws(OIDCError) -> [Settings] {
+        let file = try provider.context.settingsLoader.file()
+        guard let file else { return [provider.settings] }
+        return [provider.settings] + (try settings(of: file, provider.context))
+    }
+
+    /// Returns the settings of the profiles in the default places, if another file is in use. What they name is not for the
+    /// command either.
+    private static func usualSettings(_ context: CommandContext) -> [Settings] {
+        var seen = Set([context.settingsLoader.path].compactMap { $0.flatMap(UserFile.resolved) })
+        return usual(context.environment).flatMap { environment -> [Settings] in
+            let loader = SettingsLoader(environment: environment, common: CommonOptions())
+            guard let path = loader.path.flatMap(UserFile.resolved), seen.insert(path).inserted else {
+                return []
+            }
+            do throws(OIDCError) {
+                guard let file = try loader.file() else { return [] }
+                return try settings(of: file, context)
+            } catch {
+                context.console.warn(error, "--isolate: what a file names that is not in use is not hidden")
+                return []
+            }
+        }
+    }
+
+    private static func settings(
+        of file: ConfigurationFile, _ context: CommandContext
+    ) throws(OIDCError) -> [Settings] {
+        var all: [Settings] = []
+        for profile in file.profiles {
+            all.append(try file.settings(of: profile.name, home: context.environment["HOME"]))
         }
         return all
     }
 
     /// Returns the sockets of every shared store and lender that a profile, an option or a variable names. Those of this
     /// user's own lenders are in the hidden directories, unless they were put elsewhere.
-    private static func storeSockets(_ provider: ProviderContext) throws(OIDCError) -> [String] {
-        let environment = provider.context.environment
-        let named = try allSettings(provider).flatMap { $0.layers.given }
+    private static func storeSockets(_ all: [Settings], _ environment: Variables) -> [String] {
+        let named = all.flatMap { $0.layers.given }
             .filter { $0.setting == .store }
             .compactMap { entry in
                 entry.value.string.flatMap {
@@ -156,14 +172,24 @@ struct Isolation {
         return (named + [variable].compactMap { $0 }).map { SettingFile.path($0, home: environment["HOME"]) }
     }
 
-    /// Returns the secret files of every profile, and of the options and variables.
-    private static func secretFiles(_ provider: ProviderContext) throws(OIDCError) -> [String] {
-        let all = try allSettings(provider)
+    /// Returns the secret files of every profile, and of the options and variables. Refuses an open one, which the command
+    /// would inherit and could read again.
+    private static func secretFiles(_ all: [Settings]) throws(OIDCError) -> [String] {
         let settings: [Setting] = [
             .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .decryptionKeyFile,
             .tlsClientKey, .callbackKey, .storeKeyFile, .subjectTokenFile, .actorTokenFile,
         ]
-        return all.flatMap { one in settings.compactMap { one.layers.file($0)?.path } }
+        let files = all.flatMap { one in settings.compactMap { one.layers.file($0) } }
+        for file in files {
+            let isOpen =
+                ["/dev/stdin", "/dev/fd/"].contains { file.path.hasPrefix($0) }
+                || file.path.hasPrefix("/proc/") && file.path.includes("/fd/")
+            guard isOpen else { continue }
+            throw .usage(
+                "--isolate: \(file.name) is \(DisplayText.clean(file.path)), which the command could read too",
+                hint: "name the file itself, or the command that prints the secret")
+        }
+        return files.map(\.path)
     }
 
     /// Returns the addresses of the session bus, which are tried in turn.
@@ -181,33 +207,29 @@ struct Isolation {
 
     /// Warns of a session bus that no directory hides: an abstract socket belongs to the network, which the command shares
     /// to reach the proxy. Refuses it if that bus leads to the keychain that has the sessions.
-    private static func checkBus(_ provider: ProviderContext) throws(OIDCError) {
-        let addresses = busAddresses(provider.context.environment)
+    private static func checkBus(_ all: [Settings], _ context: CommandContext) throws(OIDCError) {
+        let addresses = busAddresses(context.environment)
         guard let bus = addresses.first(where: { socket(ofBus: $0) == nil }) else { return }
         let message =
             "--isolate: the session bus at \(DisplayText.clean(bus, limit: 200)) cannot be hidden from the command"
-        guard
-            try !allSettings(provider).contains(where: {
-                ["keychain", "helper:secretservice"].contains($0.store)
-            })
-        else {
+        guard !all.contains(where: { ["keychain", "helper:secretservice"].contains($0.store) }) else {
             throw OIDCError(
                 .failed, "\(message), and leads to the keychain with the sessions",
                 hint: .run("config set", "store=file"))
         }
-        provider.context.console.warn("\(message): what listens there can act for it outside")
+        context.console.warn("\(message): what listens there can act for it outside")
     }
 
     /// Warns if a profile or a variable takes its identity from the machine's metadata service: that gives it to every
     /// program on the machine.
-    private static func checkMachine(_ provider: ProviderContext) throws(OIDCError) {
-        let isUsed = try allSettings(provider).contains { settings in
+    private static func checkMachine(_ all: [Settings], _ console: Console) {
+        let isUsed = all.contains { settings in
             [Setting.subjectTokenSource, .clientAssertionSource].contains {
                 settings.layers.text($0) == SubjectTokenSource.googleMetadata.rawValue
             }
         }
         guard isUsed else { return }
-        provider.context.console.warn(
+        console.warn(
             "--isolate: the machine's metadata service cannot be hidden from the command, which can get the same identity "
                 + "token there and redeem it")
     }
@@ -253,12 +275,6 @@ struct Isolation {
                 place = parent
             }
         }
-    }
-
-    /// Returns the variables with secrets that the settings of any profile name, also those from which their commands
-    /// print a secret.
-    static func secretVariables(_ provider: ProviderContext) throws(OIDCError) -> [String] {
-        try allSettings(provider).flatMap { $0.secretVariables + $0.variablesOfSecretCommands }
     }
 
     /// The directories above what is hidden, outermost first. Each is mounted onto itself: a directory that
