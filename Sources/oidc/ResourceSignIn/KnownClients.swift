@@ -155,9 +155,15 @@ struct KnownClients {
     /// share a page, as those of Authentik do, but not at the path of one of them.
     private func neighbor(of issuer: String?, above url: WebURL) -> String? {
         guard let own = issuer.flatMap({ ResourceIdentifier($0) }) else { return nil }
+        // As browsers and the most lenient servers read it: a path with dot segments may lead to any neighbor.
+        let readings = PathReadings(url.path)
+        let segments = readings.lenientSegments
         return clients.lazy.compactMap(\.servers.first).first { server in
-            guard let other = ResourceIdentifier(server) else { return false }
-            return other.covers(url) && !other.covers(own.url) && !own.covers(other.url)
+            guard let other = ResourceIdentifier(server), other.url.origin == url.origin else { return false }
+            let isAbove =
+                readings.haveDotSegments
+                || segments.starts(with: PathReadings(other.url.path).lenientSegments)
+            return isAbove && !other.covers(own.url) && !own.covers(other.url)
         }
     }
 

@@ -165,11 +165,19 @@ struct MixUpTests {
         #expect(refused.status == 7 && world.tabs.isEmpty, "\(refused)")
         #expect(refused.errorOutput.contains("\(known)/endpoint, of \(known)"), "\(refused)")
         #expect(refused.errorOutput.contains("--issuer \(known.dropLast(5))/evil\n"), "\(refused)")
+        for path in [
+            "//good/endpoint", "/x/../good/endpoint", "/x/%2e%2e/good/endpoint", "/goo%64/endpoint",
+        ] {
+            place("/evil", path)
+            let refused = try world.run(["login", world.url])
+            #expect(refused.status == 7 && world.tabs.isEmpty, "\(path): \(refused)")
+        }
         // Tenants may share a page, and one may be below another.
         let shared = [("/b", "/goodness"), ("/c", "/shared"), ("/good/tenant", "/good/shared")]
         for (prefix, path) in shared {
             place(prefix, path)
-            let other = try world.run(["login", world.url])
+            // Nobody answers there.
+            let other = try world.run(["login", world.url, "--timeout", "10"])
             #expect(other.status != 7 && world.server.paths.contains(path), "\(other)")
         }
     }
