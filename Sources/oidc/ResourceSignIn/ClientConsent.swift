@@ -43,7 +43,8 @@ struct ClientConsent {
         if operand.settings.signIn.flow != .device, !isIssuerNamed,
             let fault = operand.fault(
                 ofClient: client.clientID, isRegistered: hasOwnRedirect, at: server,
-                operand.loginLine.adding("--issuer", DisplayText.clean(issuer)))
+                operand.loginLine.adding("--issuer", DisplayText.clean(issuer))
+                    .adding(operand.scopeOption(scope)))
         {
             operand.recordNamedServer(to: server)
             throw fault
@@ -205,10 +206,7 @@ struct ClientConsent {
                 hint: line.adding(isScopeGiven ? [] : ["--scope", scope.text]),
                 stage: .authorization)
         }
-        // Without a scope, the answer would allow whatever the resource asks for by then.
-        let isScopeNamed = operand.settings.isScopeAnOption || scope.isEmpty
-        let scopes = isScopeNamed ? [] : ["--scope", scope.text]
-        let answer = line.adding(context.loginOptions + names + scopes)
+        let answer = line.adding(context.loginOptions + names + operand.scopeOption(scope))
         return .usage(
             "\(question.subject): there is no terminal to ask at",
             hint: isIssuerNamed
@@ -231,7 +229,8 @@ struct ClientConsent {
             // With an issuer by option, the user's own provider has to be named too.
             let user = operand.settings.token.userProfile ?? operand.settings.profile
             let own = grant == .idJAG ? user.map { ["--set", "user_profile=\($0)"] } : nil
-            return .usage(message, hint: .run("token", [operand.url.text] + options + names + (own ?? [])))
+            let line = Hint.run("token", [operand.url.text] + options + names + (own ?? []))
+            return .usage(message, hint: line.adding(operand.scopeOption(scope)))
         }
         var words = ["-p", profile]
         if hasUnnamedIssuer { words.append("issuer=\(issuer)") }

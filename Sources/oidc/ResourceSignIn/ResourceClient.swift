@@ -263,6 +263,7 @@ struct ResourceClient {
         let id = outcome.client.clientID
         guard ![operand.settings.client.id, operand.settings.client.metadataURL].contains(id) else {
             let named = operand.loginLine.adding("--issuer", DisplayText.clean(issuer), "--client-id", id)
+                .adding(operand.scopeOption(scope))
             throw .untrusted(
                 .registration, "client_id", expected: "a new client",
                 found: "that of your settings, \(DisplayText.clean(id, limit: 200))",

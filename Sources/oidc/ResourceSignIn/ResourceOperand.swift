@@ -570,6 +570,12 @@ extension ResourceOperand {
         let profile = namedProfile.map { ["-p", $0] } ?? []
         return .run("login", [url.text] + profile + settings.givenOptions(and: [("--scope", .scope)]))
     }
+
+    /// Returns the option that limits a sign-in to these scopes, unless one was given. A line that names the server and the
+    /// client is the user's consent, also to whatever else the resource asks for by then.
+    func scopeOption(_ scope: Scope) -> [String] {
+        settings.isScopeAnOption || scope.isEmpty ? [] : ["--scope", scope.text]
+    }
 }
 
 extension Settings {

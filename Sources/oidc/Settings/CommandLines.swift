@@ -19,8 +19,12 @@ extension SessionKey {
 }
 
 extension Settings {
-    /// The command line that signs in with these settings.
-    var loginLine: Hint { line("login") }
+    /// The command line that signs in with these settings. An option's limit for what a resource may ask for is repeated.
+    var loginLine: Hint {
+        let scope = layers.given.first { $0.setting == .scope && $0.origin.layer == .options }?.value.string
+        guard resource != nil, let scope else { return line("login") }
+        return line("login").adding("--scope", scope)
+    }
 
     /// The same command line, with the scope and resources of options. An option's scope is added to the
     /// profile's, because a sign-in for only one of them would not be enough.

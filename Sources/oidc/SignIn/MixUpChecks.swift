@@ -91,7 +91,11 @@ extension SignIn {
     }
 
     /// The command that signs in again, by the URL that led to the server.
-    var loginLine: Hint { provider.referrer?.loginLine ?? provider.settings.loginLine }
+    var loginLine: Hint {
+        let line = provider.referrer?.loginLine ?? provider.settings.loginLine
+        guard let target = provider.target, let agreed = target.link.agreedScope else { return line }
+        return line.adding(target.operand.scopeOption(agreed))
+    }
 
     /// Returns the error with other hints if only a URL led to the server: they neither name the server for
     /// the user, nor change a profile, which may be for another server.
@@ -108,7 +112,7 @@ extension SignIn {
     func wayOn(_ metadata: ProviderMetadata) throws(OIDCError) -> Hint {
         let issuer = DisplayText.clean(metadata.issuer ?? "")
         guard provider.target == nil, provider.referrer != nil else {
-            return provider.settings.loginLine.adding("--issuer", issuer)
+            return loginLine.adding("--issuer", issuer)
         }
         guard try MixUpDefense.isOwn(settings.redirect().text, of: issuer) else {
             return .run("login", "--issuer", issuer, "--client-id", account.key.clientID)

@@ -765,10 +765,13 @@ struct ClientConsentTests {
         let world = try ResourceWorld(["OIDC_CLIENT_SECRET": "s3cret"], isOwnResource: false) {
             $0.metadata = ["token_endpoint_auth_methods_supported": ["client_secret_post"]]
         }
+        world.resource.change { $0.metadata["scopes_supported"] = ["read"] }
         let words = ["token", world.url, "--grant", "client_credentials", "--client-id", "one"]
         let refused = try world.run(words)
         #expect(refused.status == 2 && world.server.tokenRequests.isEmpty, "\(refused)")
-        #expect(refused.errorOutput.contains("--issuer \(world.server.issuer)"), "\(refused)")
+        // The scopes are those that were named, whatever the resource lists by then.
+        #expect(
+            refused.errorOutput.hasSuffix("--issuer \(world.server.issuer) --scope read\n"), "\(refused)")
         expectSuccess(try world.run(words + ["--issuer", world.server.issuer]))
     }
 }

@@ -965,6 +965,34 @@ struct MixUpTests {
         expectSuccess(try world.run(["login", "-p", "its"]))
     }
 
+    @Test(
+        "the line that names server and client, and so is the user's consent, has the scopes that were asked for",
+        .enabled(if: Installed.programs("setsid"), "setsid is not installed"),
+        arguments: [(false, false), (false, true), (true, false), (true, true)])
+    func scopesOfWayOn(isGiven: Bool, isDefault: Bool) throws {
+        let world = try plainWorld(isOwnResource: false)
+        let start = isDefault ? #""default_profile":"mine","# : ""
+        try world.configure(
+            """
+            {\(start)"profiles":{"mine":{"issuer":"\(world.server.issuer)","client_id":"mine"},
+            "own":{"issuer":"\(world.other.issuer)","client_id":"own"}}}
+            """)
+        world.resource.change { $0.metadata["scopes_supported"] = ["read", "admin"] }
+        let words = ["login", world.url, "--client-id", "mine"] + (isGiven ? ["--scope", "read"] : [])
+        let run = try TerminalRun(world.program, words, columns: 400)
+        if isDefault {
+            // The settings name the server, so the user is asked first.
+            try #require(run.wait(within: 60) { $0.contains("[y/N] ") ? true : nil } == true, "\(run.text)")
+            run.type("y\n")
+        }
+        let refused = run.finish()
+        let line = refused.text.split(separator: "\n").last { $0.contains("oidc login ") } ?? ""
+        let options = ["--client-id mine", "--issuer \(world.server.issuer)"]
+        #expect(refused.status == 7 && options.allSatisfy { line.contains($0) }, "\(refused)")
+        #expect(line.contains(isGiven ? "--scope read" : "--scope 'read admin'"), "\(refused)")
+        #expect(world.server.authorizations.isEmpty)
+    }
+
     @Test("a resource's server is not named by another client in its profile")
     func otherClientOfResource() throws {
         let world = try ResourceWorld { $0.registers = false }
