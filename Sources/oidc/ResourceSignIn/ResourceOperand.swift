@@ -217,10 +217,10 @@ extension ResourceOperand {
     /// Returns whether the user has ever signed in to the URL. If so, it gets no other session's token.
     func wasSignedIn() throws(OIDCError) -> Bool { try ResourceRecords(context)?.links.wereFor(url) ?? false }
 
-    /// Returns whether tokens of its own are for the URL: the user has ever signed in to it, with any account, or a profile
-    /// other than the one in use names it as its resource.
+    /// Returns whether tokens of its own are for the URL: the user has ever signed in to it, with any account, or has begun
+    /// to, or a profile other than the one in use names it as its resource.
     func hasTokenOfItsOwn() throws(OIDCError) -> Bool {
-        if try wasSignedIn() { return true }
+        if try wasSignedIn() || WaitingSignIns.open(at: url, context) != nil { return true }
         let profiles = ProfileSessions(try context.settingsLoader.file(), context).profiles
         return profiles.contains { profile in
             profile.name != settings.profile
@@ -483,10 +483,11 @@ extension ResourceOperand {
         return try Account(provider).ifStored
     }
 
-    /// Returns the operand for the profile that has the URL's session, as if `-p` named it; the operand itself if a profile
-    /// is in use, or none has one. Throws if that cannot be known: only its profile may name the store of a session.
+    /// Returns the operand for the profile that has the URL's session, as if `-p` named it; the operand itself if `-p` names
+    /// one, or none has one. Throws if that cannot be known: only its profile may name the store of a session. Beside a
+    /// profile in use, only the URL's own profiles count.
     func inProfile() throws(OIDCError) -> ResourceOperand {
-        guard settings.profile == nil, !mayNeedNoUser, try wasSignedIn() else { return self }
+        guard namedProfile == nil, !mayNeedNoUser, try wasSignedIn() else { return self }
         var asked: Set<String> = []
         func isSignedIn(_ operand: ResourceOperand) throws(OIDCError) -> Bool {
             guard let link = try operand.link() else { return false }
@@ -500,11 +501,31 @@ extension ResourceOperand {
         guard (try? isSignedIn(self)) == false else { return self }
         let sessions = ProfileSessions(try context.settingsLoader.file(), context)
         let name = try sessions.only(at: url) { profile throws(OIDCError) in
+            guard settings.profile == nil || isOwn(profile) else { return false }
             if let problem = profile.problem { throw problem }
             guard LentSocket.path(inSetting: profile.store) == nil else { return false }
             return try isSignedIn(try using(profile: profile.name))
         }
         return try name.map { name throws(OIDCError) in try using(profile: name) } ?? self
+    }
+
+    /// Returns the operand to sign in with: that of the URL's session, or else of the URL's own profile, if that keeps its
+    /// sessions elsewhere.
+    func inOwnProfile() throws(OIDCError) -> ResourceOperand {
+        guard namedProfile == nil else { return self }
+        let operand = try inProfile()
+        guard operand.namedProfile == nil, try !hasSession() else { return operand }
+        let profiles = ProfileSessions(try context.settingsLoader.file(), context).profiles
+        let own = profiles.filter { isOwn($0) && $0.name != settings.profile }
+        guard own.count == 1, let name = own.first?.name else { return self }
+        let other = try using(profile: name)
+        return other.settings.store == settings.store ? self : other
+    }
+
+    /// Returns whether a profile is that of the URL's resource, as a sign-in to the URL writes it.
+    private func isOwn(_ profile: ProfileSessions.Profile) -> Bool {
+        guard let resource = profile.settings.flatMap(context.ownResource) else { return false }
+        return ResourceIdentifier(resource.text)?.covers(url) == true
     }
 
     private func using(profile: String) throws(OIDCError) -> ResourceOperand {

@@ -96,6 +96,39 @@ struct ResourceProfileTests {
         #expect(try world.run(["token", world.url]).output == token.output)
     }
 
+    @Test(
+        "beside a default profile, a URL has the session in the store of its own profile, which later sign-ins use"
+    )
+    func storeOfURL() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        let url = world.url
+        let commands = [
+            ["token", url], ["status", url], ["request", url], ["credential", "headers", url],
+            ["exec", "--proxy", url, "--", "true"],
+        ]
+        let helper = world.program.home.appendingPathComponent("bin/docker-credential-fake")
+        try ExecutableScript.write(HelperTests.keeping, to: helper)
+        try world.configure(
+            """
+            {"default_profile":"work","profiles":{"work":{"issuer":"\(world.other.issuer)","client_id":"w"},
+            "api":{"resource":["\(url)"],"store":"helper:fake"}}}
+            """)
+        var program = world.program
+        let path = program.environment["PATH"] ?? "/usr/bin:/bin"
+        program.environment["PATH"] = "\(helper.deletingLastPathComponent().path):\(path)"
+        func run(_ words: [String]) throws -> Program.Outcome { try program.start(words).finish() }
+        for login in [["login", "-p", "api"], ["login", url]] {
+            expectSuccess(try run(login))
+            for words in commands { expectSuccess(try run(words)) }
+            #expect(program.sessionFiles.isEmpty, "\(program.sessionFiles)")
+            expectSuccess(try run(["logout", url]))
+            for words in commands { #expect(try run(words).status == 3, "\(words)") }
+        }
+        // An option decides.
+        expectSuccess(try run(["login", url, "--set", "store=file"]))
+        #expect(program.sessionFiles.count == 1, "\(program.sessionFiles)")
+    }
+
     private func write(_ text: String, in world: ResourceWorld) throws {
         _ = try world.keep(".config/oidc/config.json", text)
     }
@@ -323,6 +356,10 @@ struct ResourceProfileTests {
         expectSuccess(try world.run(["login", "--scope", "api"]))
         let unknown = try world.run(["request", world.url])
         #expect(unknown.status == 2 && unknown.errorOutput.contains("--allow-origin"), "\(unknown)")
+        expectSuccess(try world.run(["login", world.url, "--start", "--no-wait"]))
+        let waiting = try world.run(["request", world.url])
+        #expect(waiting.status == 3 && waiting.errorOutput.contains("a sign-in is waiting"), "\(waiting)")
+        expectSuccess(try world.run(["logout", world.url]))
         func expectSignIn(_ words: String..., url: String? = nil) throws {
             let url = url ?? world.url
             for command in ["request", "token", "status"] {
