@@ -75,6 +75,10 @@ package protocol OwnRecordStore: RecordStore {
     /// record, the store has lost it or hides it.
     func seen(_ name: RecordName) -> SeenSession?
 
+    /// Returns whether this machine has seen a session and not signed out of it, or one waits here to be stored, under
+    /// another name of a server: it may be this one, or another.
+    func isSeenElsewhere(_ name: RecordName) -> Bool
+
     /// Why this process could not note on this machine what it saw; nil if it could, or if the store needs no such notes.
     var noteFailure: OIDCError? { get }
 
@@ -129,6 +133,7 @@ extension OwnRecordStore {
     ) {}
 
     package func seen(_ name: RecordName) -> SeenSession? { nil }
+    package func isSeenElsewhere(_ name: RecordName) -> Bool { false }
     package func noteEnd(of signIn: String, _ name: RecordName) {}
 
     package func takeLeftovers(

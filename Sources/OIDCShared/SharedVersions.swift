@@ -160,6 +160,15 @@ final class RecordVersions: Sendable {
         return ended
     }
 
+    /// Returns whether a session was seen under another name of a server, and its sign-out was not.
+    func isSeenElsewhere(_ stem: String) -> Bool {
+        let (own, ended) = (fileName(stem), ended(stem))
+        return files?.names.contains { name in
+            guard name != own, name.hasPrefix("\(stem)-") else { return false }
+            return files?[name].latest.map { !ended.contains($0) } ?? false
+        } ?? false
+    }
+
     /// Returns the sign-in of the session that was seen last under the name that a server had then.
     func latest(inFile name: String) -> String? { files?[name].latest }
 

@@ -69,6 +69,15 @@ extension Hint {
     }
 
     func adding(_ arguments: String...) -> Hint { adding(arguments) }
+
+    /// Returns the command with an option in place of the one that it may have already.
+    func naming(_ option: String, _ value: String) -> Hint {
+        guard case .command(var words) = self else { return self }
+        if let index = words.firstIndex(of: option) {
+            words.removeSubrange(index..<min(index + 2, words.count))
+        }
+        return .command(words + [option, value])
+    }
 }
 
 /// Words that depend on what the command line is about.

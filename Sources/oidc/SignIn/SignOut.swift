@@ -112,9 +112,17 @@ struct SignOut {
         let (removal, isLocal) = (begun.removal, options.isLocal)
         var outcome = Outcome(key: key, profile: profile)
         var failures: [OIDCError] = []
+        let store = try? provider.store()
+        let isOfMachines = store?.reach == .machines
         switch removal.content {
         case .failure(let error): failures = unread(error, isLocal: isLocal)
-        case .success(nil): return outcome
+        case .success(nil):
+            if let key, store?.isSeenElsewhere(key) == true {
+                console.warn(
+                    "this machine has seen such a session while store was set otherwise: it stays, also on this server if "
+                        + "that only had another name")
+            }
+            return outcome
         case .success(let session?):
             if let revocation = begun.revocation?() {
                 report(revocation, session)
@@ -134,7 +142,9 @@ struct SignOut {
             console.note(
                 failures.isEmpty && !isLocal
                     ? "Signed out of \(server); the session is forgotten."
-                    : "The session at \(server) is forgotten here.")
+                    : isOfMachines
+                        ? "The session at \(server) is removed from the shared store, for all machines."
+                        : "The session at \(server) is forgotten here.")
             if let error = removal.noteFailure {
                 console.warn(
                     "this machine cannot remember the sign-out, so a server of the store that brings the session "

@@ -416,8 +416,10 @@ extension SharedStoreTests {
         (first.nonce, second.nonce) = ("one", "two")
         try process(engine).save(first, replacingDamaged: false)
         let other = engine.named("memory://test:6379")
+        #expect(process(other).isSeenElsewhere(.example) && !process(engine).isSeenElsewhere(.example))
         #expect(try process(other).load(.example) == first)
         try process(engine).remove(.example)
+        #expect(!process(other).isSeenElsewhere(.example))
         #expect(try process(other).load(.example) == nil)
         #expect(try process(other).all(withHidden: true).isEmpty)
         // Another sign-in is not taken for it, and the versions of the other name stay its own.
