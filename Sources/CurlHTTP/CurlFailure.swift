@@ -169,11 +169,11 @@ package struct CurlFailure {
         error(.unreachable, message + aftermath, hint: .tryAgain(seconds: nil))
     }
 
-    /// A warning that the provider may have acted on the request; empty if repeating the request is harmless.
+    /// A warning that the server may have acted on the request; empty if repeating the request is harmless.
     private var aftermath: String {
         guard result.isSent, stage != .store, request.method != .get, request.method != HTTPMethod("HEAD")
         else { return "" }
-        return " after the request was sent; the provider may have acted on it"
+        return " after the request was sent; the \(stage == .resource ? "server" : "provider") may have acted on it"
     }
 }
 
