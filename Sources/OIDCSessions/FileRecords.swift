@@ -65,8 +65,13 @@ package struct FileRecords: OwnRecordStore {
         _ = try directory.reserve(name.stem, byteCount: byteCount, survivesPowerFailure: true)
     }
 
+    package func checkWaiting(_ name: RecordName) throws(OIDCError) {
+        try directory.checkLeftover(name.stem, besideFile: true)
+    }
+
     package func reserve(_ name: RecordName, byteCount: Int) throws(OIDCError) -> AnyObject? {
-        try directory.reserve(name.stem, byteCount: byteCount, survivesPowerFailure: false)
+        try checkWaiting(name)
+        return try directory.reserve(name.stem, byteCount: byteCount, survivesPowerFailure: false)
     }
 
     package func adoptLeftover(

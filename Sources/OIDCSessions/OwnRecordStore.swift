@@ -27,7 +27,7 @@ package protocol OwnRecordStore: RecordStore {
     /// Returns the record to use: the stored one, or one that waits on this machine to be stored.
     func load(_ name: RecordName) throws(OIDCError) -> Record?
 
-    /// Throws if a record may wait on this machine to be stored, and cannot be read.
+    /// Throws if a record may wait on this machine to be stored, or to be put in place, and cannot be read.
     func checkWaiting(_ name: RecordName) throws(OIDCError)
 
     /// Returns whether a record waits on this machine to be stored.
@@ -75,8 +75,8 @@ package protocol OwnRecordStore: RecordStore {
     /// record, the store has lost it or hides it.
     func seen(_ name: RecordName) -> SeenSession?
 
-    /// Returns whether this machine has seen a session and not signed out of it, or one waits here to be stored, under
-    /// another name of a server: it may be this one, or another.
+    /// Returns whether this machine has seen a session under another name of a server, without its sign-out, or one waits
+    /// here for such a name. That server may be this one.
     func isSeenElsewhere(_ name: RecordName) -> Bool
 
     /// Why this process could not note on this machine what it saw; nil if it could, or if the store needs no such notes.

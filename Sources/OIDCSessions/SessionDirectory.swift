@@ -158,7 +158,7 @@ package struct SessionDirectory: Sendable {
         return try body()
     }
 
-    private static let leftoverEnding = ".tmp"
+    package static let leftoverEnding = ".tmp"
 
     /// Renames a killed writer's leftover to the session's file if it is the successor of the stored content.
     /// Called under the session's lock.
@@ -169,6 +169,18 @@ package struct SessionDirectory: Sendable {
         AtomicFile.adopt(
             name + SessionDirectory.leftoverEnding, as: name + ending, in: directory, if: isSuccessor)
     }
+
+    /// Throws if a killed writer's leftover cannot be adopted because its mode or owner was changed. If `besideFile`, one
+    /// without a file does not count.
+    package func checkLeftover(_ name: String, besideFile: Bool) throws(OIDCError) {
+        guard let directory = try PrivateDirectory.open(path) else { return }
+        guard !besideFile || (try? FilePath.status(location(name))) != nil else { return }
+        try AtomicFile.checkLeftover(
+            name + SessionDirectory.leftoverEnding, in: directory, noun: "unfinished \(noun)")
+    }
+
+    /// The names of the leftovers.
+    package var leftovers: [String] { (try? names(SessionDirectory.leftoverEnding)) ?? [] }
 
     /// Removes the leftovers of writers that were killed before the session's file existed, and returns their
     /// content. Removes damaged files that were set aside, too. If `name` is nil, removes those of all names.

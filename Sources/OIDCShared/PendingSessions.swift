@@ -31,31 +31,47 @@ struct PendingSessions: Sendable {
     func read(_ name: String) throws(OIDCError) -> [UInt8]? {
         do throws(OIDCError) { return try directory.read(name) } catch {
             guard mayWait(name) else { return nil }
-            // In another directory, or once it is moved away, what waits here would not be found.
-            var error = error
-            let isLink = [path, location(name)].contains { (try? FilePath.status($0))?.kind == .symbolicLink }
-            if isLink {
-                error.hint = "a session may wait there: put what the link leads to in its place"
-            } else if case .keepSessions? = error.hint {
-                let path = ShellWord.quoted(path)
-                error.hint = .text(
-                    "a session may wait there, so make it yours again: sudo chown -R \"$USER\" \(path)")
-            }
-            throw error
+            throw keeping(error, name)
         }
     }
 
-    /// Throws if a copy of a session cannot be read: that of this store, `name`, or of another spelling of its URL. They are
-    /// looked for also in a directory from which none is read.
+    /// Returns the error with a hint that keeps what waits here: in another directory, or once it is moved away, it would not
+    /// be found.
+    private func keeping(_ error: OIDCError, _ name: String) -> OIDCError {
+        var error = error
+        let directory = try? FilePath.status(path)
+        let isLink = [directory, try? FilePath.status(location(name))].contains { $0?.kind == .symbolicLink }
+        if isLink {
+            error.hint = "a session may wait there: put what the link leads to in its place"
+        } else if case .keepSessions? = error.hint {
+            error.hint = .text(
+                "a session may wait there, so make it yours again: sudo chown -R \"$USER\" "
+                    + ShellWord.quoted(path))
+        } else if let directory, !directory.isSomeoneElses, !directory.isOpenToOwner {
+            error.hint = .text(
+                "a session may wait there, so open it again: chmod 700 \(ShellWord.quoted(path))")
+        }
+        return error
+    }
+
+    /// Throws if a copy of a session cannot be read: that of this store, `name`, or of another spelling of its URL, also one
+    /// that a killed process had not put in place. The names in a directory of another mode or owner count too.
     func checkReadable(_ stem: String, _ name: String) throws(OIDCError) {
         _ = try read(name)
         let files: [String]
         do throws(Errno) { files = try FilePath.names(in: path) } catch {
             guard ![.noSuchFile, .notADirectory].contains(error), isReachable else { return }
-            throw .store(DisplayText.clean(path), error)
+            throw keeping(.store(DisplayText.clean(path), error), name)
         }
-        for file in files where file.hasPrefix("\(stem)-") && file.hasSuffix(PendingSessions.ending) {
-            _ = try read(String(file.dropLast(PendingSessions.ending.utf8.count)))
+        for file in files where file.hasPrefix("\(stem)-") {
+            if file.hasSuffix(PendingSessions.ending) {
+                _ = try read(String(file.dropLast(PendingSessions.ending.utf8.count)))
+            } else if file.hasSuffix(SessionDirectory.leftoverEnding) {
+                let name = String(file.dropLast(SessionDirectory.leftoverEnding.utf8.count))
+                do throws(OIDCError) { try directory.checkLeftover(name, besideFile: false) } catch {
+                    throw keeping(error, name)
+                }
+            }
         }
     }
 
@@ -74,6 +90,9 @@ struct PendingSessions: Sendable {
         }
         return true
     }
+
+    /// The names of the copies that killed processes had not put in place.
+    var leftovers: [String] { directory.leftovers }
 
     /// Completes the write of a killed process, if `isWhole` returns true for what it left: that may be the only copy of a
     /// refresh token. A later writer would have replaced it.

@@ -161,7 +161,7 @@ extension SharedRecords {
         guard name.kind == .session else { return try readOnce(name) }
         let lease = lease(stem)
         if let outage = lease?.outage { throw outage }
-        pending?.adoptLeftover(pendingName(stem)) { (try? seal.open(pending: $0, stem)) != nil }
+        completeWrite(pendingName(stem), stem)
         if lease != nil { try adoptOtherSpellings(stem) }
         if hasPending(stem) { memory.withLock { $0.forget(stem) } }
         do throws(OIDCError) { try writePending(stem) } catch {
@@ -456,6 +456,12 @@ extension SharedRecords {
     }
 
     private func pendingName(_ stem: String) -> String { seal.versions.fileName(stem) }
+
+    /// Puts in place what a killed process had written of a session that waits.
+    private func completeWrite(_ name: String, _ stem: String) {
+        pending?.adoptLeftover(name) { (try? seal.open(pending: $0, stem)) != nil }
+    }
+
     private func hasPending(_ stem: String) -> Bool { pending?.content(pendingName(stem)) != nil }
     func forgetLeftover(_ name: RecordName) { pending?.remove(pendingName(name.stem)) }
 
@@ -569,6 +575,9 @@ extension SharedRecords {
     private func adoptOtherSpellings(_ stem: String) throws(OIDCError) {
         guard let pending else { return }
         let own = pendingName(stem)
+        for name in pending.leftovers where name.hasPrefix("\(stem)-") {
+            completeWrite(name, stem)
+        }
         for name in pending.names where name != own && name.hasPrefix("\(stem)-") {
             guard let bytes = pending.content(name) else { continue }
             let waiting: PendingSession

@@ -51,6 +51,27 @@ import Posix
         }
 
         @Test(
+            "a disk that reports only at fsync that it is full costs no session: the successor is kept",
+            .enabled(if: compiler != nil, "no clang in PATH"))
+        func fullDisk() throws {
+            let provider = try ProviderServer()
+            let program = try Program(provider)
+            defer { withExtendedLifetime(provider) { program.remove() } }
+            let library = try compiled(
+                """
+                #include <errno.h>
+                int fsync(int file) { errno = EDQUOT; return -1; }
+                """, for: program)
+            try program.signIn(at: provider)
+            for variables in [["LD_PRELOAD": library], ["LD_PRELOAD": library], [:]] {
+                let token = try program.start(["token", "--refresh"], variables).finish()
+                #expect(token.status == 0, "\(token)")
+                if variables.isEmpty { #expect(token.errorOutput == "", "\(token)") }
+            }
+            #expect(try program.start(["token", "--refresh"]).finish().status == 0)
+        }
+
+        @Test(
             "a library that changes the environment before main leaves the command line as it is",
             .enabled(if: compiler != nil, "no clang in PATH"),
             arguments: [#"setenv("A_VARIABLE", "1", 1)"#, "clearenv()"])

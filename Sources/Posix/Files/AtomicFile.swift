@@ -57,11 +57,17 @@ package enum AtomicFile {
                 throw error
             }
             guard let bytes else { return removeIfEmpty(file, temporary, in: directory) }
-            try writing(temporary, in: directory) { () throws(Errno) in
-                try fill(file, bytes, survivesPowerFailure)
+            if !holds(file, bytes) {
+                try writing(temporary, in: directory) { () throws(Errno) in
+                    try fill(file, bytes, survivesPowerFailure: false)
+                }
             }
-            // If this fails, the temporary file is kept for `adopt`: it may be the only copy of a token.
-            do throws(Errno) { try directory.file.rename(temporary, to: name) } catch {
+            // If this fails, as on a network's disk that is full, the temporary file is kept for `adopt`: it may be the only
+            // copy of a token.
+            do throws(Errno) {
+                if survivesPowerFailure { try file.synchronize() }
+                try directory.file.rename(temporary, to: name)
+            } catch {
                 throw FileFault.system(error).storeError(directory.path(of: name), noun: "file")
             }
             isWritten = true
@@ -73,9 +79,15 @@ package enum AtomicFile {
         return true
     }
 
+    /// Returns whether the locked temporary file has this content, as after a write that was not completed.
+    private static func holds(_ file: borrowing OpenFile, _ bytes: [UInt8]) -> Bool {
+        guard let status = try? file.status(), status.size == bytes.count else { return false }
+        return ((try? file.readAll(expected: bytes.count, limit: sizeLimit)) ?? nil) == bytes
+    }
+
     /// Replaces the content of the locked temporary file.
     static func fill(
-        _ file: borrowing OpenFile, _ bytes: [UInt8], _ survivesPowerFailure: Bool = true
+        _ file: borrowing OpenFile, _ bytes: [UInt8], survivesPowerFailure: Bool = true
     ) throws(Errno) {
         try file.makeEmpty()
         try file.write(bytes)
@@ -267,12 +279,31 @@ extension AtomicFile {
                     try lock.file.readAll(expected: Int(clamping: status.size), limit: sizeLimit)),
                 found == leftover, try read(name, in: directory) == stored
             else { return }
-            try FileFault.checking(try lock.file.synchronize())
+            // A failed sync is ignored: the refresh token in the old file is spent already.
+            try? lock.file.synchronize()
             try FileFault.checking(try directory.file.rename(temporary, to: name))
             try FileFault.checking(try directory.file.synchronize())
         } catch {
             // The leftover is kept; the next writer reuses it.
         }
+    }
+
+    /// Throws if a killed writer may have left a temporary file that `adopt` does not use, as its mode or owner was changed
+    /// since: it may be the only copy of what was written last.
+    package static func checkLeftover(
+        _ temporary: String, in directory: PrivateDirectory, noun: String
+    ) throws(OIDCError) {
+        guard let status = try? directory.file.status(of: temporary), status.kind == .regular, status.size > 0
+        else { return }
+        let fault: FileFault
+        if status.isSomeoneElses {
+            fault = .owner(status.owner)
+        } else if status.permissions != 0o600 {
+            fault = .permissions(status.permissions)
+        } else {
+            return
+        }
+        throw fault.storeError(directory.path(of: temporary), noun: noun)
     }
 
     /// Waits for a running writer, then removes the leftover and returns its content. Returns nil if there is
@@ -345,7 +376,7 @@ package enum FileFault: Error, Hashable, Sendable {
                 hint: "let its owner give it away (chown \(FileStatus.currentUser) \(word)), or remove it")
         case .permissions(let permissions):
             return .store(
-                "\(subject) is open to others: expected mode 0600, found"
+                "\(subject) \(permissions & 0o077 != 0 ? "is open to others" : "was changed"): expected mode 0600, found"
                     + " \(PrivateDirectory.octal(permissions))",
                 hint: "chmod 600 \(word)")
         case .unreadable(let permissions):

@@ -57,8 +57,10 @@ extension OpenFile {
         _ = try Errno.check { fchmod(descriptor, mode_t(permissions)) }
     }
 
+    /// Removes the content. What is written next starts the file, whatever was read before.
     func makeEmpty() throws(Errno) {
         _ = try Errno.check { ftruncate(descriptor, 0) }
+        _ = try Errno.check { Int32(truncatingIfNeeded: lseek(descriptor, 0, SEEK_SET)) }
     }
 
     /// Waits until the content is on the disk, so a later rename does not reach the disk before it.

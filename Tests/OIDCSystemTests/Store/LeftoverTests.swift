@@ -188,6 +188,45 @@ struct LeftoverTests {
         withExtendedLifetime(writer) {}
     }
 
+    @Test(
+        "a leftover of another mode is not taken for none: the refresh token before it is neither presented nor revoked",
+        arguments: [0o644, 0o400, 0o700])
+    func otherMode(mode: Int) throws {
+        try store.save(.example(), replacingDamaged: false)
+        try leave(refreshed().json.compact)
+        let path = scratch["\(stem).tmp"]
+        #expect(chmod(path, mode_t(mode)) == 0)
+        let refresh = failure { () throws(OIDCError) in _ = try store.reserveSpace(for: .example) }
+        let signOut = failure { () throws(OIDCError) in try store.checkWaiting(.example) }
+        for refusal in [refresh, signOut] {
+            let message = refusal?.message ?? "none"
+            #expect(message.contains("the unfinished session file "), "\(message)")
+            #expect(refusal?.hint?.description.hasPrefix("chmod 600 ") == true)
+        }
+        // What is stored may still be fresh, and a sign-in replaces both.
+        #expect(try found() == .example())
+        try store.probe(.example)
+        #expect(chmod(path, 0o600) == 0)
+        #expect(try found() == refreshed())
+    }
+
+    @Test("what is written over a leftover of the same size starts the file")
+    func sameSize() throws {
+        try store.save(.example("at-1"), replacingDamaged: false)
+        try leave(Session.example("at-2").json.compact.replacing("at-2", with: "at-9"))
+        scratch.put(String(repeating: "x", count: Session.example("at-3").json.bytes.count), "\(stem).tmp")
+        try store.save(.example("at-3"), replacingDamaged: false)
+        #expect(try store.load(.example) == .example("at-3"))
+        #expect(scratch.text("\(stem).json")?.hasPrefix("{") == true)
+    }
+
+    @Test("a leftover without a session keeps nobody from signing out")
+    func otherModeAlone() throws {
+        scratch.put(Session.example().json.compact, "\(stem).tmp", mode: 0o644)
+        try store.checkWaiting(.example)
+        #expect(try store.takeLeftovers(of: .example) { _ in true } == [.example()])
+    }
+
     @Test("a damaged session is not replaced by a leftover")
     func damaged() throws {
         scratch.put("{", "\(stem).json")

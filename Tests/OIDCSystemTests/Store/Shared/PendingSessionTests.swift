@@ -122,6 +122,44 @@ struct PendingSessionTests {
         }
     }
 
+    @Test(
+        "a copy that was not put in place is adopted for each spelling of the store, and not passed over if it cannot be read",
+        arguments: [true, false])
+    func unfinishedCopy(isOpen: Bool) throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .refreshed())
+        try recover()
+        let directory = "\(scratch.path)/pending/"
+        let name = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        let other = name.replacing(/-[0-9a-f]+\.sealed/, with: "-0000000000000000.tmp")
+        #expect(rename(directory + name, directory + other) == 0)
+        if isOpen { #expect(chmod(directory + other, 0o644) == 0) }
+        let store = try machine()
+        let refusal = failure { () throws(OIDCError) in
+            try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+                let found = try store.load(.example)
+                _ = try store.reserveSpace(for: .example)
+                #expect(found == .refreshed())
+            }
+        }
+        #expect((refusal?.hint?.description.contains("chmod 600 ") == true) == isOpen, "\(refusal as Any)")
+    }
+
+    @Test(
+        "the hint beside a directory that is closed opens it, as its copy would not be found in another one",
+        .enabled(if: getuid() != 0), arguments: [0o600, 0o100])
+    func closedDirectory(mode: Int) throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .refreshed())
+        try recover()
+        let path = "\(scratch.path)/pending"
+        #expect(chmod(path, mode_t(mode)) == 0)
+        defer { chmod(path, 0o700) }
+        let store = try machine()
+        let refusal = failure { () throws(OIDCError) in try store.checkWaiting(.example) }
+        #expect(refusal?.hint?.description.contains("chmod 700 ") == true, "\(refusal as Any)")
+    }
+
     @Test("nothing waits in a directory of another mode that has no copy")
     func emptyDirectory() throws {
         try machine().save(.example(), replacingDamaged: false)
