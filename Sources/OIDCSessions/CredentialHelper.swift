@@ -59,6 +59,7 @@ struct CredentialHelper: Sendable {
     func erase(_ serverURL: String) throws(OIDCError) {
         let outcome = try run("erase", Array(serverURL.utf8))
         guard outcome.status == .exited(0) || isAbsence(outcome) else { throw failure("erase", outcome) }
+        HelperAnswers.forget(serverURL, of: program)
     }
 
     private func run(_ verb: String, _ input: [UInt8]) throws(OIDCError) -> ChildProcess.Outcome {

@@ -19,8 +19,15 @@ package enum HelperAnswers {
 
     static var areComplete: Bool { kept.withLock { $0?.areComplete == true } }
 
+    /// Returns the kept entry, once no helper is run any more.
     static func entry(_ serverURL: String, of program: String) -> CredentialHelper.Entry? {
-        kept.withLock { $0?.entries[[program, serverURL]] }
+        kept.withLock { $0?.areComplete == true ? $0?.entries[[program, serverURL]] : nil }
+    }
+
+    /// Forgets an entry that is of no use any more. Returns whether it was kept.
+    @discardableResult
+    static func forget(_ serverURL: String, of program: String) -> Bool {
+        kept.withLock { $0?.entries.removeValue(forKey: [program, serverURL]) != nil }
     }
 
     static func note(_ entry: CredentialHelper.Entry, of program: String) {

@@ -112,6 +112,7 @@ struct ExecCommand: RunnableCommand {
         let first = try sessions.map { session throws(OIDCError) in
             try session.firstToken(toleratesOutage: false)
         }
+        var start: [RawArgument] = []
         if let isolation {
             for session in sessions {
                 do throws(OIDCError) { try session.keepSecrets() } catch {
@@ -119,6 +120,7 @@ struct ExecCommand: RunnableCommand {
                     context.console.warn(error, "the token cannot be refreshed")
                 }
             }
+            start = isolation.launchWords(for: command.first ?? "")
             SecretReader.runNothingMore()
             HelperAnswers.runNothingMore()
             isolation.keepPrograms()
@@ -146,7 +148,7 @@ struct ExecCommand: RunnableCommand {
         let child: ForegroundChild
         do throws(Errno) {
             child = try Executable.start(
-                (isolation?.command ?? []) + RawArgument.last(command.count),
+                start + RawArgument.last(command.count),
                 named: isolation == nil ? command.first ?? "" : Isolation.shell, in: context.environment,
                 setting: variables, removing: removed, signalingGrandchild: isolation != nil)
         } catch {

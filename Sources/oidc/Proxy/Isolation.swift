@@ -70,9 +70,9 @@ struct Isolation {
             + [environment["XAUTHORITY"], environment["HOME"].map { "\($0)/.Xauthority" }].compactMap { $0 }
             + Isolation.displaySockets(environment)
             + Isolation.busAddresses(environment).compactMap(Isolation.socket(ofBus:))
-        try Isolation.checkBus(all, context)
+        try Isolation.checkBus(inUse, context)
         Isolation.checkDisplay(context.console)
-        Isolation.checkMachine(all, context.console)
+        Isolation.checkMachine(inUse, context.console)
         let mounts = MountTable.current
         let directories = Array(Set(hidden + hidden.flatMap(mounts.otherPaths))).sorted()
         self.directories = directories
@@ -142,7 +142,8 @@ struct Isolation {
                 guard let file = try loader.file() else { return [] }
                 return try settings(of: file, context)
             } catch {
-                context.console.warn(error, "--isolate: what a file names that is not in use is not hidden")
+                context.console.warn(
+                    error, "--isolate: the secret files and sockets that this file names are not hidden")
                 return []
             }
         }
@@ -172,24 +173,22 @@ struct Isolation {
         return (named + [variable].compactMap { $0 }).map { SettingFile.path($0, home: environment["HOME"]) }
     }
 
-    /// Returns the secret files of every profile, and of the options and variables. Refuses an open one, which the command
-    /// would inherit and could read again.
+    /// Returns the secret files of every profile, and of the options and variables. Refuses an open one of the settings in
+    /// use, the first, as the command would inherit it.
     private static func secretFiles(_ all: [Settings]) throws(OIDCError) -> [String] {
         let settings: [Setting] = [
             .clientSecretFile, .privateKeyFile, .privateKeyPassphraseFile, .decryptionKeyFile,
             .tlsClientKey, .callbackKey, .storeKeyFile, .subjectTokenFile, .actorTokenFile,
         ]
-        let files = all.flatMap { one in settings.compactMap { one.layers.file($0) } }
-        for file in files {
-            let isOpen =
-                ["/dev/stdin", "/dev/fd/"].contains { file.path.hasPrefix($0) }
-                || file.path.hasPrefix("/proc/") && file.path.includes("/fd/")
+        let files = all.map { one in settings.compactMap { one.layers.file($0) } }
+        for file in files.first ?? [] {
+            let isOpen = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"].contains { file.path.hasPrefix($0) }
             guard isOpen else { continue }
             throw .usage(
                 "--isolate: \(file.name) is \(DisplayText.clean(file.path)), which the command could read too",
                 hint: "name the file itself, or the command that prints the secret")
         }
-        return files.map(\.path)
+        return files.joined().map(\.path)
     }
 
     /// Returns the addresses of the session bus, which are tried in turn.
@@ -207,12 +206,12 @@ struct Isolation {
 
     /// Warns of a session bus that no directory hides: an abstract socket belongs to the network, which the command shares
     /// to reach the proxy. Refuses it if that bus leads to the keychain that has the sessions.
-    private static func checkBus(_ all: [Settings], _ context: CommandContext) throws(OIDCError) {
+    private static func checkBus(_ inUse: [Settings], _ context: CommandContext) throws(OIDCError) {
         let addresses = busAddresses(context.environment)
         guard let bus = addresses.first(where: { socket(ofBus: $0) == nil }) else { return }
         let message =
             "--isolate: the session bus at \(DisplayText.clean(bus, limit: 200)) cannot be hidden from the command"
-        guard !all.contains(where: { ["keychain", "helper:secretservice"].contains($0.store) }) else {
+        guard !inUse.contains(where: { ["keychain", "helper:secretservice"].contains($0.store) }) else {
             throw OIDCError(
                 .failed, "\(message), and leads to the keychain with the sessions",
                 hint: .run("config set", "store=file"))
@@ -222,8 +221,8 @@ struct Isolation {
 
     /// Warns if a profile or a variable takes its identity from the machine's metadata service: that gives it to every
     /// program on the machine.
-    private static func checkMachine(_ all: [Settings], _ console: Console) {
-        let isUsed = all.contains { settings in
+    private static func checkMachine(_ inUse: [Settings], _ console: Console) {
+        let isUsed = inUse.contains { settings in
             [Setting.subjectTokenSource, .clientAssertionSource].contains {
                 settings.layers.text($0) == SubjectTokenSource.googleMetadata.rawValue
             }
@@ -303,7 +302,7 @@ struct Isolation {
     }
 
     /// The arguments of bubblewrap before the command. The command is not the first process of its namespace, so
-    /// signals end it as usual; `env` undoes what the shell does in `command`.
+    /// signals end it as usual; `env` undoes what the shell does in `launchWords`.
     private var arguments: [String] {
         let hidden =
             pinned.flatMap { [Isolation.isRoot ? "--bind" : "--dev-bind", $0, $0] }
@@ -322,23 +321,33 @@ struct Isolation {
         return start + hidden + ["--proc", "/proc"] + end
             + ["--unshare-pid", "--die-with-parent", "--unshare-user", "--disable-userns"]
             + (Isolation.isTypingPossible ? ["--new-session"] : []) + ["--"]
-            + (reset.isEmpty ? [] : ["env", "--default-signal=\(reset.joined(separator: ","))"])
+            + (reset.isEmpty ? [] : ["/usr/bin/env", "--default-signal=\(reset.joined(separator: ","))"])
+    }
+
+    /// Returns the words before a command that `env` would take for an option or a variable, such as `./date=2026/run`.
+    private func wrapper(for name: String) -> [String] {
+        guard name.hasPrefix("-") || name.includes("="),
+            let path = try? Executable.find(name, in: environment, acceptingRelative: true)
+        else { return [] }
+        let script = #"file=$1; shift 2; exec "$file" "$@""#
+        return [Isolation.shell, "-c", script, "sh", path.hasPrefix("-") ? "./\(path)" : path]
     }
 
     /// Whether the command would be root's. With root's capabilities, it could mount the hidden directories elsewhere;
     /// without them, devices and the kernel's settings are still files of its own.
     private static let isRoot = FileStatus.currentUser == 0
 
-    /// The words to run before the command's own. Signals to the group, as from a terminal or `timeout`, reach bubblewrap
+    /// Returns the words to run before those of a command with this name. Signals to the group, as from a terminal or `timeout`, reach bubblewrap
     /// too, which would end the command with itself.
-    var command: [RawArgument] {
+    func launchWords(for name: String) -> [RawArgument] {
         let isElsewhere = Isolation.isTypingPossible
         let signals = "INT QUIT TERM HUP" + (isElsewhere ? " TSTP" : "")
         // In a session of its own, the command would read what is typed for the shell, which has the terminal now.
         let isBehind =
             FileDescriptor.standardInput.isTerminal && !Terminal.isForeground(.standardInput) && isElsewhere
         let script = "trap '' \(signals); exec \"$@\"\(isBehind ? " </dev/null" : "")"
-        return (["sh", "-c", script, "sh", program] + arguments).map { RawArgument($0) }
+        let words = ["sh", "-c", script, "sh", program] + arguments + wrapper(for: name)
+        return words.map { RawArgument($0) }
     }
 
     /// Ignores ^Z if the command is in a session of its own: only this process would stop, and the command would go on and
@@ -347,7 +356,7 @@ struct Isolation {
         if Isolation.isTypingPossible { Terminal.ignoreStops() }
     }
 
-    /// The program of `command`.
+    /// The program of `launchWords`.
     static let shell = "/bin/sh"
 
     /// Variables that lead to services which would act for the command outside.

@@ -381,7 +381,7 @@ struct ProxyExecTests {
         for file in ["/ran", "/calls"] {
             #expect(!FileManager.default.fileExists(atPath: world.home + file), "\(file): \(result)")
         }
-        #expect(world.requests.count { $0.url.path == "/token" } == 2, "\(result)")
+        #expect(world.requests.count { $0.url.path == "/token" } >= 2, "\(result)")
         #expect(!result.errors.contains("can change what it calls"), "\(result)")
     }
 
@@ -468,10 +468,26 @@ struct ProxyExecTests {
     }
 
     @Test(
+        "an isolated command may have a name that looks like a variable or an option",
+        .enabled(if: Isolation.isPossible), arguments: ["date=2026/run", "./a=b", "-x/run", "a=b"])
+    func isolatedName(name: String) throws {
+        let world = try ToolWorld()
+        let file = URL(fileURLWithPath: world.home + "/" + name)
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try ExecutableScript.write("#!/bin/sh\necho ran \"$@\"\n", to: file)
+        var variables = world.machine
+        variables["PATH"] = "\(world.home):/usr/bin:/bin"
+        let script = #"cd "$HOME" && exec "$0" exec --isolate --proxy https://a.example -- "$@""#
+        let outer = ["exec", "--proxy", "https://a.example", "--", "sh", "-c", script, Program.path]
+        let result = try world.run(outer + [name, "id", "-u"], variables)
+        #expect(result.code == 0 && result.output == "ran id -u\n", "\(result)")
+    }
+
+    @Test(
         "a secret that the isolated command would inherit in an open file is refused",
-        arguments: ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
+        .enabled(if: Isolation.isPossible), arguments: ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
     func isolatedInput(path: String) throws {
-        guard Isolation.isPossible else { return }
         let world = try ToolWorld()
         let client = world.machine.filter { $0.key != "OIDC_CLIENT_SECRET" }
         let words = ["--proxy", "https://a.example", "--set", "client_secret_file=\(path)", "--", "cat"]
