@@ -263,7 +263,8 @@ struct LoginCommand: RunnableCommand {
         guard let url else {
             return try signIn(try context.target(options, and: try entries()))
         }
-        let operand = try ResourceOperand(url, options, context, and: try entries()).inOwnProfile()
+        let operand = try ResourceOperand(url, options, context, and: try entries())
+            .inOwnProfile()
         let (target, evidence) = try operand.signInTarget()
         return try signIn(target, evidence, asked: url)
     }

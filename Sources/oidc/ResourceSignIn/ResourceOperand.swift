@@ -217,7 +217,7 @@ extension ResourceOperand {
     /// Returns whether the user has ever signed in to the URL. If so, it gets no other session's token.
     func wasSignedIn() throws(OIDCError) -> Bool { try ResourceRecords(context)?.links.wereFor(url) ?? false }
 
-    /// Returns whether tokens of its own are for the URL: the user has ever signed in to it, with any account, or has begun
+    /// Returns whether tokens of its own are for the URL: the user has ever signed in to it, with any account, or has started
     /// to, or a profile other than the one in use names it as its resource.
     func hasTokenOfItsOwn() throws(OIDCError) -> Bool {
         if try wasSignedIn() || WaitingSignIns.open(at: url, context) != nil { return true }
@@ -456,7 +456,7 @@ extension ResourceOperand {
             if let scope = evidence.scope, let session = try? stored()?.load() {
                 evidence.scope = scope.union(session.knownScope)
             }
-            let provider = try forSignIn().resolved(evidence)
+            let provider = try inOwnProfile().forSignIn().resolved(evidence)
             let account = try Account(provider, mayKeepNothing: true)
             // At another server, or as another client, any session is a new one.
             var signIn = SignInOnDemand(
@@ -483,9 +483,9 @@ extension ResourceOperand {
         return try Account(provider).ifStored
     }
 
-    /// Returns the operand for the profile that has the URL's session, as if `-p` named it; the operand itself if `-p` names
-    /// one, or none has one. Throws if that cannot be known: only its profile may name the store of a session. Beside a
-    /// profile in use, only the URL's own profiles count.
+    /// Returns the operand for the profile that has the URL's session, as if `-p` named it. It is the operand itself if `-p`
+    /// names a profile already, or if none has a session. Throws if that cannot be known: only its profile may name the
+    /// store of a session. Beside a profile in use, only the URL's own profiles count, if only one has a session.
     func inProfile() throws(OIDCError) -> ResourceOperand {
         guard namedProfile == nil, !mayNeedNoUser, try wasSignedIn() else { return self }
         var asked: Set<String> = []
@@ -500,26 +500,41 @@ extension ResourceOperand {
         }
         guard (try? isSignedIn(self)) == false else { return self }
         let sessions = ProfileSessions(try context.settingsLoader.file(), context)
-        let name = try sessions.only(at: url) { profile throws(OIDCError) in
-            guard settings.profile == nil || isOwn(profile) else { return false }
-            if let problem = profile.problem { throw problem }
-            guard LentSocket.path(inSetting: profile.store) == nil else { return false }
-            return try isSignedIn(try using(profile: profile.name))
+        var count = 0
+        let name: String?
+        do throws(OIDCError) {
+            name = try sessions.only(at: url) { profile throws(OIDCError) in
+                guard settings.profile == nil || isOwn(profile) else { return false }
+                if let problem = profile.problem { throw problem }
+                guard LentSocket.path(inSetting: profile.store) == nil,
+                    try isSignedIn(try using(profile: profile.name))
+                else { return false }
+                count += 1
+                return true
+            }
+        } catch {
+            guard settings.profile != nil, count > 1 else { throw error }
+            name = nil
         }
         return try name.map { name throws(OIDCError) in try using(profile: name) } ?? self
     }
 
-    /// Returns the operand to sign in with: that of the URL's session, or else of the URL's own profile, if that keeps its
-    /// sessions elsewhere.
-    func inOwnProfile() throws(OIDCError) -> ResourceOperand {
-        guard namedProfile == nil else { return self }
-        let operand = try inProfile()
-        guard operand.namedProfile == nil, try !hasSession() else { return operand }
-        let profiles = ProfileSessions(try context.settingsLoader.file(), context).profiles
-        let own = profiles.filter { isOwn($0) && $0.name != settings.profile }
-        guard own.count == 1, let name = own.first?.name else { return self }
-        let other = try using(profile: name)
-        return other.settings.store == settings.store ? self : other
+    /// Returns the operand to sign in with: that of the URL's own profile if there is one that keeps its sessions elsewhere,
+    /// and no session is here. What is wrong with a profile keeps nobody from signing in.
+    func inOwnProfile() -> ResourceOperand {
+        guard namedProfile == nil, (try? hasSession()) == false,
+            let file = (try? context.settingsLoader.file()) ?? nil
+        else { return self }
+        let own = ProfileSessions(file, context).profiles.filter {
+            isOwn($0) && $0.settings?.token.account == settings.token.account
+        }
+        guard own.count == 1, let profile = own.first, profile.name != settings.profile,
+            LentSocket.path(inSetting: profile.store) == nil,
+            let other = try? using(profile: profile.name), other.settings.store != settings.store
+        else { return self }
+        context.console.note(
+            "The session is kept in the store of profile \(DisplayText.clean(profile.name)).")
+        return other
     }
 
     /// Returns whether a profile is that of the URL's resource, as a sign-in to the URL writes it.

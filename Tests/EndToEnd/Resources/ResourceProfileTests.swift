@@ -129,8 +129,10 @@ struct ResourceProfileTests {
         #expect(program.sessionFiles.count == 1, "\(program.sessionFiles)")
     }
 
+    private static let file = ".config/oidc/config.json"
+
     private func write(_ text: String, in world: ResourceWorld) throws {
-        _ = try world.keep(".config/oidc/config.json", text)
+        _ = try world.keep(Self.file, text)
     }
 
     @Test(
@@ -377,6 +379,11 @@ struct ResourceProfileTests {
         try expectSignIn("--account", "bob", url: world.url + "/below")
         expectSuccess(try world.run(["logout", world.url]))
         try expectSignIn()
+        let profiles = try String(
+            contentsOf: world.program.home.appendingPathComponent(Self.file), encoding: .utf8)
+        try world.configure(#"{"default_profile":"work","profiles":{"work":\#(work)}}"#)
+        try expectSignIn()
+        try world.configure(profiles)
         // The same file on another machine: nothing else is known there.
         try FileManager.default.removeItem(atPath: world.program.home.path + "/.local")
         expectSuccess(try world.run(["login", "--scope", "api"]))
