@@ -39,7 +39,7 @@ struct LendRequest: Sendable {
     /// Whether the caller says that it executes another program next. The question shows the same words, so the user agrees
     /// to what counts; only the exact name of a command that stays is taken for that.
     var isOnce: Bool {
-        claim.command.lowercased().hasPrefix(LendRequest.executing) && claim.command != LendRequest.staying
+        claim.command.lowercased().includes(LendRequest.executing) && claim.command != LendRequest.staying
     }
 
     /// The command that executes another program, with a token and without staying.

@@ -209,7 +209,8 @@ struct LendQuestionTests {
         #expect(try world.run("exec", "--", Program.path, "token").status == 0)
         #expect(asker.asked.count == 2, "\(asker.asked)")
         let body = LendWorld.body("access_token")
-        for (index, command) in ["exec ", #"exec\n"#, "EXEC", "exec make", "exec --proxy", "z"].enumerated() {
+        let commands = ["exec ", #"exec\n"#, "EXEC", " exec make", "exec --proxy", "z"]
+        for (index, command) in commands.enumerated() {
             let asked = asker.asked.count
             for _ in 0..<2 {
                 let claim = body.replacing(#""command":"z""#, with: #""command":"\#(command)""#)
