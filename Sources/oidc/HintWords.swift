@@ -63,21 +63,17 @@ extension Hint {
         .joined(Array(hints.map { [$0] }.joined(separator: [separator])))
     }
 
-    /// Returns the command with more arguments.
+    /// Returns the command with more arguments. Those replace options that may be given once only.
     func adding(_ arguments: [String]) -> Hint {
-        if case .command(let words) = self { .command(words + arguments) } else { self }
+        guard case .command(var words) = self else { return self }
+        for option in ["--issuer", "--client-id", "--scope"] where arguments.contains(option) {
+            guard let index = words.firstIndex(of: option) else { continue }
+            words.removeSubrange(index..<min(index + 2, words.count))
+        }
+        return .command(words + arguments)
     }
 
     func adding(_ arguments: String...) -> Hint { adding(arguments) }
-
-    /// Returns the command with an option in place of the one that it may have already.
-    func naming(_ option: String, _ value: String) -> Hint {
-        guard case .command(var words) = self else { return self }
-        if let index = words.firstIndex(of: option) {
-            words.removeSubrange(index..<min(index + 2, words.count))
-        }
-        return .command(words + [option, value])
-    }
 }
 
 /// Words that depend on what the command line is about.

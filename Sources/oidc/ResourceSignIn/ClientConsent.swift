@@ -47,6 +47,8 @@ struct ClientConsent {
                     .adding(operand.scopeOption(scope)))
         {
             operand.recordNamedServer(to: server)
+            // The line of the hint is the answer then, too, so it is not printed to a user who says no.
+            if given(.clientID) != nil { try question.confirm(context, orThrow: fault) }
             throw fault
         }
         do throws(OIDCError) {
@@ -120,13 +122,14 @@ struct ClientConsent {
 
     /// Whether options name both the server and the client, which is the answer to the question.
     private var isNamedByOptions: Bool {
-        func given(_ setting: Setting) -> String? {
-            operand.ownership.entries.first {
-                $0.setting == setting && $0.origin.layer == .options && $0.origin != .session
-            }?.value.string
-        }
-        return given(.issuer).map { ExactText.isSame($0, issuer) } == true
-            && given(.clientID) == client.clientID
+        given(.issuer).map { ExactText.isSame($0, issuer) } == true && given(.clientID) == client.clientID
+    }
+
+    /// Returns the value that an option gives a setting.
+    private func given(_ setting: Setting) -> String? {
+        operand.ownership.entries.first {
+            $0.setting == setting && $0.origin.layer == .options && $0.origin != .session
+        }?.value.string
     }
 
     /// Whether the client is registered with a redirect URL of its own for the server, as a profile may say.

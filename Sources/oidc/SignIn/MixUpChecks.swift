@@ -112,7 +112,7 @@ extension SignIn {
     func wayOn(_ metadata: ProviderMetadata) throws(OIDCError) -> Hint {
         let issuer = DisplayText.clean(metadata.issuer ?? "")
         guard provider.target == nil, provider.referrer != nil else {
-            return loginLine.naming("--issuer", issuer)
+            return loginLine.adding("--issuer", issuer)
         }
         guard try MixUpDefense.isOwn(settings.redirect().text, of: issuer) else {
             return .run("login", "--issuer", issuer, "--client-id", account.key.clientID)

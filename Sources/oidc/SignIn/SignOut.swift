@@ -119,8 +119,8 @@ struct SignOut {
         case .success(nil):
             if let key, store?.isSeenElsewhere(key) == true {
                 console.warn(
-                    "this machine has seen such a session while store was set otherwise: it stays, also on this server if "
-                        + "that only had another name")
+                    "such a session was last seen here while store was set otherwise, and may still be there: log out "
+                        + "with that setting, too")
             }
             return outcome
         case .success(let session?):
