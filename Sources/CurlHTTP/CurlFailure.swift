@@ -173,7 +173,8 @@ package struct CurlFailure {
     private var aftermath: String {
         guard result.isSent, stage != .store, request.method != .get, request.method != HTTPMethod("HEAD")
         else { return "" }
-        return " after the request was sent; the \(stage == .resource ? "server" : "provider") may have acted on it"
+        let actor = stage == .resource ? "server" : "provider"
+        return " after the request was sent; the \(actor) may have acted on it"
     }
 }
 
