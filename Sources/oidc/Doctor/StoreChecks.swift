@@ -82,6 +82,7 @@ struct StoreChecks {
     private func store(_ store: SessionStore, _ key: SessionKey?) throws(OIDCError) -> Finding.Outcome {
         if let key {
             try store.probe(key)
+            try store.checkWaiting(key)
         } else {
             try StateDirectories(environment: provider.context.environment).checkState()
         }
@@ -104,7 +105,10 @@ struct StoreChecks {
     private func shared(_ store: SessionStore, _ key: SessionKey?) throws(OIDCError) -> [Finding] {
         let start = MonotonicTime.now()
         let remarks = try store.health()
-        if let key { try store.probe(key) }
+        if let key {
+            try store.probe(key)
+            try store.checkWaiting(key)
+        }
         let milliseconds = MonotonicTime.now().milliseconds(from: start)
         return [Finding("store", .ok, "\(store.description) answers (\(milliseconds) ms for all checks)")]
             + remarks.map { remark in

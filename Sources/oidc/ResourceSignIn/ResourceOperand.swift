@@ -498,13 +498,21 @@ extension ResourceOperand {
             else { return false }
             return try account.load() != nil || account.store.hides(account.key)
         }
-        guard (try? isSignedIn(self)) == false else { return self }
+        // One whose key another store has is unreadable here.
+        let isUnreadable: Bool
+        do throws(OIDCError) {
+            guard try !isSignedIn(self) else { return self }
+            isUnreadable = false
+        } catch {
+            guard error.code == .damagedSession else { return self }
+            isUnreadable = true
+        }
         let sessions = ProfileSessions(try context.settingsLoader.file(), context)
         var count = 0
         let name: String?
         do throws(OIDCError) {
             name = try sessions.only(at: url) { profile throws(OIDCError) in
-                guard settings.profile == nil || isOwn(profile) else { return false }
+                guard settings.profile == nil && !isUnreadable || isOwn(profile) else { return false }
                 if let problem = profile.problem { throw problem }
                 guard LentSocket.path(inSetting: profile.store) == nil,
                     try isSignedIn(try using(profile: profile.name))
@@ -513,7 +521,7 @@ extension ResourceOperand {
                 return true
             }
         } catch {
-            guard settings.profile != nil, count > 1 else { throw error }
+            guard settings.profile != nil || isUnreadable, count > 1 || isUnreadable else { throw error }
             name = nil
         }
         return try name.map { name throws(OIDCError) in try using(profile: name) } ?? self
@@ -522,7 +530,8 @@ extension ResourceOperand {
     /// Returns the operand to sign in with: that of the URL's own profile if there is one that keeps its sessions elsewhere,
     /// and no session is here. What is wrong with a profile keeps nobody from signing in.
     func inOwnProfile() -> ResourceOperand {
-        guard namedProfile == nil, (try? hasSession()) == false,
+        let stored = try? linked().map { provider throws(OIDCError) in try Account(provider).load() }
+        guard namedProfile == nil, (stored ?? nil) == nil,
             let file = (try? context.settingsLoader.file()) ?? nil
         else { return self }
         let own = ProfileSessions(file, context).profiles.filter {

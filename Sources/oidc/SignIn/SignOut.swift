@@ -237,6 +237,10 @@ extension Account {
     var signOut: SignOut {
         SignOut(provider: provider, key: key, profile: provider.settings.profile) {
             isLocal throws(OIDCError) in
+            // A session whose key another store has is not damaged, and may be that of another profile.
+            if otherKeeper != nil {
+                return try earlier?.engine.taken(isLocal: isLocal) ?? SessionRemoval(content: .success(nil))
+            }
             guard engine.isEmpty, let earlier else { return try engine.taken(isLocal: isLocal) }
             // The store may only be hiding the session that it has.
             let hidden = store.hides(key) ? try engine.taken(isLocal: isLocal) : nil

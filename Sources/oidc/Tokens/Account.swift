@@ -406,7 +406,7 @@ extension Account {
         if choice != .file, let session = try? file.load(key), session.key == key {
             other = file
             setting = "file"
-        } else if !choice.seals, let keeper = KeychainSeal.keeper(of: key, in: directory),
+        } else if let keeper = otherKeeper,
             let sealed = try? provider.store(SessionStoreChoice(setting: keeper))
         {
             other = sealed
@@ -417,6 +417,14 @@ extension Account {
         // It may be the session of another profile.
         guard (try? SessionCatalog(provider))?.isInUse(setting, for: key) != true else { return nil }
         return kept(in: other)
+    }
+
+    /// The setting `store` with which a sealed session was saved, if that is another one than now.
+    var otherKeeper: String? {
+        guard let directory = StateDirectories(environment: context.environment).state,
+            store.reach == .machine, let keeper = KeychainSeal.keeper(of: key, in: directory)
+        else { return nil }
+        return keeper == provider.settings.store ? nil : keeper
     }
 
     private var location: String { DisplayText.clean(store.location(of: key)) }

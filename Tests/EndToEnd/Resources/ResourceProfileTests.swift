@@ -97,9 +97,9 @@ struct ResourceProfileTests {
     }
 
     @Test(
-        "beside a default profile, a URL has the session in the store of its own profile, which later sign-ins use"
-    )
-    func storeOfURL() throws {
+        "beside a default profile, a URL has the session in the store of its own profile, which later sign-ins use",
+        arguments: ["file", "none", "helper:other"])
+    func storeOfURL(other: String) throws {
         let world = try ResourceWorld { $0.issuesRefreshTokens = true }
         let url = world.url
         let commands = [
@@ -107,21 +107,32 @@ struct ResourceProfileTests {
             ["exec", "--proxy", url, "--", "true"],
         ]
         let helper = world.program.home.appendingPathComponent("bin/docker-credential-fake")
-        try ExecutableScript.write(HelperTests.keeping, to: helper)
+        for name in ["fake", "other"] {
+            let script = HelperTests.keeping.replacing("keychain\"", with: "keychain-\(name)\"")
+                .replacing("keychain/", with: "keychain-\(name)/")
+            try ExecutableScript.write(
+                script, to: world.program.home.appendingPathComponent("bin/docker-credential-\(name)"))
+        }
         try world.configure(
             """
-            {"default_profile":"work","profiles":{"work":{"issuer":"\(world.other.issuer)","client_id":"w"},
+            {"default_profile":"work","profiles":{
+            "work":{"issuer":"\(world.other.issuer)","client_id":"w","store":"\(other)"},
             "api":{"resource":["\(url)"],"store":"helper:fake"}}}
             """)
         var program = world.program
         let path = program.environment["PATH"] ?? "/usr/bin:/bin"
         program.environment["PATH"] = "\(helper.deletingLastPathComponent().path):\(path)"
         func run(_ words: [String]) throws -> Program.Outcome { try program.start(words).finish() }
-        for login in [["login", "-p", "api"], ["login", url]] {
+        for login in [["login", "-p", "api"], ["login", url], ["token", "--login", url]] {
             expectSuccess(try run(login))
             for words in commands { expectSuccess(try run(words)) }
             #expect(program.sessionFiles.isEmpty, "\(program.sessionFiles)")
-            expectSuccess(try run(["logout", url]))
+            let logout = try run(["logout", url])
+            #expect(logout.status == 0 && logout.errorOutput.contains("Signed out of "), "\(logout)")
+            let left = program.files(in: ".local/state/oidc").filter {
+                ["sealed", "damaged"].contains($0.pathExtension)
+            }
+            #expect(left.isEmpty, "\(left)")
             for words in commands { #expect(try run(words).status == 3, "\(words)") }
         }
         // An option decides.

@@ -151,6 +151,25 @@ struct DamageTests {
         }
     }
 
+    @Test("what a killed refresh left with another mode stops refresh and sign-out, and doctor says so")
+    func leftover() throws {
+        let world = try SessionWorld.signedIn()
+        defer { world.remove() }
+        let file = try world.file
+        let left = file.deletingPathExtension().appendingPathExtension("tmp")
+        try FileManager.default.copyItem(at: file, to: left)
+        #expect(chmod(left.path, 0o644) == 0)
+        for command in [["token", "--refresh"], ["logout"], ["logout", "--all"], ["doctor", "--offline"]] {
+            let outcome = try world.program.start(command).finish()
+            let text = outcome.output + outcome.errorOutput
+            #expect(outcome.status == 1 && text.contains("chmod 600 "), "\(command): \(outcome)")
+        }
+        #expect(world.refreshes == 0)
+        expectSuccess(try world.program.start(["token"]).finish())
+        #expect(try world.program.start(["logout", "--local"]).finish().status == 0)
+        #expect(!FileManager.default.fileExists(atPath: left.path))
+    }
+
     @Test("no refresh token is presented while the session's file is a mount, which cannot be replaced")
     func mounted() throws {
         let world = try SessionWorld.signedIn()
