@@ -40,10 +40,11 @@ struct PendingSessions: Sendable {
     private func keeping(_ error: OIDCError, _ name: String) -> OIDCError {
         var error = error
         let directory = try? FilePath.status(path)
-        let isLink = [directory, try? FilePath.status(location(name))].contains { $0?.kind == .symbolicLink }
-        if isLink {
+        let files = [location(name), "\(path)/\(name)\(SessionDirectory.leftoverEnding)"]
+        let places = ([directory] + files.map { try? FilePath.status($0) }).compactMap { $0 }
+        if places.contains(where: { $0.kind == .symbolicLink }) {
             error.hint = "a session may wait there: put what the link leads to in its place"
-        } else if case .keepSessions? = error.hint {
+        } else if places.contains(where: \.isSomeoneElses) {
             error.hint = .text(
                 "a session may wait there, so make it yours again: sudo chown -R \"$USER\" "
                     + ShellWord.quoted(path))
@@ -56,14 +57,22 @@ struct PendingSessions: Sendable {
 
     /// Throws if a copy of a session cannot be read: that of this store, `name`, or of another spelling of its URL, also one
     /// that a killed process had not put in place. The names in a directory of another mode or owner count too.
-    func checkReadable(_ stem: String, _ name: String) throws(OIDCError) {
-        _ = try read(name)
+    ///
+    /// A sign-in has replaced what was written before it, so `signIn`, its time, leaves that out.
+    func checkReadable(_ stem: String, _ name: String, since signIn: Instant?) throws(OIDCError) {
+        func isReplaced(_ path: String) -> Bool {
+            guard let signIn, let status = try? FilePath.status(path) else { return false }
+            return status.age(at: signIn) > 0
+        }
+        if !isReplaced(location(name)) { _ = try read(name) }
         let files: [String]
         do throws(Errno) { files = try FilePath.names(in: path) } catch {
-            guard ![.noSuchFile, .notADirectory].contains(error), isReachable else { return }
+            guard ![.noSuchFile, .notADirectory].contains(error), isReachable, !isReplaced(path) else {
+                return
+            }
             throw keeping(.store(DisplayText.clean(path), error), name)
         }
-        for file in files where file.hasPrefix("\(stem)-") {
+        for file in files where file.hasPrefix("\(stem)-") && !isReplaced("\(path)/\(file)") {
             if file.hasSuffix(PendingSessions.ending) {
                 _ = try read(String(file.dropLast(PendingSessions.ending.utf8.count)))
             } else if file.hasSuffix(SessionDirectory.leftoverEnding) {

@@ -452,7 +452,10 @@ extension SharedRecords {
 /// Sessions that wait for the server on this machine.
 extension SharedRecords {
     func checkWaiting(_ name: RecordName) throws(OIDCError) {
-        try pending?.checkReadable(name.stem, pendingName(name.stem))
+        guard let pending else { return }
+        let record = memory.withLock { $0.bases[name.stem] } ?? (try? read(name)) ?? nil
+        let session = record.flatMap { (try? seal.open($0, of: nil)) ?? nil }
+        try pending.checkReadable(name.stem, pendingName(name.stem), since: session?.createdAt)
     }
 
     private func pendingName(_ stem: String) -> String { seal.versions.fileName(stem) }

@@ -293,17 +293,25 @@ extension AtomicFile {
     package static func checkLeftover(
         _ temporary: String, in directory: PrivateDirectory, noun: String
     ) throws(OIDCError) {
-        guard let status = try? directory.file.status(of: temporary), status.kind == .regular, status.size > 0
-        else { return }
-        let fault: FileFault
-        if status.isSomeoneElses {
-            fault = .owner(status.owner)
+        guard let status = try? directory.file.status(of: temporary) else { return }
+        let path = directory.path(of: temporary)
+        var error: OIDCError
+        if status.kind == .symbolicLink {
+            error = FileFault.kind(status.kind).storeError(path, noun: noun)
+            error.hint = "put what the link leads to in its place: it may have the only valid tokens"
+        } else if status.kind != .regular || status.size == 0 {
+            return
+        } else if status.isSomeoneElses {
+            error = FileFault.owner(status.owner).storeError(path, noun: noun)
+            error.hint = .text(
+                "it may have the only valid tokens, so make it yours again: sudo chown \"$USER\" "
+                    + ShellWord.quoted(path))
         } else if status.permissions != 0o600 {
-            fault = .permissions(status.permissions)
+            error = FileFault.permissions(status.permissions).storeError(path, noun: noun)
         } else {
             return
         }
-        throw fault.storeError(directory.path(of: temporary), noun: noun)
+        throw error
     }
 
     /// Waits for a running writer, then removes the leftover and returns its content. Returns nil if there is

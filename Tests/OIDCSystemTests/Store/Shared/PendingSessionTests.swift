@@ -122,6 +122,21 @@ struct PendingSessionTests {
         }
     }
 
+    @Test("a copy from before the last sign-in, which replaced it, keeps nobody from a refresh or a sign-out")
+    func replacedCopy() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        let name = "\(SessionKey.example.fileStem)-0000000000000000"
+        let pending = PendingSessions(state: scratch.path)
+        try pending.keep([1], name)
+        #expect(chmod(pending.location(name), 0o644) == 0)
+        let store = try machine()
+        #expect(throws: OIDCError.self) { try store.checkWaiting(.example) }
+        var later = Session.example("at-2")
+        later.createdAt = Clock.now().adding(100)
+        try store.save(later, replacingDamaged: false)
+        try store.checkWaiting(.example)
+    }
+
     @Test(
         "a copy that was not put in place is adopted for each spelling of the store, and not passed over if it cannot be read",
         arguments: [true, false])
