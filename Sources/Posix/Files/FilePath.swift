@@ -47,6 +47,19 @@ package enum FilePath {
         return FileStatus(raw)
     }
 
+    /// Returns whether a file or pipe is open in this process in a way that a program it starts inherits, as one named
+    /// `/dev/stdin` is.
+    package static func isInherited(_ path: String) -> Bool {
+        var file = stat()
+        guard stat(path, &file) == 0, [S_IFREG, S_IFIFO].contains(file.st_mode & S_IFMT) else { return false }
+        return (0..<1024).contains { (descriptor: Int32) in
+            var other = stat()
+            let flags = fcntl(descriptor, F_GETFD)
+            return flags >= 0 && flags & FD_CLOEXEC == 0 && fstat(descriptor, &other) == 0
+                && other.st_dev == file.st_dev && other.st_ino == file.st_ino
+        }
+    }
+
     /// Returns a text that changes if a file is replaced or written; links are followed. It is not opened, as it may be a
     /// pipe. Without a file, returns the path.
     package static func version(_ path: String) -> String {

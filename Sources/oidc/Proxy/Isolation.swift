@@ -60,12 +60,15 @@ struct Isolation {
         let places = ([own.state, own.cache, folder] + usual).compactMap { $0 }
         try Isolation.refuseLinks(places)
         let hidden = (places + [runtime].compactMap { $0 } + known).compactMap(UserFile.resolved)
+        if let configuration, FilePath.isInherited(configuration) {
+            throw Isolation.inherited(configuration, named: "the configuration")
+        }
         let inUse = try Isolation.settingsInUse(provider)
-        let all = inUse + Isolation.usualSettings(context)
+        let configurations = Isolation.configurations(context)
+        let all = inUse + configurations.dropFirst().flatMap { Isolation.settings(in: $0, context) }
         secretVariables = all.flatMap { $0.secretVariables + $0.variablesOfSecretCommands }
         let named =
-            try Isolation.secretFiles(all)
-            + [configuration].compactMap { $0 }
+            try Isolation.secretFiles(all) + configurations.compactMap(\.path)
             + Isolation.storeSockets(all, environment)
             + [environment["XAUTHORITY"], environment["HOME"].map { "\($0)/.Xauthority" }].compactMap { $0 }
             + Isolation.displaySockets(environment)
@@ -78,7 +81,9 @@ struct Isolation {
         self.directories = directories
         // A configuration may be a link to a file elsewhere.
         let found = named.compactMap(UserFile.resolved).filter { file in
-            !directories.contains { file.hasPrefix($0 + "/") }
+            // A secret may be named as /dev/stdin, which may be a device that others need.
+            (try? FilePath.status(file))?.kind != .device
+                && !directories.contains { file.hasPrefix($0 + "/") }
         }
         let files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
         self.files = files
@@ -129,23 +134,33 @@ struct Isolation {
         return [provider.settings] + (try settings(of: file, provider.context))
     }
 
-    /// Returns the settings of the profiles in the default places, if another file is in use. What they name is not for the
-    /// command either.
-    private static func usualSettings(_ context: CommandContext) -> [Settings] {
-        var seen = Set([context.settingsLoader.path].compactMap { $0.flatMap(UserFile.resolved) })
-        return usual(context.environment).flatMap { environment -> [Settings] in
-            let loader = SettingsLoader(environment: environment, common: CommonOptions())
-            guard let path = loader.path.flatMap(UserFile.resolved), seen.insert(path).inserted else {
-                return []
-            }
-            do throws(OIDCError) {
-                guard let file = try loader.file() else { return [] }
-                return try settings(of: file, context)
-            } catch {
-                context.console.warn(
-                    error, "--isolate: the secret files and sockets that this file names are not hidden")
-                return []
-            }
+    /// Returns the configuration in use, and those that the command would find with another `--config`, `OIDC_CONFIG` or
+    /// home.
+    private static func configurations(_ context: CommandContext) -> [SettingsLoader] {
+        var seen: Set<String> = []
+        let others = ([context.environment] + usual(context.environment)).map {
+            SettingsLoader(environment: $0, common: CommonOptions())
+        }
+        return ([context.settingsLoader] + others).filter { loader in
+            guard let path = loader.path else { return false }
+            return seen.insert(UserFile.resolved(path) ?? path).inserted
+        }
+    }
+
+    /// Returns the settings of the profiles in a configuration that is not in use. What they name is not for the command
+    /// either.
+    private static func settings(in loader: SettingsLoader, _ context: CommandContext) -> [Settings] {
+        guard loader.path.flatMap(UserFile.resolved) != nil else { return [] }
+        do throws(OIDCError) {
+            guard let file = try loader.file() else { return [] }
+            return try settings(of: file, context)
+        } catch {
+            var error = error
+            // The hint would be about the file in use.
+            error.hint = nil
+            context.console.warn(
+                error, "--isolate: the secret files and sockets that this file names are not hidden")
+            return []
         }
     }
 
@@ -181,14 +196,16 @@ struct Isolation {
             .tlsClientKey, .callbackKey, .storeKeyFile, .subjectTokenFile, .actorTokenFile,
         ]
         let files = all.map { one in settings.compactMap { one.layers.file($0) } }
-        for file in files.first ?? [] {
-            let isOpen = ["/dev/stdin", "/dev/fd/", "/proc/self/fd/"].contains { file.path.hasPrefix($0) }
-            guard isOpen else { continue }
-            throw .usage(
-                "--isolate: \(file.name) is \(DisplayText.clean(file.path)), which the command could read too",
-                hint: "name the file itself, or the command that prints the secret")
+        for file in files.first ?? [] where FilePath.isInherited(file.path) {
+            throw inherited(file.path, named: file.name)
         }
         return files.joined().map(\.path)
+    }
+
+    private static func inherited(_ path: String, named name: String) -> OIDCError {
+        .usage(
+            "--isolate: \(name) is \(DisplayText.clean(path)), which is open, so the command could read it too",
+            hint: "name the file itself, without a redirection from it, or a command that prints the secret")
     }
 
     /// Returns the addresses of the session bus, which are tried in turn.

@@ -441,15 +441,17 @@ struct ProxyExecTests {
         let own = #"{"profiles":{"own":{"client_secret_file":"~/own","store":"redis+unix:~/redis"}}}"#
         for (path, text) in [
             (usual + "/config.json", own), (world.home + "/other.json", "{}"), (world.home + "/own", "own"),
+            (world.home + "/named.json", #"{"profiles":{"n":{"client_secret":"s"}}}"#),
         ] {
             try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            chmod(path, 0o600)
         }
         let script = """
             import os, subprocess, sys, urllib.request
             print(urllib.request.urlopen(os.environ["OIDC_PROXY_URL"] + "x").read().decode())
             print("token", subprocess.run([sys.argv[1], "token"], capture_output=True).stdout)
             print("run", os.listdir(os.environ["XDG_RUNTIME_DIR"]))
-            for name in ["secret", "own"]:
+            for name in ["secret", "own", "named.json"]:
                 try: print(name, open(os.environ["HOME"] + "/" + name).read())
                 except OSError: print("no", name)
             print("usual", os.listdir(os.environ["HOME"] + "/.config/oidc"))
@@ -458,11 +460,14 @@ struct ProxyExecTests {
             """
         let result = try world.run(
             [
-                "exec", "--isolate", "--proxy", "\(api.origin)/v1", "--set",
+                "exec", "--isolate", "--config", world.home + "/other.json", "--proxy", "\(api.origin)/v1",
+                "--set",
                 "client_secret_file=\(world.home)/secret", "--", "python3", "-c", script, Program.path,
             ],
-            client.merging(["XDG_RUNTIME_DIR": runtime, "OIDC_CONFIG": world.home + "/other.json"]) { $1 })
-        let lines = ["hello", "token b''", "run []", "no secret", "no own", "usual []", "others []"]
+            client.merging(["XDG_RUNTIME_DIR": runtime, "OIDC_CONFIG": world.home + "/named.json"]) { $1 })
+        let lines = [
+            "hello", "token b''", "run []", "no secret", "no own", "no named.json", "usual []", "others []",
+        ]
         #expect(result.output.split(separator: "\n").map(String.init) == lines, "\(result)")
         #expect(result.code == 0 && result.errors == "")
     }
@@ -486,14 +491,33 @@ struct ProxyExecTests {
 
     @Test(
         "a secret that the isolated command would inherit in an open file is refused",
-        .enabled(if: Isolation.isPossible), arguments: ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
+        .enabled(if: Isolation.isPossible),
+        arguments: ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "/dev/./stdin", "~/link"])
     func isolatedInput(path: String) throws {
         let world = try ToolWorld()
         let client = world.machine.filter { $0.key != "OIDC_CLIENT_SECRET" }
-        let words = ["--proxy", "https://a.example", "--set", "client_secret_file=\(path)", "--", "cat"]
-        let result = try world.run(["exec", "--isolate"] + words, client, input: "demo-secret")
-        #expect(result.code == 2 && result.output == "", "\(result)")
-        #expect(result.errors.contains("which the command could read too"), "\(result)")
+        try FileManager.default.createSymbolicLink(
+            atPath: world.home + "/link", withDestinationPath: "/dev/stdin")
+        for option in [["--set", "client_secret_file=\(path)"], ["--config", path]] {
+            let words = ["exec", "--isolate", "--proxy", "https://a.example"] + option + ["--", "cat"]
+            let result = try world.run(words, client, input: #"{"profiles":{}}"#)
+            #expect(result.code == 2 && result.output == "", "\(result)")
+            #expect(result.errors.contains("so the command could read it too"), "\(result)")
+        }
+    }
+
+    @Test(
+        "what a profile that is not in use names as its secret is not hidden if it is a device",
+        .enabled(if: Isolation.isPossible))
+    func isolatedDevice() throws {
+        let world = try ToolWorld()
+        try world.configure(
+            ["default_profile": "a", "profiles": ["a": [:], "b": ["client_secret_file": "/dev/null"]]])
+        let words = [
+            "exec", "--isolate", "--proxy", "https://a.example", "--", "sh", "-c", "echo >/dev/null",
+        ]
+        let result = try world.run(words, world.machine)
+        #expect(result.code == 0 && result.errors == "", "\(result)")
     }
 
     @Test(
