@@ -53,8 +53,12 @@ struct ProxySession {
                 operand = try operand.inProfile()
                 isResource = isOfResource || !provider.namesProvider
                 if !isResource {
-                    let isListed = provider.settings.lists(route.url)
-                    isResource = try isListed ? operand.stored() != nil : operand.wasSignedIn()
+                    // A profile whose resource the URL is says whose token it gets, unless `-p` names another one.
+                    let isNamed = provider.settings.layers.isProfileNamed
+                    isResource =
+                        try provider.settings.lists(route.url)
+                        ? operand.stored() != nil
+                        : isNamed ? operand.wasSignedIn() : operand.hasTokenOfItsOwn()
                 }
             }
             if !isResource, !namesOther, provider.lent == nil { try noteNeighbors(of: operand) }

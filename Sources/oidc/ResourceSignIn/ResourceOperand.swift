@@ -537,7 +537,10 @@ extension ResourceOperand {
         let own = ProfileSessions(file, context).profiles.filter {
             isOwn($0) && $0.settings?.token.account == settings.token.account
         }
-        guard own.count == 1, let profile = own.first, profile.name != settings.profile,
+        // That of the URL itself comes before those of URLs above it.
+        let exact = own.filter { $0.settings?.token.resources == [url.text] }
+        let chosen = exact.isEmpty ? own : exact
+        guard chosen.count == 1, let profile = chosen.first, profile.name != settings.profile,
             LentSocket.path(inSetting: profile.store) == nil,
             let other = try? using(profile: profile.name), other.settings.store != settings.store
         else { return self }

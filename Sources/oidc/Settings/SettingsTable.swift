@@ -223,12 +223,13 @@ extension Setting {
             + "(redis://…, etcd://…; default: file)",
         reach: .machine)
     static let storeKeyFile = Setting(
-        "store_key_file", .path, "a file with the key that seals the sessions of a shared store")
+        "store_key_file", .path, "a file with the key that seals the sessions of a shared store",
+        reach: .machine)
     static let storeKeyCommand = Setting(
-        "store_key_command", .command, "a program that prints the key of a shared store")
+        "store_key_command", .command, "a program that prints the key of a shared store", reach: .machine)
     static let storeCache = Setting(
         "store_cache", .flag,
-        "keep a shared store's token in memory until it expires (default: false)")
+        "keep a shared store's token in memory until it expires (default: false)", reach: .machine)
 
     static let resources = Setting(
         "resources", .records(required: ["title", "url"], optional: ["scope", "method"]),

@@ -140,6 +140,35 @@ struct ResourceProfileTests {
         #expect(program.sessionFiles.count == 1, "\(program.sessionFiles)")
     }
 
+    @Test("the key of the default profile's shared store goes with the store, to the server of a URL too")
+    func keyOfStore() throws {
+        let world = try ResourceWorld()
+        let key = world.program.home.appendingPathComponent("key").path
+        expectSuccess(try world.run(["config", "new-key", key]))
+        try world.configure(
+            """
+            {"default_profile":"work","profiles":{"work":{"issuer":"\(world.other.issuer)","client_id":"w",
+            "store":"redis://127.0.0.1:1","store_key_file":"\(key)"}}}
+            """)
+        let login = try world.run(["login", world.url])
+        #expect(login.status == 5 && login.errorOutput.contains("redis://127.0.0.1:1"), "\(login)")
+    }
+
+    @Test("a route whose URL is another profile's resource does not get the default profile's token")
+    func routeOfProfile() throws {
+        let world = try ResourceWorld(isOwnResource: false)
+        try world.configure(
+            """
+            {"default_profile":"work","profiles":{"work":{"issuer":"\(world.other.issuer)","client_id":"w"},
+            "api":{"resource":["\(world.url)"]}}}
+            """)
+        expectSuccess(try world.run(["login", "--scope", "api"]))
+        let words = ["exec", "--proxy", world.url, "--", "true"]
+        let refused = try world.run(words)
+        #expect(refused.status == 3 && refused.errorOutput.contains("oidc login \(world.url)"), "\(refused)")
+        expectSuccess(try world.run(["exec", "-p", "work"] + words.dropFirst()))
+    }
+
     private static let file = ".config/oidc/config.json"
 
     private func write(_ text: String, in world: ResourceWorld) throws {
