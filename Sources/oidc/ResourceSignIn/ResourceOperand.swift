@@ -534,9 +534,7 @@ extension ResourceOperand {
         guard namedProfile == nil, (stored ?? nil) == nil,
             let file = (try? context.settingsLoader.file()) ?? nil
         else { return self }
-        let own = ProfileSessions(file, context).profiles.filter {
-            isOwn($0) && $0.settings?.token.account == settings.token.account
-        }
+        let own = ProfileSessions(file, context).profiles.filter(isOwn)
         // That of the URL itself comes before those of URLs above it.
         let exact = own.filter { $0.settings?.token.resources == [url.text] }
         let chosen = exact.isEmpty ? own : exact
@@ -549,10 +547,12 @@ extension ResourceOperand {
         return other
     }
 
-    /// Returns whether a profile is that of the URL's resource, as a sign-in to the URL writes it.
+    /// Returns whether a profile is that of the URL's resource alone, for the account that is meant.
     private func isOwn(_ profile: ProfileSessions.Profile) -> Bool {
-        guard let resource = profile.settings.flatMap(context.ownResource) else { return false }
-        return ResourceIdentifier(resource.text)?.covers(url) == true
+        guard let own = profile.settings, own.token.grant.needsUser,
+            own.token.account == settings.token.account, own.token.resources.count == 1
+        else { return false }
+        return ResourceIdentifier(own.token.resources[0])?.covers(url) == true
     }
 
     private func using(profile: String) throws(OIDCError) -> ResourceOperand {

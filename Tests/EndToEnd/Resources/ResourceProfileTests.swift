@@ -140,6 +140,24 @@ struct ResourceProfileTests {
         #expect(program.sessionFiles.count == 1, "\(program.sessionFiles)")
     }
 
+    @Test("beside a default profile, the session of another account is used for no command by URL")
+    func otherAccount() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        let url = world.url
+        try world.configure(
+            """
+            {"default_profile":"work","profiles":{"work":{"issuer":"\(world.other.issuer)","client_id":"w"},
+            "api":{"resource":["\(url)"],"account":"admin"}}}
+            """)
+        expectSuccess(try world.run(["login", "-p", "api"]))
+        for words in [["token", url], ["request", url], ["exec", "--proxy", url, "--", "true"]] {
+            #expect(try world.run(words).status == 3, "\(words)")
+            let named = [words[0], "-p", "work"] + words.dropFirst()
+            #expect(try world.run(named).status == 3, "\(named)")
+        }
+        expectSuccess(try world.run(["token", url, "--account", "admin"]))
+    }
+
     @Test("the key of the default profile's shared store goes with the store, to the server of a URL too")
     func keyOfStore() throws {
         let world = try ResourceWorld()
