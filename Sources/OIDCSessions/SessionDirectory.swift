@@ -170,13 +170,14 @@ package struct SessionDirectory: Sendable {
             name + SessionDirectory.leftoverEnding, as: name + ending, in: directory, if: isSuccessor)
     }
 
-    /// Throws if a killed writer's leftover cannot be adopted because its mode or owner was changed. If `besideFile`, one
-    /// without a file does not count.
+    /// Throws if a killed writer's leftover cannot be adopted because its mode or owner was changed, or that of the file.
+    /// If `besideFile`, one without a file does not count.
     package func checkLeftover(_ name: String, besideFile: Bool) throws(OIDCError) {
         guard let directory = try PrivateDirectory.open(path) else { return }
         guard !besideFile || (try? FilePath.status(location(name))) != nil else { return }
-        try AtomicFile.checkLeftover(
+        let hasLeftover = try AtomicFile.checkLeftover(
             name + SessionDirectory.leftoverEnding, in: directory, noun: "unfinished \(noun)")
+        if hasLeftover { _ = try existing(name, in: directory) }
     }
 
     /// The names of the leftovers.

@@ -289,18 +289,18 @@ extension AtomicFile {
     }
 
     /// Throws if a killed writer may have left a temporary file that `adopt` does not use, as its mode or owner was changed
-    /// since: it may be the only copy of what was written last.
+    /// since: it may be the only copy of what was written last. Returns whether there is one that `adopt` uses.
     package static func checkLeftover(
         _ temporary: String, in directory: PrivateDirectory, noun: String
-    ) throws(OIDCError) {
-        guard let status = try? directory.file.status(of: temporary) else { return }
+    ) throws(OIDCError) -> Bool {
+        guard let status = try? directory.file.status(of: temporary) else { return false }
         let path = directory.path(of: temporary)
         var error: OIDCError
         if status.kind == .symbolicLink {
             error = FileFault.kind(status.kind).storeError(path, noun: noun)
             error.hint = "put what the link leads to in its place: it may have the only valid tokens"
         } else if status.kind != .regular || status.size == 0 {
-            return
+            return false
         } else if status.isSomeoneElses {
             error = FileFault.owner(status.owner).storeError(path, noun: noun)
             error.hint = .text(
@@ -309,7 +309,7 @@ extension AtomicFile {
         } else if status.permissions != 0o600 {
             error = FileFault.permissions(status.permissions).storeError(path, noun: noun)
         } else {
-            return
+            return true
         }
         throw error
     }

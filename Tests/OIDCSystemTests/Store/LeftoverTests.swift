@@ -203,6 +203,11 @@ struct LeftoverTests {
             #expect(message.contains("the unfinished session file "), "\(message)")
             #expect(refusal?.hint?.description.hasPrefix("chmod 600 ") == true)
         }
+        // The leftover is adopted only beside a file that can be read.
+        #expect(chmod(path, 0o600) == 0 && chmod(scratch["\(stem).json"], 0o644) == 0)
+        let beside = failure { () throws(OIDCError) in try store.checkWaiting(.example) }
+        #expect(beside?.hint?.description.hasSuffix("\(stem).json") == true, "\(beside as Any)")
+        #expect(chmod(path, mode_t(mode)) == 0 && chmod(scratch["\(stem).json"], 0o600) == 0)
         // What is stored may still be fresh, and a sign-in replaces both.
         #expect(try found() == .example())
         try store.probe(.example)
