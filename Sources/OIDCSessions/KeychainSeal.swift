@@ -80,7 +80,8 @@ package final class KeychainSeal: SessionSeal {
             guard case .failed = error else { throw .notOpened(OIDCError(error, stage: .store)) }
         }
         secrets.withLock { $0[stored.entry] = nil }
-        let wasKept = HelperAnswers.forget(stored.entry, of: keeper.program)
+        // A kept answer is outdated then; the next try says why no new one is asked for.
+        let wasKept = HelperAnswers.areComplete && HelperAnswers.forget(stored.entry, of: keeper.program)
         guard !wasKnown, !wasKept else { return try opened(stored) }
         throw .damaged("the key in \(keeper.program) does not decrypt it")
     }

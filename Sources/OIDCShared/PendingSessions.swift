@@ -48,38 +48,45 @@ struct PendingSessions: Sendable {
             error.hint = .text(
                 "a session may wait there, so make it yours again: sudo chown -R \"$USER\" "
                     + ShellWord.quoted(path))
-        } else if let directory, !directory.isSomeoneElses, !directory.isOpenToOwner {
+        } else if let closed = [FilePath.split(path).directory, path].first(where: isClosed) {
             error.hint = .text(
-                "a session may wait there, so open it again: chmod 700 \(ShellWord.quoted(path))")
+                "a session may wait there, so open it again: chmod 700 \(ShellWord.quoted(closed))")
         }
         return error
     }
 
+    /// Returns whether a directory of this user is closed to this user.
+    private func isClosed(_ path: String) -> Bool {
+        guard let status = try? FilePath.status(path) else { return false }
+        return status.kind == .directory && !status.isSomeoneElses && !status.isOpenToOwner
+    }
+
     /// Throws if a copy of a session cannot be read: that of this store, `name`, or of another spelling of its URL, also one
     /// that a killed process had not put in place. The names in a directory of another mode or owner count too.
-    ///
-    /// A sign-in has replaced what was written before it, so `signIn`, its time, leaves that out.
-    func checkReadable(_ stem: String, _ name: String, since signIn: Instant?) throws(OIDCError) {
-        func isReplaced(_ path: String) -> Bool {
-            guard let signIn, let status = try? FilePath.status(path) else { return false }
-            return status.age(at: signIn) > 0
-        }
-        if !isReplaced(location(name)) { _ = try read(name) }
+    /// Those for which `isReplaced` returns true are of no use any more.
+    func checkReadable(
+        _ stem: String, _ name: String, unless isReplaced: (String) -> Bool
+    ) throws(OIDCError) {
+        _ = try read(name)
         let files: [String]
         do throws(Errno) { files = try FilePath.names(in: path) } catch {
-            guard ![.noSuchFile, .notADirectory].contains(error), isReachable, !isReplaced(path) else {
-                return
-            }
+            guard ![.noSuchFile, .notADirectory].contains(error), isReachable else { return }
             throw keeping(.store(DisplayText.clean(path), error), name)
         }
-        for file in files where file.hasPrefix("\(stem)-") && !isReplaced("\(path)/\(file)") {
-            if file.hasSuffix(PendingSessions.ending) {
-                _ = try read(String(file.dropLast(PendingSessions.ending.utf8.count)))
-            } else if file.hasSuffix(SessionDirectory.leftoverEnding) {
-                let name = String(file.dropLast(SessionDirectory.leftoverEnding.utf8.count))
-                do throws(OIDCError) { try directory.checkLeftover(name, besideFile: false) } catch {
-                    throw keeping(error, name)
-                }
+        for file in files where file.hasPrefix("\(stem)-") {
+            for (ending, isWhole) in [
+                (PendingSessions.ending, true), (SessionDirectory.leftoverEnding, false),
+            ]
+            where file.hasSuffix(ending) {
+                let name = String(file.dropLast(ending.utf8.count))
+                guard !isReplaced(name) else { continue }
+                do throws(OIDCError) {
+                    if isWhole {
+                        _ = try read(name)
+                    } else {
+                        try directory.checkLeftover(name, besideFile: false)
+                    }
+                } catch { throw isWhole ? error : keeping(error, name) }
             }
         }
     }

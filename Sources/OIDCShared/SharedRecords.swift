@@ -455,7 +455,11 @@ extension SharedRecords {
         guard let pending else { return }
         let record = memory.withLock { $0.bases[name.stem] } ?? (try? read(name)) ?? nil
         let session = record.flatMap { (try? seal.open($0, of: nil)) ?? nil }
-        try pending.checkReadable(name.stem, pendingName(name.stem), since: session?.createdAt)
+        try pending.checkReadable(name.stem, pendingName(name.stem)) { file in
+            // Under another name of the server, this machine has seen an earlier sign-in last.
+            guard file != pendingName(name.stem), let signIn = session?.signIn else { return false }
+            return seal.versions.latest(inFile: file).map { $0 != signIn } ?? false
+        }
     }
 
     private func pendingName(_ stem: String) -> String { seal.versions.fileName(stem) }

@@ -186,6 +186,33 @@ struct CredentialHelperTests {
                 "is damaged: the key in docker-credential-fake does not decrypt it") == true)
     }
 
+    @Test("an answer that is kept for an isolated command is asked for once, and forgotten if it is wrong")
+    func keptAnswer() async {
+        await #expect(processExitsWith: .exitCode(9)) {
+            let helper = FakeHelper(ScratchDirectory())
+            try helper.store().save(.example(), replacingDamaged: false)
+            _ = helper.calls()
+            HelperAnswers.keep()
+            try #require(try helper.store().load(.example) == .example())
+            HelperAnswers.runNothingMore()
+            try #require(try helper.store().load(.example) == .example())
+            try #require(helper.calls() == ["get"])
+            // Another process has signed in: the kept key is of no use for that.
+            let path = "oidc/\(SessionKey.example.fileStem).sealed"
+            var stored = try EncryptedSession(stored: Array((helper.scratch.text(path) ?? "").utf8))
+            stored.sealed[20] ^= 1
+            helper.scratch.put(stored.json.compact, path)
+            let refusal = failure { () throws(OIDCError) in try helper.store().load(.example) }
+            try #require(refusal?.message.contains("is not run beside an isolated command") == true)
+            try #require(helper.calls() == [])
+            HelperAnswers.keep()
+            let wrong = failure { () throws(OIDCError) in try helper.store().load(.example) }
+            try #require(wrong?.message.hasSuffix("does not decrypt it") == true)
+            try #require(helper.calls() == ["get"])
+            exit(9)
+        }
+    }
+
     @Test("a file of another key or a newer version is not changed")
     func notOurs() throws {
         let helper = FakeHelper(scratch)

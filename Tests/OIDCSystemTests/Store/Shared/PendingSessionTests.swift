@@ -122,18 +122,25 @@ struct PendingSessionTests {
         }
     }
 
-    @Test("a copy from before the last sign-in, which replaced it, keeps nobody from a refresh or a sign-out")
+    @Test(
+        "a copy of an earlier sign-in, under another name of the server, keeps nobody from a refresh or a sign-out"
+    )
     func replacedCopy() throws {
-        try machine().save(.example(), replacingDamaged: false)
-        let name = "\(SessionKey.example.fileStem)-0000000000000000"
+        func session(_ token: String, nonce: String) -> Session {
+            var session = Session.example(token)
+            session.nonce = nonce
+            return session
+        }
+        try machine(engine.named("memory://old")).save(session("at-1", nonce: "one"), replacingDamaged: false)
+        let seen = try FileManager.default.contentsOfDirectory(atPath: scratch.path + "/versions")
+        let name = try #require(seen.first { $0.hasSuffix(".version") }).dropLast(".version".count)
         let pending = PendingSessions(state: scratch.path)
-        try pending.keep([1], name)
-        #expect(chmod(pending.location(name), 0o644) == 0)
+        try pending.keep([1], String(name))
+        #expect(chmod(pending.location(String(name)), 0o644) == 0)
         let store = try machine()
+        // It may be what followed the session that is stored.
         #expect(throws: OIDCError.self) { try store.checkWaiting(.example) }
-        var later = Session.example("at-2")
-        later.createdAt = Clock.now().adding(100)
-        try store.save(later, replacingDamaged: false)
+        try store.save(session("at-2", nonce: "two"), replacingDamaged: false)
         try store.checkWaiting(.example)
     }
 
