@@ -264,7 +264,6 @@ struct LoginCommand: RunnableCommand {
             return try signIn(try context.target(options, and: try entries()))
         }
         let operand = try ResourceOperand(url, options, context, and: try entries())
-            .inOwnProfile()
         let (target, evidence) = try operand.signInTarget()
         return try signIn(target, evidence, asked: url)
     }

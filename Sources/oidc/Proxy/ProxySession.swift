@@ -53,8 +53,13 @@ struct ProxySession {
                 operand = try operand.inProfile()
                 isResource = isOfResource || !provider.namesProvider
                 if !isResource {
-                    // A profile whose resource the URL is says whose token it gets, unless `-p` names another one.
-                    let isNamed = provider.settings.layers.isProfileNamed
+                    // A profile whose resource the URL is says whose token it gets, unless `-p`, an option or a variable does.
+                    let layers = provider.settings.layers
+                    let isNamed =
+                        layers.isProfileNamed
+                        || [Setting.issuer, .tokenEndpoint].contains {
+                            layers.entry($0).map { $0.origin.layer != .profile } ?? false
+                        }
                     isResource =
                         try provider.settings.lists(route.url)
                         ? operand.stored() != nil

@@ -456,7 +456,7 @@ extension ResourceOperand {
             if let scope = evidence.scope, let session = try? stored()?.load() {
                 evidence.scope = scope.union(session.knownScope)
             }
-            let provider = try inOwnProfile().forSignIn().resolved(evidence)
+            let provider = try forSignIn().resolved(evidence)
             let account = try Account(provider, mayKeepNothing: true)
             // At another server, or as another client, any session is a new one.
             var signIn = SignInOnDemand(
@@ -521,36 +521,19 @@ extension ResourceOperand {
                 return true
             }
         } catch {
-            guard settings.profile != nil || isUnreadable, count > 1 || isUnreadable else { throw error }
+            let isDoubtful = isUnreadable || settings.profile != nil && count > 1
+            guard isDoubtful, error.kind != .interrupted else { throw error }
             name = nil
         }
         return try name.map { name throws(OIDCError) in try using(profile: name) } ?? self
     }
 
-    /// Returns the operand to sign in with: that of the URL's own profile if there is one that keeps its sessions elsewhere,
-    /// and no session is here. What is wrong with a profile keeps nobody from signing in.
-    func inOwnProfile() -> ResourceOperand {
-        let stored = try? linked().map { provider throws(OIDCError) in try Account(provider).load() }
-        guard namedProfile == nil, (stored ?? nil) == nil,
-            let file = (try? context.settingsLoader.file()) ?? nil
-        else { return self }
-        let own = ProfileSessions(file, context).profiles.filter(isOwn)
-        // That of the URL itself comes before those of URLs above it.
-        let exact = own.filter { $0.settings?.token.resources == [url.text] }
-        let chosen = exact.isEmpty ? own : exact
-        guard chosen.count == 1, let profile = chosen.first, profile.name != settings.profile,
-            LentSocket.path(inSetting: profile.store) == nil,
-            let other = try? using(profile: profile.name), other.settings.store != settings.store
-        else { return self }
-        context.console.note(
-            "The session is kept in the store of profile \(DisplayText.clean(profile.name)).")
-        return other
-    }
-
     /// Returns whether a profile is that of the URL's resource alone, for the account that is meant.
     private func isOwn(_ profile: ProfileSessions.Profile) -> Bool {
-        guard let own = profile.settings, own.token.grant.needsUser,
-            own.token.account == settings.token.account, own.token.resources.count == 1
+        // The account of the profile in use is one at its own provider.
+        let account = ownership.text(.account, in: [.options, .variables])
+        guard let own = profile.settings, own.token.grant.needsUser, own.token.account == account,
+            own.token.resources.count == 1
         else { return false }
         return ResourceIdentifier(own.token.resources[0])?.covers(url) == true
     }

@@ -97,7 +97,7 @@ struct ResourceProfileTests {
     }
 
     @Test(
-        "beside a default profile, a URL has the session in the store of its own profile, which later sign-ins use",
+        "beside a default profile, a URL has the session in the store of its own profile, and a sign-out ends that",
         arguments: ["file", "none", "helper:other"])
     func storeOfURL(other: String) throws {
         let world = try ResourceWorld { $0.issuesRefreshTokens = true }
@@ -116,14 +116,14 @@ struct ResourceProfileTests {
         try world.configure(
             """
             {"default_profile":"work","profiles":{
-            "work":{"issuer":"\(world.other.issuer)","client_id":"w","store":"\(other)"},
+            "work":{"issuer":"\(world.other.issuer)","client_id":"w","account":"w","store":"\(other)"},
             "api":{"resource":["\(url)"],"store":"helper:fake"}}}
             """)
         var program = world.program
         let path = program.environment["PATH"] ?? "/usr/bin:/bin"
         program.environment["PATH"] = "\(helper.deletingLastPathComponent().path):\(path)"
         func run(_ words: [String]) throws -> Program.Outcome { try program.start(words).finish() }
-        for login in [["login", "-p", "api"], ["login", url], ["token", "--login", url]] {
+        for login in [["login", "-p", "api"], ["login", url, "-p", "api"]] {
             expectSuccess(try run(login))
             for words in commands { expectSuccess(try run(words)) }
             #expect(program.sessionFiles.isEmpty, "\(program.sessionFiles)")
@@ -135,9 +135,6 @@ struct ResourceProfileTests {
             #expect(left.isEmpty, "\(left)")
             for words in commands { #expect(try run(words).status == 3, "\(words)") }
         }
-        // An option decides.
-        expectSuccess(try run(["login", url, "--set", "store=file"]))
-        #expect(program.sessionFiles.count == 1, "\(program.sessionFiles)")
     }
 
     @Test("beside a default profile, the session of another account is used for no command by URL")
@@ -158,7 +155,7 @@ struct ResourceProfileTests {
         expectSuccess(try world.run(["token", url, "--account", "admin"]))
     }
 
-    @Test("the key of the default profile's shared store goes with the store, to the server of a URL too")
+    @Test("a sign-in to a URL uses the default profile's shared store with its key")
     func keyOfStore() throws {
         let world = try ResourceWorld()
         let key = world.program.home.appendingPathComponent("key").path
@@ -185,6 +182,8 @@ struct ResourceProfileTests {
         let refused = try world.run(words)
         #expect(refused.status == 3 && refused.errorOutput.contains("oidc login \(world.url)"), "\(refused)")
         expectSuccess(try world.run(["exec", "-p", "work"] + words.dropFirst()))
+        let options = ["--issuer", world.other.issuer, "--client-id", "w"]
+        expectSuccess(try world.run(["exec"] + options + words.dropFirst()))
     }
 
     private static let file = ".config/oidc/config.json"
