@@ -39,8 +39,6 @@ struct Isolation {
         let own = StateDirectories(environment: environment)
         own.createAll()
         let configuration = context.settingsLoader.path
-        // Of a configuration elsewhere, only the file is hidden, not its directory.
-        let folder = configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:))
         let runtime = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         // The command would find these without a variable, too.
         let known = [
@@ -57,7 +55,8 @@ struct Isolation {
                 place.configuration.flatMap(StateDirectories.ownDirectory(ofConfiguration:)),
             ]
         }
-        let places = ([own.state, own.cache, folder] + usual).compactMap { $0 }
+        // Of a configuration elsewhere, only the file is hidden, not its directory, which may be that of a project.
+        let places = ([own.state, own.cache] + usual).compactMap { $0 }
         try Isolation.refuseLinks(places)
         let hidden = (places + [runtime].compactMap { $0 } + known).compactMap(UserFile.resolved)
         if let configuration, FilePath.isInherited(configuration) {
@@ -82,7 +81,7 @@ struct Isolation {
         // A configuration may be a link to a file elsewhere.
         let found = named.compactMap(UserFile.resolved).filter { file in
             // A secret may be named as /dev/stdin, which may be a device that others need.
-            (try? FilePath.status(file))?.kind != .device
+            [.regular, .socket].contains((try? FilePath.status(file))?.kind)
                 && !directories.contains { file.hasPrefix($0 + "/") }
         }
         let files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()
@@ -143,7 +142,10 @@ struct Isolation {
         }
         return ([context.settingsLoader] + others).filter { loader in
             guard let path = loader.path else { return false }
-            return seen.insert(UserFile.resolved(path) ?? path).inserted
+            let file = UserFile.resolved(path) ?? path
+            let isInUse = seen.isEmpty
+            return seen.insert(file).inserted
+                && (isInUse || (try? FilePath.status(file))?.kind == .regular)
         }
     }
 
@@ -354,8 +356,9 @@ struct Isolation {
     /// without them, devices and the kernel's settings are still files of its own.
     private static let isRoot = FileStatus.currentUser == 0
 
-    /// Returns the words to run before those of a command with this name. Signals to the group, as from a terminal or `timeout`, reach bubblewrap
-    /// too, which would end the command with itself.
+    /// Returns the words to run before those of a command with this name.
+    ///
+    /// Signals to the group, as from a terminal or `timeout`, reach bubblewrap too, which would end the command with itself.
     func launchWords(for name: String) -> [RawArgument] {
         let isElsewhere = Isolation.isTypingPossible
         let signals = "INT QUIT TERM HUP" + (isElsewhere ? " TSTP" : "")

@@ -507,6 +507,25 @@ struct ProxyExecTests {
     }
 
     @Test(
+        "the directory of a configuration that is named is not hidden, whatever its name",
+        .enabled(if: Isolation.isPossible))
+    func isolatedProject() throws {
+        let world = try ToolWorld()
+        let project = world.home + "/oidc"
+        try FileManager.default.createDirectory(atPath: project, withIntermediateDirectories: false)
+        for name in ["c.json", "Makefile"] {
+            try Data("{}".utf8).write(to: URL(fileURLWithPath: "\(project)/\(name)"))
+        }
+        let words = [
+            "exec", "--isolate", "--config", project + "/c.json", "--proxy", "https://a.example", "--",
+        ]
+        let script = #"cd "$HOME/oidc" && cat Makefile && ! cat c.json 2>&- && echo new >new"#
+        let result = try world.run(words + ["sh", "-c", script], world.machine)
+        #expect(result.code == 0 && result.output == "{}", "\(result)")
+        #expect(FileManager.default.fileExists(atPath: project + "/new"))
+    }
+
+    @Test(
         "what a profile that is not in use names as its secret is not hidden if it is a device",
         .enabled(if: Isolation.isPossible))
     func isolatedDevice() throws {
