@@ -138,10 +138,10 @@ struct LogoutCommand: RunnableCommand {
                 ?? item.stored.namedKey.flatMap { catalog.isKnown($0, in: item.store) ? $0 : nil }
         }
         // Another profile's store may have a session with the same key.
-        let place = account.map { $0.store.location(of: $0.key) }
         let others = items.filter { item in
             let key = key(of: item)
-            return isOwn(key) && (key != account?.key || item.stored.location != place)
+            let isHere = account.map { $0.key == key && item.store.isStore(of: $0.provider) } ?? false
+            return isOwn(key) && !isHere
         }
         // A provider's sessions may be in any store. A resource's is found by its link, and others are rare.
         let mayStay = mayBeProvider && (isPartOfAnother == nil || !others.isEmpty)

@@ -44,6 +44,9 @@ struct SessionCatalog {
             isShared = if case .shared = try provider.settings.storeChoice() { true } else { false }
         }
 
+        /// Returns whether the settings of a provider name this store.
+        func isStore(of provider: ProviderContext) -> Bool { name == provider.settings.storeName }
+
         fileprivate func list(_ withHidden: Bool) -> Result<[StoredSession], OIDCError> {
             Result { () throws(OIDCError) in try store.all(withHidden: withHidden) }
         }
@@ -195,7 +198,7 @@ struct SessionCatalog {
     func isInUse(_ store: String, for key: SessionKey) -> Bool {
         profiles.contains { profile in
             profile.settings.profile != current.settings.profile && profile.settings.store == store
-                && (try? profile.sessionKey()) == key
+                && (try? ProfileSessions.provider(profile.settings, profile.context).sessionKey()) == key
         }
     }
 

@@ -238,7 +238,7 @@ extension Account {
         SignOut(provider: provider, key: key, profile: provider.settings.profile) {
             isLocal throws(OIDCError) in
             // A session whose key another store has is not damaged, and may be that of another profile.
-            if otherKeeper != nil {
+            if (try? provider.settings.storeChoice())?.seals == true, otherKeeper != nil {
                 return try earlier?.engine.taken(isLocal: isLocal) ?? SessionRemoval(content: .success(nil))
             }
             guard engine.isEmpty, let earlier else { return try engine.taken(isLocal: isLocal) }
