@@ -159,6 +159,12 @@ struct HelperTests {
         }
         #expect(world.program.sessionFiles.count == 1 && sealed(world).count == 1)
         for profile in ["f", "h"] { #expect(try world.program.run("token", "-p", profile).status == 0) }
+        // Each sign-out ends its own.
+        for (profile, left) in [("f", (0, 1)), ("h", (0, 0))] {
+            let outcome = try world.program.run("logout", "-p", profile)
+            #expect(outcome.status == 0 && outcome.errorOutput.contains("Signed out of"), "\(outcome)")
+            #expect(world.program.sessionFiles.count == left.0 && sealed(world).count == left.1)
+        }
     }
 
     @Test(
