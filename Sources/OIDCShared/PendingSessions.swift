@@ -62,8 +62,8 @@ struct PendingSessions: Sendable {
     }
 
     /// Throws if a copy of a session cannot be read: that of this store, `name`, or of another spelling of its URL, also one
-    /// that a killed process had not put in place. The names in a directory of another mode or owner count too.
-    /// Those for which `isReplaced` returns true are of no use any more.
+    /// that a killed process had not put in place. They are looked for in a directory of any mode and owner. `isReplaced` is
+    /// whether a later sign-in has made one useless.
     func checkReadable(
         _ stem: String, _ name: String, unless isReplaced: (String) -> Bool
     ) throws(OIDCError) {

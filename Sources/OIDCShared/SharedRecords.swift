@@ -452,13 +452,14 @@ extension SharedRecords {
 /// Sessions that wait for the server on this machine.
 extension SharedRecords {
     func checkWaiting(_ name: RecordName) throws(OIDCError) {
-        guard let pending else { return }
-        let record = memory.withLock { $0.bases[name.stem] } ?? (try? read(name)) ?? nil
-        let session = record.flatMap { (try? seal.open($0, of: nil)) ?? nil }
-        try pending.checkReadable(name.stem, pendingName(name.stem)) { file in
-            // Under another name of the server, this machine has seen an earlier sign-in last.
-            guard file != pendingName(name.stem), let signIn = session?.signIn else { return false }
-            return seal.versions.latest(inFile: file).map { $0 != signIn } ?? false
+        try pending?.checkReadable(name.stem, pendingName(name.stem)) { file in
+            guard file != pendingName(name.stem), let latest = seal.versions.latest(inFile: file) else {
+                return false
+            }
+            // The server is asked only if something waits for another name of it.
+            let record = memory.withLock { $0.bases[name.stem] } ?? (try? read(name)) ?? nil
+            let session = record.flatMap { (try? seal.open($0, of: nil)) ?? nil }
+            return session?.signIn.map { $0 != latest } ?? false
         }
     }
 
