@@ -81,7 +81,7 @@ struct Isolation {
         // A configuration may be a link to a file elsewhere.
         let found = named.compactMap(UserFile.resolved).filter { file in
             // A secret may be named as /dev/stdin, which may be a device that others need.
-            [.regular, .socket].contains((try? FilePath.status(file))?.kind)
+            ![.device, .directory].contains((try? FilePath.status(file))?.kind)
                 && !directories.contains { file.hasPrefix($0 + "/") }
         }
         let files = Array(Set(found + found.flatMap(mounts.otherPaths))).sorted()

@@ -422,7 +422,7 @@ extension Account {
     /// The setting `store` with which a sealed session was saved, if that is another one than now.
     var otherKeeper: String? {
         guard let directory = StateDirectories(environment: context.environment).state,
-            store.reach == .machine, let keeper = KeychainSeal.keeper(of: key, in: directory)
+            let keeper = KeychainSeal.keeper(of: key, in: directory)
         else { return nil }
         return keeper == provider.settings.store ? nil : keeper
     }

@@ -530,13 +530,18 @@ struct ProxyExecTests {
         .enabled(if: Isolation.isPossible))
     func isolatedDevice() throws {
         let world = try ToolWorld()
-        try world.configure(
-            ["default_profile": "a", "profiles": ["a": [:], "b": ["client_secret_file": "/dev/null"]]])
-        let words = [
-            "exec", "--isolate", "--proxy", "https://a.example", "--", "sh", "-c", "echo >/dev/null",
-        ]
+        let pipe = world.home + "/pipe"
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let secrets: [String: JSONValue] = ["b": "/dev/null", "c": .string(pipe)]
+        var profiles = JSONObject()
+        profiles["a"] = [:]
+        for (name, path) in secrets { profiles[name] = ["client_secret_file": path] }
+        try world.configure(["default_profile": "a", "profiles": .object(profiles)])
+        // A named pipe is hidden like a file.
+        let script = #"echo >/dev/null; [ -p "$HOME/pipe" ] && echo pipe; echo done"#
+        let words = ["exec", "--isolate", "--proxy", "https://a.example", "--", "sh", "-c", script]
         let result = try world.run(words, world.machine)
-        #expect(result.code == 0 && result.errors == "", "\(result)")
+        #expect(result.code == 0 && result.output == "done\n" && result.errors == "", "\(result)")
     }
 
     @Test(
