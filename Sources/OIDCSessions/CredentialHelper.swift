@@ -24,7 +24,7 @@ struct CredentialHelper: Sendable {
     var program: String { "docker-credential-\(name)" }
 
     func check() throws(OIDCError) {
-        guard !HelperAnswers.areComplete else { return }
+        guard !ProgramRule.hasOnlyKeptAnswers else { return }
         if (try? Executable.find(program, in: environment)) == nil { throw absent }
     }
 
@@ -63,7 +63,7 @@ struct CredentialHelper: Sendable {
     }
 
     private func run(_ verb: String, _ input: [UInt8]) throws(OIDCError) -> ChildProcess.Outcome {
-        guard !HelperAnswers.areComplete else {
+        guard !ProgramRule.hasOnlyKeptAnswers else {
             throw storeError(
                 "\(verb): is not run beside an isolated command, which could change what it reads",
                 hint: "start the isolated command again")

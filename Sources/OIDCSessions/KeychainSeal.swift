@@ -81,7 +81,7 @@ package final class KeychainSeal: SessionSeal {
         }
         secrets.withLock { $0[stored.entry] = nil }
         // A kept answer is outdated then; the next try says why no new one is asked for.
-        let wasKept = HelperAnswers.areComplete && HelperAnswers.forget(stored.entry, of: keeper.program)
+        let wasKept = ProgramRule.hasOnlyKeptAnswers && HelperAnswers.forget(stored.entry, of: keeper.program)
         guard !wasKnown, !wasKept else { return try opened(stored) }
         throw .damaged("the key in \(keeper.program) does not decrypt it")
     }

@@ -1,19 +1,11 @@
 import CPlatform
 import OIDCCore
-import Synchronization
 
 /// Functions that find programs, and replace this process by one.
 package enum Executable {
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
 
-    /// The programs that `find` returns from now on, by their names; nil if it searches.
-    private static let kept = Mutex<[String: String]?>(nil)
-
-    /// Makes `find` return only these programs for names, as a command that runs beside this process could put programs of
-    /// its own into `PATH`.
-    package static func keep(_ programs: [String: String]) { kept.withLock { $0 = programs } }
-
-    /// Finds a program: a name with a `/` is used as it is, others are searched in `PATH`.
+    /// Finds a program: a name with a `/` is used as it is, others are searched in `PATH`, unless `ProgramRule` knows them.
     ///
     /// Relative entries of `PATH` count only if `acceptingRelative` is true, as a program in the working
     /// directory is seldom the intended one.
@@ -25,8 +17,8 @@ package enum Executable {
             try Spawn.isExecutableFile(name).get()
             return name
         }
-        if let kept = kept.withLock({ $0 }) {
-            guard let program = kept[name] else { throw .noSuchFile }
+        if let programs = ProgramRule.programs {
+            guard let program = programs[name] else { throw .noSuchFile }
             return program
         }
         var failure = Errno.noSuchFile

@@ -102,10 +102,7 @@ struct ExecCommand: RunnableCommand {
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
         let isolation = isIsolated ? try Isolation(provider) : nil
-        if isIsolated {
-            SecretReader.keepOutputs()
-            HelperAnswers.keep()
-        }
+        if isIsolated { ProgramRule.use(.keepingAnswers) }
         let routes = try ProxyRoutes.routes(proxies, provider, for: "exec --proxy")
         let (sessions, indices) = try ProxySession.sessions(
             of: routes, provider, mayLogIn: mayLogIn, minimumValidity: Int64(minimumValidity))
@@ -121,8 +118,6 @@ struct ExecCommand: RunnableCommand {
                 }
             }
             start = isolation.launchWords(for: command.first ?? "")
-            SecretReader.runNothingMore()
-            HelperAnswers.runNothingMore()
             isolation.keepPrograms()
         }
         var configuration = try sessions[0].configuration(timeout: 300)

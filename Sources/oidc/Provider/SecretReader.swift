@@ -55,19 +55,8 @@ struct SecretReader {
         .storeKeyFile,
     ]
 
-    /// The outputs of the commands that were run since `keepOutputs`.
-    private struct Kept {
-        var outputs: [[String]: Redacted<[UInt8]>] = [:]
-        var isComplete = false
-    }
-
-    private static let kept = Mutex<Kept?>(nil)
-
-    /// Makes each command run once, and its output stay in memory.
-    static func keepOutputs() { kept.withLock { $0 = Kept() } }
-
-    /// Runs no command from now on: one that runs beside this process could change what they call and load.
-    static func runNothingMore() { kept.withLock { $0?.isComplete = true } }
+    /// The outputs of commands that this process keeps while `ProgramRule` says so.
+    private static let kept = Mutex<[[String]: Redacted<[UInt8]>]>([:])
 
     /// Runs a program and returns its output without the line end. The output changes from run to run if it is `fresh`.
     func output(
@@ -82,16 +71,15 @@ struct SecretReader {
 
     /// Runs a program and returns its output, unchanged.
     func bytes(of command: [String], named name: String) throws(OIDCError) -> Redacted<[UInt8]> {
-        let kept = SecretReader.kept.withLock { $0 }
-        if let output = kept?.outputs[command] { return output }
-        guard kept?.isComplete != true else {
+        if let output = SecretReader.kept.withLock({ $0[command] }) { return output }
+        guard !ProgramRule.hasOnlyKeptAnswers else {
             throw OIDCError(
                 .failed,
                 "\(name): \(DisplayText.quoted(command[0])) is not run beside an isolated command, which could change what it calls",
                 hint: "start the isolated command again", stage: .settings)
         }
         let output = try run(command, named: name)
-        SecretReader.kept.withLock { $0?.outputs[command] = output }
+        if ProgramRule.keepsAnswers { SecretReader.kept.withLock { $0[command] = output } }
         return output
     }
 

@@ -98,7 +98,7 @@ struct Isolation {
     }
 
     /// Makes the programs that are run outside those of now.
-    func keepPrograms() { Executable.keep(programs) }
+    func keepPrograms() { ProgramRule.use(.only(programs)) }
 
     /// Returns the programs that are run outside while the command runs: Buildkite's agent, as its tokens are short-lived.
     private static func helpers(_ inUse: [Settings]) -> [String] {

@@ -192,9 +192,9 @@ struct CredentialHelperTests {
             let helper = FakeHelper(ScratchDirectory())
             try helper.store().save(.example(), replacingDamaged: false)
             _ = helper.calls()
-            HelperAnswers.keep()
+            ProgramRule.use(.keepingAnswers)
             try #require(try helper.store().load(.example) == .example())
-            HelperAnswers.runNothingMore()
+            ProgramRule.use(.only([:]))
             try #require(try helper.store().load(.example) == .example())
             try #require(helper.calls() == ["get"])
             // Another process has signed in: the kept key is of no use for that.
@@ -205,7 +205,7 @@ struct CredentialHelperTests {
             let refusal = failure { () throws(OIDCError) in try helper.store().load(.example) }
             try #require(refusal?.message.contains("is not run beside an isolated command") == true)
             try #require(helper.calls() == [])
-            HelperAnswers.keep()
+            ProgramRule.use(.keepingAnswers)
             let wrong = failure { () throws(OIDCError) in try helper.store().load(.example) }
             try #require(wrong?.message.hasSuffix("does not decrypt it") == true)
             try #require(helper.calls() == ["get"])

@@ -1,0 +1,30 @@
+import Synchronization
+
+/// Which programs this process runs by their names. A command that runs beside it could put programs of its own into
+/// `PATH`, and change what others call, load and read.
+package enum ProgramRule: Sendable {
+    /// Each time those that are found.
+    case any
+    /// As `any`; what they answer is kept in memory.
+    case keepingAnswers
+    /// Only these programs, by their names. Otherwise the kept answers have to do.
+    case only([String: String])
+
+    private static let current = Mutex(ProgramRule.any)
+
+    /// The rule of this process.
+    package static func use(_ rule: ProgramRule) { current.withLock { $0 = rule } }
+
+    /// Whether the answers of programs are kept.
+    package static var keepsAnswers: Bool {
+        current.withLock { if case .any = $0 { false } else { true } }
+    }
+
+    /// Whether there are only kept answers, apart from the programs that `find` returns.
+    package static var hasOnlyKeptAnswers: Bool { programs != nil }
+
+    /// The programs that `Executable.find` returns; nil if it searches.
+    static var programs: [String: String]? {
+        current.withLock { if case .only(let programs) = $0 { programs } else { nil } }
+    }
+}
