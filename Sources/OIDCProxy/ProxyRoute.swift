@@ -25,6 +25,12 @@ package struct ProxyRoute: Sendable {
                 .usage, "the route \(DisplayText.clean(url.withoutQuery)) has a path with \"..\"",
                 stage: .settings)
         }
+        // Servers and libraries read one slash, so whose route it is could not be told.
+        guard !url.path.includes("//") else {
+            throw OIDCError(
+                .usage, "the route \(DisplayText.clean(url.withoutQuery)) has two slashes in a row",
+                hint: "leave one out", stage: .settings)
+        }
         let trimmed = path.split(separator: "/").joined(separator: "/")
         guard path.hasPrefix("/"), WebURL("http://localhost\(path)")?.path == path,
             ProxyTarget.isWithin(trimmed[...]), !path.utf8.contains(.percent)
@@ -114,7 +120,10 @@ enum ProxyTarget {
 
     private static func isStrange(_ byte: UInt8) -> Bool {
         switch byte {
-        case .quote, .lessThan, .greaterThan, .caret, .backtick, .leftBrace, .verticalBar, .rightBrace: true
+        // A backslash is in the query: no path with one is on the route.
+        case .quote, .lessThan, .greaterThan, .backslash, .caret, .backtick, .leftBrace, .verticalBar,
+            .rightBrace:
+            true
         default: false
         }
     }

@@ -436,6 +436,8 @@ MUTATIONS = [
      "|| !use.isOnlyNamed && (use.origin", "|| (use.origin", "ClientUsesTests"),
     ("providers by URL: the second sign-in uses the variables of another one",
      "$0.origin.layer != .variables || usable.contains($0.setting)", "$0.origin.layer != .resource", "MixUpTests"),
+    ("proxy: a route with two slashes is told from the URL of another profile",
+     'guard !url.path.includes("//") else {', 'guard !url.path.includes("///") else {', "ProxyTargetTests"),
     ("exec --isolate: a credential helper is run beside the command",
      "        if isIsolated { ProgramRule.use(.keepingAnswers) }\n", "", "ProxyCommandTests"),
     ("exec --isolate: what the default configuration names is not hidden while another is in use",

@@ -39,6 +39,17 @@ struct ProxyTargetTests {
         #expect(route.target("a{b}|c?d={e}")?.text == "https://a.example/v1/a%7Bb%7D%7Cc?d=%7Be%7D")
         #expect(route.targets("a{b}|c?d={e}")?.raw == "/v1/a{b}|c?d={e}")
         #expect(route.targets("a%7Bb?c=d")?.raw == nil && route.targets("..|")?.raw == "/v1/..|")
+        #expect(route.targets(#"a?b=c\d"#)?.raw == #"/v1/a?b=c\d"# && route.target(#"a\b"#) == nil)
+    }
+
+    @Test(
+        "a route with two slashes in a row is refused: it would be requested with one",
+        arguments: ["https://a.example//v1", "https://a.example/v1//x", "https://a.example/v1//"])
+    func doubleSlash(url: String) throws {
+        let address = try #require(WebURL(url))
+        #expect(
+            failure { () throws(OIDCError) in _ = try ProxyRoute(address) }?.message.includes(
+                "two slashes in a row") == true)
     }
 
     @Test(
