@@ -206,7 +206,9 @@ enum ProxyHeaders {
         }
         let path = given.map(ASCII.trimmed) ?? ""
         let url = path.hasPrefix("/") ? route.url.replacingPath(path) : nil
-        kept.append("Path=\(prefix)/\(url.flatMap(route.rest) ?? "")")
+        // `/` stands for the route's path with a slash at its end.
+        let rest = url.flatMap(route.rest) ?? ""
+        kept.append("Path=\(prefix)/\(rest == "/" ? "" : rest)")
         return kept.joined(separator: "; ")
     }
 

@@ -442,6 +442,7 @@ extension ProxyServer {
 
     /// Runs one round: waits for events, and handles them.
     private func turn(also others: [Int32]) -> Event? {
+        let wasBusy = isBusy
         let sockets = requests?.interests(now: .now()) ?? []
         var interests = sockets
         interests += ([wake.reading.rawValue] + others).map { Poll.Interest($0, .reading) }
@@ -457,13 +458,14 @@ extension ProxyServer {
         // A request that has waited for one that ends now is served at once.
         let wasDue = server.expire(now: now)
         if requests?.lookAtAnswers() == true || wasDue { settle(until: end) }
-        if requests?.isEmpty == false || server.connections.contains(where: { $0.stream != nil })
-            || sessions.contains(where: \.isAwaited)
-        {
-            lastUse = now
-        }
+        if wasBusy || isBusy { lastUse = now }
         if let limit = configuration.idleTimeout, now >= lastUse.adding(milliseconds: limit) { return .idle }
         return zip(others, rest.dropFirst()).first { !$1.ready.isEmpty }.map { .readable($0.0) }
+    }
+
+    private var isBusy: Bool {
+        requests?.isEmpty == false || server.connections.contains { $0.stream != nil }
+            || sessions.contains(where: \.isAwaited)
     }
 
     /// The milliseconds for results of results, before the thread looks for other events again.

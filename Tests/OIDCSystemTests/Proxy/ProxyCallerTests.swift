@@ -87,16 +87,18 @@ struct ProxyCallerTests {
         withExtendedLifetime(world) {}
     }
 
-    @Test("the proxy ends after the idle time, but not while a request runs")
+    @Test("the proxy ends after the idle time, which begins at the end of the last request")
     func idle() throws {
         let server = try ScriptedServer { peer in
             _ = peer.readRequest()
-            Poll.sleep(until: .now().adding(milliseconds: 2_500))
+            Poll.sleep(until: .now().adding(milliseconds: 3_500))
             peer.write(answer("200 OK", body: "hello"))
         }
         let world = try ProxyWorld(server) { $0.idleTimeout = 2_000 }
         #expect(try world.exchange("GET", "x").contains("hello"))
+        let answered = MonotonicTime.now()
         #expect(world.finish() == .idle)
+        #expect(answered.adding(milliseconds: 1_000) < .now())
     }
 
     /// A transfer takes the connection that another has just ended. It must not count as idle then: bytes on an

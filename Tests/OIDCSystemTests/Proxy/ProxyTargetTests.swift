@@ -171,6 +171,8 @@ struct ProxyHeaderTests {
             ("a=1", "a=1; Path=/S/"), ("a=1; path=/v1/x; Path=/v1/y", "a=1; Path=/S/y"),
             ("a=1; path=/v1/x; Path=/else", "a=1; Path=/S/"),
             ("a=1; Domain =a.example; path = /v1/x", "a=1; Path=/S/x"),
+            ("a=1; Path=/v1/", "a=1; Path=/S/"), ("a=1; Path=/v1", "a=1; Path=/S/"),
+            ("a=1; Path=/v1/x/", "a=1; Path=/S/x/"),
         ])
     func setCookie(value: String, expected: String) throws {
         let route = try ProxyRoute(try #require(WebURL("https://a.example/v1")))
