@@ -32,7 +32,7 @@ extension AccountEngine {
         var isMissing = false
         if !isLocal {
             do throws(OIDCError) { try store.checkWaiting(key) } catch {
-                throw AccountEngine.notRemoved(error)
+                throw AccountEngine.unread(error)
             }
         }
         do throws(OIDCError) {
@@ -143,6 +143,15 @@ extension AccountEngine {
     /// Whether the store has no session; one that cannot be read counts as one.
     package var isEmpty: Bool {
         do throws(OIDCError) { return try store.load(key) == nil } catch { return false }
+    }
+
+    /// Returns the error for a session that stays because a copy of it cannot be read.
+    package static func unread(_ failure: OIDCError) -> OIDCError {
+        var error = notRemoved(failure)
+        error.hint =
+            failure.hint == .advice(.useWritableDirectory)
+            ? "make the file readable for this user, then log out again" : failure.hint
+        return error
     }
 
     /// Returns the error for a session that could not be removed. The hint is to make its directory writable,

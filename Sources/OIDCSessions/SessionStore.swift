@@ -60,6 +60,11 @@ public struct SessionStore: Sendable {
         try records.checkWaiting(key.recordName)
     }
 
+    /// As `checkWaiting` of a key, for an entry that `all` listed.
+    package func checkWaiting(_ stored: StoredSession) throws(OIDCError) {
+        try records.checkWaiting(RecordName(.session, stored.name))
+    }
+
     /// Returns the path or name of the session, even if it does not exist.
     public func location(of key: SessionKey) -> String { seal.location(records.location(of: key.fileStem)) }
 

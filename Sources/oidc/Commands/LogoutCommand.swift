@@ -73,9 +73,10 @@ struct LogoutCommand: RunnableCommand {
                 try context.provider(options, and: bound), orNote: results.add)
             results.namesProviders = true
             // A server that does not answer delays no sign-out of a session that is stored here.
-            let stores = try catalog.stores(orNote: results.add)
+            let note: SessionCatalog.Note = { error, _ in results.add(error) }
+            let stores = try catalog.stores(orNote: note)
             for part in [stores.filter { !$0.isShared }, stores.filter(\.isShared)] {
-                let items = try catalog.items(in: part, withHidden: true, orNote: results.add)
+                let items = try catalog.items(in: part, withHidden: true, orNote: note)
                 // Called first, as it removes the files that earlier logouts set aside. Those of this logout are
                 // kept until the next.
                 let leftovers = try catalog.leftovers(in: part, orNote: results.add) { _ in true }
@@ -115,9 +116,9 @@ struct LogoutCommand: RunnableCommand {
             guard error.kind == .usage else { throw error }
             isPartOfAnother = error
         }
-        var outages: [OIDCError] = []
+        var outages: [(error: OIDCError, store: String?)] = []
         let catalog = try SessionCatalog(linked ?? ProviderContext(operand.settings, context)) {
-            outages.append($0)
+            outages.append(($0, nil))
         }
         let account = try linked.map { provider throws(OIDCError) in try Account(provider) }
         let isDamaged = ResourceRecords(context)?.links.damagedFile(of: operand.url) != nil
@@ -127,9 +128,9 @@ struct LogoutCommand: RunnableCommand {
             key.map { operand.isOwn($0, linked?.target?.link) } == true
                 || mayBeProvider && operand.isProvider(of: key)
         }
-        let stores = try catalog.stores { outages.append($0) }
-        let listed = try catalog.items(in: stores, withHidden: true) { outages.append($0) }
-        outages += listed.compactMap(\.omission)
+        let stores = try catalog.stores { outages.append(($0, $1)) }
+        let listed = try catalog.items(in: stores, withHidden: true) { outages.append(($0, $1)) }
+        outages += listed.compactMap { item in item.omission.map { ($0, item.store.name) } }
         let items = listed.filter { $0.omission == nil }
         let places = catalog.places
         /// Returns the key of a session, also of one that cannot be read if it can be told whose it is.
@@ -138,15 +139,32 @@ struct LogoutCommand: RunnableCommand {
                 ?? item.stored.namedKey.flatMap { catalog.isKnown($0, in: item.store) ? $0 : nil }
         }
         // Another profile's store may have a session with the same key.
+        var keepers: Set<String> = []
         let others = items.filter { item in
             let key = key(of: item)
             let isHere = account.map { $0.key == key && item.store.isStore(of: $0.provider) } ?? false
-            return isOwn(key) && !isHere
+            guard let key, isOwn(key), !isHere else { return false }
+            guard let keeper = catalog.otherProfile(of: key, in: item.store, at: operand.url) else {
+                return true
+            }
+            keepers.insert(keeper)
+            return false
+        }
+        for keeper in keepers.sorted() {
+            context.console.warn(
+                Warning(
+                    "a session for \(DisplayText.clean(operand.url.withoutQuery)) is in the store of profile "
+                        + "\(DisplayText.clean(keeper)), and stays, as it may be another user's",
+                    hint: .run("logout", [operand.url.text, "-p", keeper])))
         }
         // A provider's sessions may be in any store. A resource's is found by its link, and others are rare.
         let mayStay = mayBeProvider && (isPartOfAnother == nil || !others.isEmpty)
+        let own = catalog.stores(of: operand.url)
         for outage in outages {
-            if mayStay { results.add(outage) } else { context.console.warn(outage) }
+            var error = outage.error
+            let isOfURL = outage.store.map(own.contains) ?? false
+            if isOfURL { error.message += "; a session of the URL may stay there" }
+            if mayStay || isOfURL { results.add(error) } else { context.console.warn(error) }
         }
         // A session may be left from before the URL became part of a larger resource.
         if others.isEmpty, let isPartOfAnother { throw isPartOfAnother }

@@ -216,7 +216,7 @@ struct StatusCommand: RunnableCommand {
         let catalog = try SessionCatalog(provider)
         var reports: [SessionReport] = []
         var failures: [OIDCError] = []
-        for item in try catalog.items(orNote: { failures.append($0) }) {
+        for item in try catalog.items(orNote: { error, _ in failures.append(error) }) {
             switch item.stored.content {
             case .success(let session):
                 reports.append(

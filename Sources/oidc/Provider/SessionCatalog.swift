@@ -52,13 +52,24 @@ struct SessionCatalog {
         }
     }
 
+    /// Reports the error of a store, with its name.
+    typealias Note = (_ error: OIDCError, _ store: String) -> Void
+
     /// Returns the stores of the settings and of all profiles, each once. One that is not valid is reported with `note`.
-    func stores(orNote note: (OIDCError) -> Void) throws(OIDCError) -> [Store] {
+    func stores(orNote note: Note) throws(OIDCError) -> [Store] {
         var stores = [try Store(of: current)]
         for profile in profiles where !stores.contains(where: { $0.name == profile.settings.storeName }) {
-            do { stores.append(try Store(of: profile)) } catch { note(error) }
+            do { stores.append(try Store(of: profile)) } catch { note(error, profile.settings.storeName) }
         }
         return stores
+    }
+
+    /// Returns the names of the stores of the profiles whose resource a URL belongs to.
+    func stores(of url: WebURL) -> Set<String> {
+        Set(
+            profiles.filter { profile in
+                profile.settings.token.resources.contains { ResourceIdentifier($0)?.covers(url) == true }
+            }.map(\.settings.storeName))
     }
 
     /// Whether the settings and all profiles use one store.
@@ -69,9 +80,9 @@ struct SessionCatalog {
     /// Returns every session of every store. With `note`, a store that cannot be listed is reported and left
     /// out.
     func items(
-        withHidden: Bool = false, orNote note: ((OIDCError) -> Void)? = nil
+        withHidden: Bool = false, orNote note: Note? = nil
     ) throws(OIDCError) -> [Item] {
-        let warn = { [console = current.context.console] (error: OIDCError) in console.warn(error.message) }
+        let warn: Note = { [console = current.context.console] error, _ in console.warn(error.message) }
         return try items(in: try stores(orNote: note ?? warn), withHidden: withHidden, orNote: note)
     }
 
@@ -80,7 +91,7 @@ struct SessionCatalog {
     /// A session in two stores that differ only in their keys is listed once, with the store that can read
     /// it. `withHidden` lists those as well that this machine has seen and their store does not show.
     func items(
-        in stores: [Store], withHidden: Bool = false, orNote note: ((OIDCError) -> Void)? = nil
+        in stores: [Store], withHidden: Bool = false, orNote note: Note? = nil
     ) throws(OIDCError) -> [Item] {
         var items: [Item] = []
         var indices: [String: Int] = [:]
@@ -91,7 +102,7 @@ struct SessionCatalog {
             let all: [StoredSession]
             do throws(OIDCError) { all = try (list?.wait() ?? store.list(withHidden)).get() } catch {
                 guard let note, error.kind != .interrupted else { throw error }
-                note(error)
+                note(error, store.name)
                 continue
             }
             for stored in all {
@@ -149,6 +160,11 @@ struct SessionCatalog {
                     let owner = provider(of: named, in: item.store)
                     return try AccountEngine(key: named, store: store, owner).taken(isLocal: true)
                 }
+                if !isLocal {
+                    do throws(OIDCError) { try store.checkWaiting(stored) } catch {
+                        throw AccountEngine.unread(error)
+                    }
+                }
                 do throws(OIDCError) { try store.remove(stored) } catch { throw keepingRecord(error, item) }
                 return SessionRemoval(content: stored.content.map { $0 })
             }
@@ -200,6 +216,21 @@ struct SessionCatalog {
             profile.settings.profile != current.settings.profile && profile.settings.store == store
                 && (try? ProfileSessions.provider(profile.settings, profile.context).sessionKey()) == key
         }
+    }
+
+    /// Returns the profile whose store has a session that may be another person's, so a sign-out of its URL leaves it: the
+    /// store is shared, the settings in use and the profiles that use it are for something else, and its client was not
+    /// registered here. Returns nil for any other session.
+    func otherProfile(of key: SessionKey, in store: Store, at url: WebURL) -> String? {
+        guard store.isShared, !store.isStore(of: current), registered(key) == nil else { return nil }
+        let users = profiles.filter(store.isStore)
+        let isMeant =
+            stores(of: url).contains(store.name)
+            || users.contains { user in
+                (try? user.sessionKey()) == key
+                    || key.resources.isEmpty && (try? user.identifier()) == key.provider
+            }
+        return isMeant ? nil : users.first?.settings.profile
     }
 
     /// Returns the settings of a session of a client that was registered automatically, with its secret; nil for

@@ -118,7 +118,9 @@ extension CommandContext {
         }
         var outage: OIDCError?
         let catalog = try SessionCatalog(provider)
-        let items = try catalog.items { if $0.kind == .unreachable { outage = outage ?? $0 } }
+        let items = try catalog.items { error, _ in
+            if error.kind == .unreachable { outage = outage ?? error }
+        }
         let sessions = items.filter { isMeant($0.key) }
         guard sessions.count < 2 else {
             throw .usage(

@@ -169,6 +169,20 @@ struct ResourceLogoutTests {
         #expect(world.program.sessionFiles.isEmpty)
     }
 
+    @Test("a store of the URL's own profile that cannot be asked is the error of the sign-out")
+    func ownStoreAway() throws {
+        let world = try world()
+        expectSuccess(try world.call())
+        try world.configure(
+            #"""
+            {"default_profile":"here","profiles":{"here":{},"own":{"resource":"\#(world.url)",
+            "store":"redis://127.0.0.1:1","store_key_file":"key"}}}
+            """#)
+        let outcome = try world.run(["logout", world.url])
+        #expect(outcome.status == 5 && outcome.errorOutput.contains("may stay there"), "\(outcome)")
+        #expect(revocations(world.server).count == 1 && world.program.sessionFiles.isEmpty)
+    }
+
     @Test("a damaged session is set aside until the next logout of its URL")
     func damaged() throws {
         let world = try world()

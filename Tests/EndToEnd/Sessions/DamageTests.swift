@@ -166,6 +166,16 @@ struct DamageTests {
         }
         #expect(world.refreshes == 0)
         expectSuccess(try world.program.start(["token"]).finish())
+        // Beside a session that cannot be read, no sign-out removes it either.
+        #expect(chmod(file.path, 0o644) == 0)
+        for command in [["logout"], ["logout", "--all"]] {
+            let outcome = try world.program.start(command).finish()
+            let isLeft = FileManager.default.fileExists(atPath: left.path)
+            #expect(
+                outcome.status == 1 && outcome.errorOutput.contains("chmod 600 ") && isLeft,
+                "\(command): \(outcome)")
+        }
+        #expect(chmod(file.path, 0o600) == 0)
         #expect(try world.program.start(["logout", "--local"]).finish().status == 0)
         #expect(!FileManager.default.fileExists(atPath: left.path))
     }
