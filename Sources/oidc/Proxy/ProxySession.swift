@@ -45,7 +45,11 @@ struct ProxySession {
         for route in routes {
             var operand = ResourceOperand(route.url, provider.settings, provider.context)
             let isOfResource = provider.context.ownResource(provider.settings) != nil
-            if provider.lent != nil { try provider.checkLent(route.url) }
+            if provider.lent != nil {
+                let isNamed = provider.settings.layers.isProfileNamed || provider.settings.lists(route.url)
+                try provider.checkLent(
+                    route.url, isResource: isNamed ? false : try operand.hasTokenOfItsOwn())
+            }
             // With an option, all routes get the token for that resource.
             let namesOther = provider.settings.layers.entry(.resource)?.origin.layer == .options
             var isResource = false
@@ -54,16 +58,12 @@ struct ProxySession {
                 isResource = isOfResource || !provider.namesProvider
                 if !isResource {
                     // A profile whose resource the URL is says whose token it gets, unless `-p`, an option or a variable does.
-                    let layers = provider.settings.layers
-                    let isNamed =
-                        layers.isProfileNamed
-                        || [Setting.issuer, .tokenEndpoint].contains {
-                            layers.entry($0).map { $0.origin.layer != .profile } ?? false
-                        }
+                    let isNamed = provider.settings.areNamedByUser
                     isResource =
                         try provider.settings.lists(route.url)
                         ? operand.stored() != nil
                         : isNamed ? operand.wasSignedIn() : operand.hasTokenOfItsOwn()
+                    if !isResource, !isNamed { try checkOtherProfiles(operand) }
                 }
             }
             if !isResource, !namesOther, provider.lent == nil { try noteNeighbors(of: operand) }
@@ -81,17 +81,37 @@ struct ProxySession {
         return (sessions, indices)
     }
 
+    /// Throws if the route's URL is listed in other profiles only, and nothing but the default says whose token it gets.
+    private static func checkOtherProfiles(_ operand: ResourceOperand) throws(OIDCError) {
+        let (settings, url) = (operand.settings, operand.url)
+        guard let profile = settings.profile, !settings.lists(url) else { return }
+        let profiles = ProfileSessions(try operand.context.settingsLoader.file(), operand.context).profiles
+        guard let other = profiles.first(where: { $0.settings?.lists(url) == true && $0.name != profile })
+        else { return }
+        throw .usage(
+            "\(DisplayText.clean(url.withoutQuery)) is listed in profile \(DisplayText.clean(other.name)), not in"
+                + " \(DisplayText.clean(profile))",
+            hint: .words(
+                "say whose token it gets: add ", .options(["-p", other.name]), " or ",
+                .options(["-p", profile])))
+    }
+
     /// Warns if a route gets the token of a profile that the user has not named, and resources on its origin have sessions
     /// of their own.
     private static func noteNeighbors(of operand: ResourceOperand) throws(OIDCError) {
         let settings = operand.settings
-        guard let profile = settings.profile, !settings.layers.isProfileNamed, !settings.lists(operand.url),
-            let links = try ResourceRecords(operand.context)?.links.links(of: operand.url), !links.isEmpty
+        guard let profile = settings.profile, !settings.layers.isProfileNamed, !settings.lists(operand.url)
         else { return }
-        let resources = Set(links.map(\.resource)).sorted().joined(separator: ", ")
+        let links = try ResourceRecords(operand.context)?.links.links(of: operand.url) ?? []
+        let profiles = ProfileSessions(try operand.context.settingsLoader.file(), operand.context).profiles
+        let named = profiles.filter { $0.name != profile }.flatMap { $0.settings?.token.resources ?? [] }
+            .filter { WebURL($0)?.origin == operand.url.origin }
+        let resources = Set(links.map(\.resource) + named).sorted().joined(separator: ", ")
+        guard !resources.isEmpty else { return }
         operand.context.console.warn(
             "\(DisplayText.clean(operand.url.text)) gets the token of profile \(DisplayText.clean(profile)), and has "
-                + "resources with sessions of their own: \(DisplayText.clean(resources, limit: 300))")
+                + "resources with sessions or profiles of their own: \(DisplayText.clean(resources, limit: 300))"
+        )
     }
 
     private var context: CommandContext { target.context }
@@ -253,5 +273,15 @@ struct ProxySession {
         configuration.hint = context.console.line.text
         configuration.warn = context.console.warn
         return configuration
+    }
+}
+
+extension Settings {
+    /// Whether `-p`, an option or a variable says which profile or provider is meant.
+    fileprivate var areNamedByUser: Bool {
+        layers.isProfileNamed
+            || [Setting.issuer, .tokenEndpoint].contains {
+                [.options, .variables].contains(layers.entry($0)?.origin.layer)
+            }
     }
 }

@@ -145,6 +145,21 @@ struct LendTests {
         #expect(answer.output.contains("hello"), "\(answer) \(proxy.finish())")
     }
 
+    @Test("a route whose URL has a profile of its own on the far side does not get the token that is lent")
+    func proxyOfOwnProfile() throws {
+        let world = try LendWorld()
+        let url = "https://api.example/mcp"
+        try world.configure([
+            "default_profile": "x", "profiles": ["x": [:], "own": ["resource": .string(url)]],
+        ])
+        let refused = try world.run("exec", "--proxy", url, "--", "true")
+        #expect(
+            refused.status == 2 && refused.errorOutput.contains("the session that is lent is for"),
+            "\(refused)")
+        let other = try world.run("exec", "--proxy", "\(world.world.issuer)/api", "--", "true")
+        #expect(other.status == 0, "\(other)")
+    }
+
     @Test("a proxy stays with the session that was lent first, whatever another lender has by that name")
     func proxyOfAnotherLender() throws {
         let socket =

@@ -186,6 +186,32 @@ struct ResourceProfileTests {
         expectSuccess(try world.run(["exec"] + options + words.dropFirst()))
     }
 
+    @Test(
+        "a route that only another profile lists needs the name of the one whose token it gets",
+        arguments: [
+            "resources", "proxy_routes",
+        ])
+    func routeInList(setting: String) throws {
+        let world = try ResourceWorld(isOwnResource: false)
+        let title = setting == "resources" ? #""title":"a","# : ""
+        let list = #"[{\#(title)"url":"\#(world.url)"}]"#
+        func configure(_ own: String = "") throws {
+            try world.configure(
+                """
+                {"default_profile":"work","profiles":{"work":{"issuer":"\(world.other.issuer)","client_id":"w"\(own)},
+                "api":{"issuer":"https://op.example","client_id":"x","\(setting)":\(list)}}}
+                """)
+        }
+        try configure()
+        expectSuccess(try world.run(["login", "--scope", "api"]))
+        let words = ["exec", "--proxy", world.url, "--", "true"]
+        let refused = try world.run(words)
+        #expect(refused.status == 2 && refused.errorOutput.contains("-p api or -p work"), "\(refused)")
+        expectSuccess(try world.run(["exec", "-p", "work"] + words.dropFirst()))
+        try configure(#","\#(setting)":\#(list)"#)
+        expectSuccess(try world.run(words))
+    }
+
     private static let file = ".config/oidc/config.json"
 
     private func write(_ text: String, in world: ResourceWorld) throws {
