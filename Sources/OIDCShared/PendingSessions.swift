@@ -48,17 +48,11 @@ struct PendingSessions: Sendable {
             error.hint = .text(
                 "a session may wait there, so make it yours again: sudo chown -R \"$USER\" "
                     + ShellWord.quoted(path))
-        } else if let closed = [FilePath.split(path).directory, path].first(where: isClosed) {
+        } else if let closed = FilePath.closedDirectory(of: path) {
             error.hint = .text(
                 "a session may wait there, so open it again: chmod 700 \(ShellWord.quoted(closed))")
         }
         return error
-    }
-
-    /// Returns whether a directory of this user is closed to this user.
-    private func isClosed(_ path: String) -> Bool {
-        guard let status = try? FilePath.status(path) else { return false }
-        return status.kind == .directory && !status.isSomeoneElses && !status.isOpenToOwner
     }
 
     /// Throws if a copy of a session cannot be read: that of this store, `name`, or of another spelling of its URL, also one

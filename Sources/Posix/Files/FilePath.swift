@@ -27,6 +27,15 @@ package enum FilePath {
         return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
     }
 
+    /// Returns the first directory of a path, or the path itself, that this user has closed to themselves; nil if there is
+    /// none.
+    package static func closedDirectory(of path: String) -> String? {
+        let parts = split(path)
+        if parts.directory != path, let above = closedDirectory(of: parts.directory) { return above }
+        guard let status = try? status(path) else { return nil }
+        return status.kind == .directory && !status.isSomeoneElses && !status.isOpenToOwner ? path : nil
+    }
+
     /// Returns false if a parent in the path is not a directory, so the path cannot exist.
     package static func isPossible(_ path: String) -> Bool {
         do { _ = try status(path) } catch { return error != .notADirectory }

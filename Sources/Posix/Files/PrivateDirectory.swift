@@ -99,7 +99,7 @@ package final class PrivateDirectory: Sendable {
             throw .store(
                 "the directory \(name) is open to others: expected mode 0700, found"
                     + " \(PrivateDirectory.octal(status.permissions))",
-                hint: isForOthers(status)
+                hint: status.isOpenToOwner && isForOthers(status)
                     ? ownDirectory : .text("chmod 700 \(ShellWord.quoted(path))"))
         }
     }
@@ -166,11 +166,9 @@ package final class PrivateDirectory: Sendable {
                 "\(name) is \(kind.rawValue), expected a directory",
                 hint: .advice(.moveDirectoryAway))
         }
-        if error.isDenied, let status = try? FilePath.status(path), !status.isSomeoneElses,
-            status.permissions & 0o500 != 0o500
-        {
+        if error.isDenied, let closed = FilePath.closedDirectory(of: path) {
             return .store(
-                "the directory \(name): \(error)", hint: "chmod 700 \(ShellWord.quoted(path))")
+                "the directory \(name): \(error)", hint: .text("chmod 700 \(ShellWord.quoted(closed))"))
         }
         var storeError = OIDCError.store("the directory \(name)", error)
         if storeError.hint == nil {
