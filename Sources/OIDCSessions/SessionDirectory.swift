@@ -113,6 +113,13 @@ package struct SessionDirectory: Sendable {
         }
     }
 
+    /// Removes a killed writer's leftover that no writer of this user can be using, as it belongs to another one or is a
+    /// link.
+    package func removeForeignLeftover(_ name: String) {
+        guard let directory = try? PrivateDirectory.open(path) else { return }
+        AtomicFile.removeForeign(name + SessionDirectory.leftoverEnding, in: directory)
+    }
+
     private static let damagedEnding = ".damaged"
 
     /// Sets a file aside. Called under the writers' lock.

@@ -43,7 +43,8 @@ struct PendingSessions: Sendable {
         let files = [location(name), "\(path)/\(name)\(SessionDirectory.leftoverEnding)"]
         let places = ([directory] + files.map { try? FilePath.status($0) }).compactMap { $0 }
         if places.contains(where: { $0.kind == .symbolicLink }) {
-            error.hint = "a session may wait there: put what the link leads to in its place"
+            error.hint =
+                "a session may wait there: put what the link leads to in its place, or remove it if that is lost"
         } else if places.contains(where: \.isSomeoneElses) {
             error.hint = .text(
                 "a session may wait there, so make it yours again: sudo chown -R \"$USER\" "
@@ -114,8 +115,10 @@ struct PendingSessions: Sendable {
         try directory.replace(name) { _ in bytes }
     }
 
+    /// Removes what waits, whatever was done to it.
     func remove(_ name: String) {
         _ = try? directory.remove(name)
+        directory.removeForeignLeftover(name)
     }
 
     /// Removes a file unless another process has written it again.

@@ -298,7 +298,8 @@ extension AtomicFile {
         var error: OIDCError
         if status.kind == .symbolicLink {
             error = FileFault.kind(status.kind).storeError(path, noun: noun)
-            error.hint = "put what the link leads to in its place: it may have the only valid tokens"
+            error.hint =
+                "put what the link leads to in its place, or remove it if that is lost: it may have the only valid tokens"
         } else if status.kind != .regular || status.size == 0 {
             return false
         } else if status.isSomeoneElses {
@@ -312,6 +313,14 @@ extension AtomicFile {
             return true
         }
         throw error
+    }
+
+    /// Removes a temporary file that belongs to another user or is a link.
+    package static func removeForeign(_ temporary: String, in directory: PrivateDirectory) {
+        guard let status = try? directory.file.status(of: temporary),
+            status.kind == .symbolicLink || status.kind == .regular && status.isSomeoneElses
+        else { return }
+        try? directory.file.remove(temporary)
     }
 
     /// Waits for a running writer, then removes the leftover and returns its content. Returns nil if there is

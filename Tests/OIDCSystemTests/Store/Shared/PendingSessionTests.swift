@@ -270,6 +270,24 @@ struct PendingSessionTests {
         #expect(try files() == [])
     }
 
+    @Test("a sign-in also replaces what a killed process had written if it is a link since")
+    func linkedLeftover() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .example("at-2"))
+        try recover()
+        let directory = "\(scratch.path)/pending"
+        let name = try #require(
+            try FileManager.default.contentsOfDirectory(atPath: directory).first { $0.hasSuffix(".sealed") })
+        try FileManager.default.removeItem(atPath: "\(directory)/\(name)")
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(directory)/\(name.dropLast(7)).tmp", withDestinationPath: "gone")
+        let store = try machine()
+        #expect(failure { () throws(OIDCError) in try store.checkWaiting(.example) }?.kind == .failed)
+        try store.save(.example("at-3"), replacingDamaged: false)
+        #expect(failure { () throws(OIDCError) in try store.checkWaiting(.example) } == nil)
+        #expect(try files() == [])
+    }
+
     @Test(
         "what waits for the server by another name is stored before a refresh, unless the session has changed",
         arguments: [true, false])
