@@ -25,8 +25,6 @@ struct PendingSessions: Sendable {
 
     func location(_ name: String) -> String { directory.location(name) }
 
-    func content(_ name: String) -> [UInt8]? { try? read(name) }
-
     /// Returns the content; nil if no session waits. Throws if one cannot be read.
     func read(_ name: String) throws(OIDCError) -> [UInt8]? {
         do throws(OIDCError) { return try directory.read(name) } catch {

@@ -51,6 +51,8 @@ final class SharedRecords: OwnRecordStore {
         /// The record that was read or written last under a lease. A write is compared with it.
         var bases: [String: Record] = [:]
         var leases: [Lock: SharedLease] = [:]
+        /// Why a session that waits here could not be read as the stored one was loaded under a lease.
+        var unread: [String: OIDCError] = [:]
 
         mutating func forget(_ stem: String) {
             snapshots[stem] = nil
@@ -161,6 +163,7 @@ extension SharedRecords {
         guard name.kind == .session else { return try readOnce(name) }
         let lease = lease(stem)
         if let outage = lease?.outage { throw outage }
+        memory.withLock { $0.unread[stem] = nil }
         completeWrite(pendingName(stem), stem)
         if lease != nil { try adoptOtherSpellings(stem) }
         if hasPending(stem) { memory.withLock { $0.forget(stem) } }
@@ -443,6 +446,8 @@ extension SharedRecords {
         // A copy that cannot be read may be the only one of the refresh token that follows the stored one, which the provider
         // would take for stolen.
         try checkWaiting(name)
+        // It may be open again by now, but what was loaded does not have it.
+        if let error = memory.withLock({ $0.unread[name.stem] }) { throw error }
         // The lease has shown that the server takes writes.
         try lease(name.stem)?.present(now: runtime.now)
         return nil
@@ -470,7 +475,16 @@ extension SharedRecords {
         pending?.adoptLeftover(name) { (try? seal.open(pending: $0, stem)) != nil }
     }
 
-    private func hasPending(_ stem: String) -> Bool { pending?.content(pendingName(stem)) != nil }
+    private func hasPending(_ stem: String) -> Bool { waitingContent(pendingName(stem), stem) != nil }
+
+    /// Returns the content of a file of a session that waits; nil if there is none, or if it cannot be read, which is noted.
+    private func waitingContent(_ name: String, _ stem: String) -> [UInt8]? {
+        do throws(OIDCError) { return try pending?.read(name) } catch {
+            memory.withLock { $0.unread[stem] = error }
+            return nil
+        }
+    }
+
     func forgetLeftover(_ name: RecordName) { pending?.remove(pendingName(name.stem)) }
 
     /// Replaces a session after its refresh token was presented. The new one exists nowhere else, so it is saved
@@ -568,7 +582,7 @@ extension SharedRecords {
 
     /// Returns the session that waits for the server; nil if there is none.
     private func pendingRecord(_ stem: String) throws(OIDCError) -> Record? {
-        guard let bytes = pending?.content(pendingName(stem)) else { return nil }
+        guard let bytes = waitingContent(pendingName(stem), stem) else { return nil }
         let waiting: PendingSession
         do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
             throw self.error(error, in: stem)
@@ -587,7 +601,7 @@ extension SharedRecords {
             completeWrite(name, stem)
         }
         for name in pending.names where name != own && name.hasPrefix("\(stem)-") {
-            guard let bytes = pending.content(name) else { continue }
+            guard let bytes = waitingContent(name, stem) else { continue }
             let waiting: PendingSession
             do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
                 if case .unknownKey = error { try checkOpens(stem, bytes, in: name, beside: error) }
@@ -602,7 +616,7 @@ extension SharedRecords {
 
     /// Writes a pending session, unless the stored one has changed meanwhile.
     private func writePending(_ stem: String) throws(OIDCError) {
-        guard let pending, let bytes = pending.content(pendingName(stem)) else { return }
+        guard let pending, let bytes = waitingContent(pendingName(stem), stem) else { return }
         let waiting: PendingSession
         do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
             // It may be sealed with a key that is only missing for now. A damaged one is useless.
