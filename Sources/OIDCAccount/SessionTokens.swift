@@ -333,6 +333,7 @@ extension SessionTokens {
         _ current: Session?, _ request: () throws(OIDCError) -> Answer
     ) throws(OIDCError) -> Answer {
         guard current?.tokens.refreshToken != nil else { return try request() }
+        try store.checkAdopted(key)
         let reserves = (try store.reserveSpace(for: key), try DescriptorReserve())
         defer { withExtendedLifetime(reserves) {} }
         return try request()

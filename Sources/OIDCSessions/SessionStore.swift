@@ -489,14 +489,37 @@ public struct SessionStore: Sendable {
         return try records.withTokenLock(
             key.recordName, mayRedeem: key.grant.needsUser, wait, unless: settled
         ) { () throws(OIDCError) in
-            records.adoptLeftover(key.recordName) { stored, leftover, isOlder in
-                guard let stored = try? seal.open(stored, of: key),
-                    let leftover = try? seal.open(leftover, of: key)
-                else { return false }
-                return leftover.isRefreshed(from: stored, isOlder: isOlder)
-            }
+            findsLeftover(key, adopting: true)
             return try body()
         }
+    }
+
+    /// Returns whether a killed refresh left a later session than the stored one, which is put in its place if `adopting`.
+    @discardableResult
+    private func findsLeftover(_ key: SessionKey, adopting: Bool) -> Bool {
+        var isFound = false
+        records.adoptLeftover(key.recordName) { stored, leftover, isOlder in
+            guard let stored = try? seal.open(stored, of: key),
+                let leftover = try? seal.open(leftover, of: key)
+            else { return false }
+            isFound = leftover.isRefreshed(from: stored, isOlder: isOlder)
+            return isFound && adopting
+        }
+        return isFound
+    }
+
+    /// Throws if the holder of the lock for tokens could not complete the write of a killed refresh: what that left has the
+    /// refresh token that follows the stored one.
+    package func checkAdopted(_ key: SessionKey) throws(OIDCError) {
+        guard !findsLeftover(key, adopting: false) else { throw SessionStore.unadopted(location(of: key)) }
+    }
+
+    /// Returns the error of an unfinished copy of a session that is still there under the lock, whose holder puts it in place
+    /// first.
+    package static func unadopted(_ location: String) -> OIDCError {
+        .store(
+            "a later copy of the session, beside \(DisplayText.clean(location)), could not be read or put in place before",
+            hint: "run the command again; if that does not help, make room on the disk for it")
     }
 
     /// Returns the last failure that was stored for the key; nil if there is none.

@@ -25,6 +25,8 @@ struct PendingSessions: Sendable {
 
     func location(_ name: String) -> String { directory.location(name) }
 
+    func content(_ name: String) -> [UInt8]? { try? read(name) }
+
     /// Returns the content; nil if no session waits. Throws if one cannot be read.
     func read(_ name: String) throws(OIDCError) -> [UInt8]? {
         do throws(OIDCError) { return try directory.read(name) } catch {
@@ -113,9 +115,21 @@ struct PendingSessions: Sendable {
         try directory.replace(name) { _ in bytes }
     }
 
+    /// Returns whether a copy that a killed process had not put in place is still there, and whole.
+    func hasLeftover(_ name: String, if isWhole: ([UInt8]) -> Bool) -> Bool {
+        var isLeft = false
+        directory.adoptLeftover(name) { _, leftover in
+            isLeft = isWhole(leftover.content)
+            return false
+        }
+        return isLeft
+    }
+
+    func remove(_ name: String) { _ = try? directory.remove(name) }
+
     /// Removes what waits, whatever was done to it.
-    func remove(_ name: String) {
-        _ = try? directory.remove(name)
+    func removeAll(_ name: String) {
+        remove(name)
         directory.removeForeignLeftover(name)
     }
 

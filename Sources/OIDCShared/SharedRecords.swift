@@ -51,8 +51,6 @@ final class SharedRecords: OwnRecordStore {
         /// The record that was read or written last under a lease. A write is compared with it.
         var bases: [String: Record] = [:]
         var leases: [Lock: SharedLease] = [:]
-        /// Why a session that waits here could not be read as the stored one was loaded under a lease.
-        var unread: [String: OIDCError] = [:]
 
         mutating func forget(_ stem: String) {
             snapshots[stem] = nil
@@ -163,7 +161,6 @@ extension SharedRecords {
         guard name.kind == .session else { return try readOnce(name) }
         let lease = lease(stem)
         if let outage = lease?.outage { throw outage }
-        memory.withLock { $0.unread[stem] = nil }
         completeWrite(pendingName(stem), stem)
         if lease != nil { try adoptOtherSpellings(stem) }
         if hasPending(stem) { memory.withLock { $0.forget(stem) } }
@@ -446,8 +443,7 @@ extension SharedRecords {
         // A copy that cannot be read may be the only one of the refresh token that follows the stored one, which the provider
         // would take for stolen.
         try checkWaiting(name)
-        // It may be open again by now, but what was loaded does not have it.
-        if let error = memory.withLock({ $0.unread[name.stem] }) { throw error }
+        try checkAdopted(name)
         // The lease has shown that the server takes writes.
         try lease(name.stem)?.present(now: runtime.now)
         return nil
@@ -457,14 +453,36 @@ extension SharedRecords {
 /// Sessions that wait for the server on this machine.
 extension SharedRecords {
     func checkWaiting(_ name: RecordName) throws(OIDCError) {
-        try pending?.checkReadable(name.stem, pendingName(name.stem)) { file in
-            guard file != pendingName(name.stem), let latest = seal.versions.latest(inFile: file) else {
-                return false
-            }
-            // The server is asked only if something waits for another name of it.
-            let record = memory.withLock { $0.bases[name.stem] } ?? (try? read(name)) ?? nil
-            let session = record.flatMap { (try? seal.open($0, of: nil)) ?? nil }
-            return session?.signIn.map { $0 != latest } ?? false
+        try pending?.checkReadable(name.stem, pendingName(name.stem)) { isReplaced($0, name) }
+    }
+
+    /// Returns whether a later sign-in has made a copy useless.
+    private func isReplaced(_ file: String, _ name: RecordName) -> Bool {
+        guard file != pendingName(name.stem), let latest = seal.versions.latest(inFile: file) else {
+            return false
+        }
+        // The server is asked only if something waits for another name of it.
+        let record = memory.withLock { $0.bases[name.stem] } ?? (try? read(name)) ?? nil
+        let session = record.flatMap { (try? seal.open($0, of: nil)) ?? nil }
+        return session?.signIn.map { $0 != latest } ?? false
+    }
+
+    /// Throws if a copy that waits here was not adopted as the session was loaded under its lease: it could not be read then,
+    /// or not be put in place.
+    private func checkAdopted(_ name: RecordName) throws(OIDCError) {
+        let stem = name.stem
+        guard let pending, lease(stem) != nil else { return }
+        let own = "\(stem)-"
+        guard (pending.names + pending.leftovers).contains(where: { $0.hasPrefix(own) }) else { return }
+        let loaded = memory.withLock { $0.bases[stem] }
+        guard try load(name)?.bytes == loaded?.bytes else {
+            throw .store(
+                "a later copy of the session, which could not be read before, is stored now",
+                hint: "run the command again")
+        }
+        for file in pending.leftovers where file.hasPrefix(own) && !isReplaced(file, name) {
+            guard pending.hasLeftover(file, if: { isWhole($0, stem) }) else { continue }
+            throw SessionStore.unadopted(pending.location(file))
         }
     }
 
@@ -472,20 +490,15 @@ extension SharedRecords {
 
     /// Puts in place what a killed process had written of a session that waits.
     private func completeWrite(_ name: String, _ stem: String) {
-        pending?.adoptLeftover(name) { (try? seal.open(pending: $0, stem)) != nil }
+        pending?.adoptLeftover(name) { isWhole($0, stem) }
     }
 
-    private func hasPending(_ stem: String) -> Bool { waitingContent(pendingName(stem), stem) != nil }
-
-    /// Returns the content of a file of a session that waits; nil if there is none, or if it cannot be read, which is noted.
-    private func waitingContent(_ name: String, _ stem: String) -> [UInt8]? {
-        do throws(OIDCError) { return try pending?.read(name) } catch {
-            memory.withLock { $0.unread[stem] = error }
-            return nil
-        }
+    private func isWhole(_ copy: [UInt8], _ stem: String) -> Bool {
+        (try? seal.open(pending: copy, stem)) != nil
     }
 
-    func forgetLeftover(_ name: RecordName) { pending?.remove(pendingName(name.stem)) }
+    private func hasPending(_ stem: String) -> Bool { pending?.content(pendingName(stem)) != nil }
+    func forgetLeftover(_ name: RecordName) { pending?.removeAll(pendingName(name.stem)) }
 
     /// Replaces a session after its refresh token was presented. The new one exists nowhere else, so it is saved
     /// on this machine first: the server may not answer before this process is killed.
@@ -582,7 +595,7 @@ extension SharedRecords {
 
     /// Returns the session that waits for the server; nil if there is none.
     private func pendingRecord(_ stem: String) throws(OIDCError) -> Record? {
-        guard let bytes = waitingContent(pendingName(stem), stem) else { return nil }
+        guard let bytes = pending?.content(pendingName(stem)) else { return nil }
         let waiting: PendingSession
         do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
             throw self.error(error, in: stem)
@@ -601,7 +614,7 @@ extension SharedRecords {
             completeWrite(name, stem)
         }
         for name in pending.names where name != own && name.hasPrefix("\(stem)-") {
-            guard let bytes = waitingContent(name, stem) else { continue }
+            guard let bytes = pending.content(name) else { continue }
             let waiting: PendingSession
             do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
                 if case .unknownKey = error { try checkOpens(stem, bytes, in: name, beside: error) }
@@ -616,7 +629,7 @@ extension SharedRecords {
 
     /// Writes a pending session, unless the stored one has changed meanwhile.
     private func writePending(_ stem: String) throws(OIDCError) {
-        guard let pending, let bytes = waitingContent(pendingName(stem), stem) else { return }
+        guard let pending, let bytes = pending.content(pendingName(stem)) else { return }
         let waiting: PendingSession
         do throws(StoreFault) { waiting = try seal.open(pending: bytes, stem) } catch {
             // It may be sealed with a key that is only missing for now. A damaged one is useless.

@@ -72,6 +72,27 @@ import Posix
         }
 
         @Test(
+            "a successor that cannot be put in place costs no session: the refresh token before it is not presented",
+            .enabled(if: compiler != nil, "no clang in PATH"))
+        func failingRename() throws {
+            let provider = try ProviderServer()
+            let program = try Program(provider)
+            defer { withExtendedLifetime(provider) { program.remove() } }
+            let library = try compiled(
+                """
+                #include <errno.h>
+                int renameat(int from, const char *name, int to, const char *other) { errno = EIO; return -1; }
+                """, for: program)
+            try program.signIn(at: provider)
+            let first = try program.start(["token", "--refresh"], ["LD_PRELOAD": library]).finish()
+            #expect(first.errorOutput.contains("Input/output error"), "\(first)")
+            let second = try program.start(["token", "--refresh"], ["LD_PRELOAD": library]).finish()
+            #expect(second.status == 1, "\(second)")
+            #expect(second.errorOutput.contains("a later copy of the session"), "\(second)")
+            #expect(try program.start(["token", "--refresh"]).finish().status == 0)
+        }
+
+        @Test(
             "a library that changes the environment before main leaves the command line as it is",
             .enabled(if: compiler != nil, "no clang in PATH"),
             arguments: [#"setenv("A_VARIABLE", "1", 1)"#, "clearenv()"])

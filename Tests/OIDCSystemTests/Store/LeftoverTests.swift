@@ -215,6 +215,21 @@ struct LeftoverTests {
         #expect(try found() == refreshed())
     }
 
+    @Test("a leftover that could not be read as the lock was taken is not passed over once it can be")
+    func otherModeForAMoment() throws {
+        try store.save(.example(), replacingDamaged: false)
+        try leave(refreshed().json.compact)
+        let path = scratch["\(stem).tmp"]
+        #expect(chmod(path, 0o644) == 0)
+        try store.withLock(.example, LockWait(limit: .seconds(20))) { () throws(OIDCError) in
+            #expect(try store.load(.example) == .example())
+            #expect(chmod(path, 0o600) == 0)
+            let refusal = failure { () throws(OIDCError) in try store.checkAdopted(.example) }
+            #expect(refusal?.message.contains("a later copy of the session") == true, "\(refusal as Any)")
+        }
+        #expect(try found() == refreshed())
+    }
+
     @Test("what is written over a leftover of the same size starts the file")
     func sameSize() throws {
         try store.save(.example("at-1"), replacingDamaged: false)

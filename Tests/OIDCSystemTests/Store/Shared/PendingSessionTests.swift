@@ -88,12 +88,18 @@ struct PendingSessionTests {
         #expect(try files() == [])
     }
 
-    @Test("a copy that was closed only while the session was loaded is not taken for none")
-    func closedForAMoment() throws {
+    @Test(
+        "a copy that was closed only while the session was loaded is not taken for none",
+        arguments: [".sealed", ".tmp"], [true, false])
+    func closedForAMoment(ending: String, isOtherSpelling: Bool) throws {
         try machine().save(.example(), replacingDamaged: false)
         try fail(from: .example(), to: .refreshed())
         try recover()
         let directory = "\(scratch.path)/pending"
+        let file = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        var name = String(file.dropLast(".sealed".count))
+        if isOtherSpelling { name.replace(/-[0-9a-f]+$/, with: "-0000000000000000") }
+        #expect(rename("\(directory)/\(file)", "\(directory)/\(name)\(ending)") == 0)
         let store = try machine()
         try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
             chmod(directory, 0o755)
@@ -135,7 +141,7 @@ struct PendingSessionTests {
         #expect(chmod(place, isDirectory ? 0o700 : 0o600) == 0)
         let found = try machine()
         try found.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
-            if !isOtherSpelling { #expect(try found.load(.example) == .refreshed()) }
+            #expect(try found.load(.example) == .refreshed())
             _ = try found.reserveSpace(for: .example)
         }
     }
@@ -160,6 +166,29 @@ struct PendingSessionTests {
         #expect(throws: OIDCError.self) { try store.checkWaiting(.example) }
         try store.save(session("at-2", nonce: "two"), replacingDamaged: false)
         try store.checkWaiting(.example)
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            _ = try store.load(.example)
+            _ = try store.reserveSpace(for: .example)
+        }
+    }
+
+    @Test("a damaged copy does not take along an unfinished one that cannot be read")
+    func damagedCopy() throws {
+        try machine().save(.example(), replacingDamaged: false)
+        try fail(from: .example(), to: .refreshed())
+        try recover()
+        let directory = "\(scratch.path)/pending"
+        let file = try #require(try FileManager.default.contentsOfDirectory(atPath: directory).first)
+        let name = String(file.dropLast(".sealed".count))
+        #expect(rename("\(directory)/\(file)", "\(scratch.path)/away") == 0)
+        #expect(symlink("\(scratch.path)/away", "\(directory)/\(name).tmp") == 0)
+        try PendingSessions(state: scratch.path).keep([1], "probe")
+        #expect(rename("\(directory)/probe.sealed", "\(directory)/\(file)") == 0)
+        let store = try machine()
+        try store.withLock(.example, LockWait(limit: .seconds(60))) { () throws(OIDCError) in
+            #expect(try store.load(.example) == .example())
+            #expect(throws: OIDCError.self) { _ = try store.reserveSpace(for: .example) }
+        }
     }
 
     @Test(
@@ -524,9 +553,9 @@ struct PendingSessionTests {
         let pending = PendingSessions(state: scratch.path)
         try pending.keep([1], "name")
         pending.remove("name", ifStill: [2])
-        #expect(try pending.read("name") == [1])
+        #expect(pending.content("name") == [1])
         pending.remove("name", ifStill: [1])
-        #expect(try pending.read("name") == nil)
+        #expect(pending.content("name") == nil)
     }
 
     @Test("a write whose answer was lost is found to be done, and no copy stays")
