@@ -139,35 +139,42 @@ struct LogoutCommand: RunnableCommand {
                 ?? item.stored.namedKey.flatMap { catalog.isKnown($0, in: item.store) ? $0 : nil }
         }
         // Another profile's store may have a session with the same key.
-        var keepers: Set<String> = []
-        let others = items.filter { item in
+        let found = items.filter { item in
             let key = key(of: item)
             let isHere = account.map { $0.key == key && item.store.isStore(of: $0.provider) } ?? false
-            guard let key, isOwn(key), !isHere else { return false }
-            guard let keeper = catalog.otherProfile(of: key, in: item.store, at: operand.url) else {
-                return true
-            }
-            keepers.insert(keeper)
-            return false
+            return key.map(isOwn) == true && !isHere
         }
-        for keeper in keepers.sorted() {
-            context.console.warn(
+        /// Returns the arguments of the command that ends a session which this one leaves; nil if this one ends it.
+        func keeping(_ item: SessionCatalog.Item) -> [String]? {
+            // This machine has seen one that its store hides.
+            guard item.stored.hiddenKey == nil, let key = key(of: item),
+                let keeper = catalog.keeper(of: key, in: item.store, at: operand.url)
+            else { return nil }
+            return [operand.url.text] + (key.account.map { ["--account", $0] } ?? []) + ["-p", keeper]
+        }
+        let others = found.filter { keeping($0) == nil }
+        let kept = Set(found.compactMap(keeping))
+        for arguments in kept.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
+            results.addKept(
                 Warning(
                     "a session for \(DisplayText.clean(operand.url.withoutQuery)) is in the store of profile "
-                        + "\(DisplayText.clean(keeper)), and stays, as it may be another user's",
-                    hint: .run("logout", [operand.url.text, "-p", keeper])))
+                        + "\(DisplayText.clean(arguments.last ?? "")), and stays, as it may be another user's",
+                    hint: .run("logout", arguments)))
         }
         // A provider's sessions may be in any store. A resource's is found by its link, and others are rare.
         let mayStay = mayBeProvider && (isPartOfAnother == nil || !others.isEmpty)
         let own = catalog.stores(of: operand.url)
         for outage in outages {
-            var error = outage.error
+            let error = outage.error
             let isOfURL = outage.store.map(own.contains) ?? false
-            if isOfURL { error.message += "; a session of the URL may stay there" }
-            if mayStay || isOfURL { results.add(error) } else { context.console.warn(error) }
+            if mayStay || isOfURL {
+                results.add(error, saying: isOfURL ? "; a session of the URL may stay there" : "")
+            } else {
+                context.console.warn(error)
+            }
         }
         // A session may be left from before the URL became part of a larger resource.
-        if others.isEmpty, let isPartOfAnother { throw isPartOfAnother }
+        if others.isEmpty, kept.isEmpty, let isPartOfAnother { throw isPartOfAnother }
         results.namesProviders = !others.isEmpty
         let endings = others.map { catalog.signOut($0, as: key(of: $0)) }
         try end((account.map { [$0.signOut] } ?? []) + endings, results)
@@ -292,7 +299,10 @@ struct LogoutCommand: RunnableCommand {
         /// The result for a session that did not exist.
         private var none: JSONValue?
         private var failure: OIDCError?
+        /// The messages of the failures of stores. One that is away is asked for several lists.
+        private var storeFailures: Set<String> = []
         private var warnings = 0
+        private var hasKept = false
 
         init(_ console: Console) { self.console = console }
 
@@ -317,13 +327,23 @@ struct LogoutCommand: RunnableCommand {
             add(failure)
         }
 
-        func add(_ other: OIDCError) {
-            guard let held = failure else { return failure = other }
-            // A store that is away is asked for several lists.
-            guard other.stage != .store || other.message != held.message else { return }
+        /// Adds a failure, with `addition` after its message.
+        func add(_ failure: OIDCError, saying addition: String) {
+            guard failure.stage != .store || storeFailures.insert(failure.message).inserted else { return }
+            var other = failure
+            other.message += addition
+            guard let held = self.failure else { return self.failure = other }
             let isWorse = Diagnostics.exitCode(other) > Diagnostics.exitCode(held)
             addWarning(isWorse ? held : other)
-            if isWorse { failure = other }
+            if isWorse { self.failure = other }
+        }
+
+        func add(_ failure: OIDCError) { add(failure, saying: "") }
+
+        /// Adds a session that this command leaves.
+        func addKept(_ warning: Warning) {
+            hasKept = true
+            console.warn(warning)
         }
 
         /// Adds a failure that is not the error of the command.
@@ -337,7 +357,9 @@ struct LogoutCommand: RunnableCommand {
 
         /// Prints the results as one document: an array, or the first with the others in it. Throws the worst failure.
         func report(asList isList: Bool) throws(OIDCError) {
-            if isEmpty { console.note(warnings == 0 ? "there was no session" : "no session was ended") }
+            if isEmpty {
+                console.note(warnings == 0 && !hasKept ? "there was no session" : "no session was ended")
+            }
             if warnings > Results.warningLimit {
                 console.warn("\(warnings - Results.warningLimit) more stored sessions cannot be read")
             }

@@ -64,11 +64,13 @@ struct SessionCatalog {
         return stores
     }
 
-    /// Returns the names of the stores of the profiles whose resource a URL belongs to.
+    /// Returns the names of the stores of the profiles whose resource is a URL.
     func stores(of url: WebURL) -> Set<String> {
         Set(
             profiles.filter { profile in
-                profile.settings.token.resources.contains { ResourceIdentifier($0)?.covers(url) == true }
+                profile.settings.token.resources.contains {
+                    ResourceIdentifier($0)?.identifies(url) == true
+                }
             }.map(\.settings.storeName))
     }
 
@@ -219,17 +221,15 @@ struct SessionCatalog {
     }
 
     /// Returns the profile whose store has a session that may be another person's, so a sign-out of its URL leaves it: the
-    /// store is shared, the settings in use and the profiles that use it are for something else, and its client was not
-    /// registered here. Returns nil for any other session.
-    func otherProfile(of key: SessionKey, in store: Store, at url: WebURL) -> String? {
+    /// settings in use name another store, this one is shared, the profiles that use it are for something else, and its
+    /// client was not registered here. Returns nil for any other session.
+    func keeper(of key: SessionKey, in store: Store, at url: WebURL) -> String? {
         guard store.isShared, !store.isStore(of: current), registered(key) == nil else { return nil }
         let users = profiles.filter(store.isStore)
-        let isMeant =
-            stores(of: url).contains(store.name)
-            || users.contains { user in
-                (try? user.sessionKey()) == key
-                    || key.resources.isEmpty && (try? user.identifier()) == key.provider
-            }
+        let isMeant = users.contains { user in
+            user.settings.hasResource(at: url) || (try? user.sessionKey()) == key
+                || key.resources.isEmpty && (try? user.identifier()) == key.provider
+        }
         return isMeant ? nil : users.first?.settings.profile
     }
 

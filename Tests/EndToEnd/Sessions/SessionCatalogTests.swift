@@ -31,7 +31,7 @@ struct SessionCatalogTests {
             try catalog.stores { error, _ in Issue.record("\(error)") }.first(where: \.isShared))
         let url = "https://api.example/mcp"
         let key = SessionKey(provider: "https://as.example", clientID: "x", resources: [url])
-        return catalog.otherProfile(of: key, in: store, at: try #require(WebURL(url)))
+        return catalog.keeper(of: key, in: store, at: try #require(WebURL(url)))
     }
 
     @Test("a sign-out of a URL leaves the session in the shared store of a profile of something else")
