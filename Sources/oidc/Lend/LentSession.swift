@@ -363,16 +363,23 @@ extension ProviderContext {
     }
 
     /// Refuses a URL that the lent token is not for. If `isResource`, it must be that of a resource that the
-    /// session was signed in to.
-    func checkLent(_ url: WebURL, isResource: Bool = false) throws(OIDCError) {
+    /// session was signed in to. `isUsedHere` is whether a session or a profile of this machine is for it.
+    func checkLent(_ url: WebURL, isResource: Bool = false, isUsedHere: Bool = false) throws(OIDCError) {
         let resources = settings.token.resources
-        let isMeant = resources.contains { ResourceIdentifier($0)?.covers(url) == true }
-        guard !isMeant, isResource || !resources.isEmpty else { return }
+        guard !settings.hasResource(at: url), isResource || isUsedHere || !resources.isEmpty else { return }
         let meant = resources.isEmpty ? "its provider" : resources.joined(separator: ", ")
-        throw .usage(
+        var error = OIDCError.usage(
             "the session that is lent is for \(DisplayText.clean(meant)), "
                 + "not for \(DisplayText.clean(url.withoutQuery))",
             hint: "ask its owner to lend the session of that URL")
+        if isUsedHere {
+            error.message += ", which a session or a profile here is for"
+            error.hint = .words(
+                "to use that, unset \(LentSocket.variable); to use the lent one all the same, add ",
+                .options(["-p", settings.profile ?? ""]))
+            if settings.profile == nil { error.hint = "to use that, unset \(LentSocket.variable)" }
+        }
+        throw error
     }
 }
 

@@ -42,18 +42,24 @@ struct ProxySession {
         var sessions: [ProxySession] = []
         var indices: [Int] = []
         var own: Int?
+        // Of a lent session, the profile is its owner's: one of that name here is another one.
+        let isLent = provider.lent != nil
+        let profiles = ProfileSessions(try provider.context.settingsLoader.file(), provider.context).profiles
+            .filter { isLent || $0.name != provider.settings.profile }
         for route in routes {
             var operand = ResourceOperand(route.url, provider.settings, provider.context)
             let isOfResource = provider.context.ownResource(provider.settings) != nil
-            if provider.lent != nil {
+            if isLent {
+                // The lender names the provider.
                 let isNamed = provider.settings.layers.isProfileNamed || provider.settings.lists(route.url)
-                try provider.checkLent(
-                    route.url, isResource: isNamed ? false : try operand.hasTokenOfItsOwn())
+                let isListed = profiles.contains { $0.settings?.lists(route.url) == true }
+                let isUsedHere = isNamed ? false : isListed ? true : try operand.hasTokenOfItsOwn(profiles)
+                try provider.checkLent(route.url, isUsedHere: isUsedHere)
             }
             // With an option, all routes get the token for that resource.
             let namesOther = provider.settings.layers.entry(.resource)?.origin.layer == .options
             var isResource = false
-            if isOfResource || !namesOther, provider.lent == nil {
+            if isOfResource || !namesOther, !isLent {
                 operand = try operand.inProfile()
                 isResource = isOfResource || !provider.namesProvider
                 if !isResource {
@@ -62,11 +68,11 @@ struct ProxySession {
                     isResource =
                         try provider.settings.lists(route.url)
                         ? operand.stored() != nil
-                        : isNamed ? operand.wasSignedIn() : operand.hasTokenOfItsOwn()
-                    if !isResource, !isNamed { try checkOtherProfiles(operand) }
+                        : isNamed ? operand.wasSignedIn() : operand.hasTokenOfItsOwn(profiles)
+                    if !isResource, !isNamed { try checkListed(operand, in: profiles) }
                 }
             }
-            if !isResource, !namesOther, provider.lent == nil { try noteNeighbors(of: operand) }
+            if !isResource, !namesOther, !isLent { try noteNeighbors(of: operand, profiles) }
             guard isResource || own == nil else {
                 indices.append(own ?? 0)
                 continue
@@ -82,11 +88,12 @@ struct ProxySession {
     }
 
     /// Throws if the route's URL is listed in other profiles only, and nothing but the default says whose token it gets.
-    private static func checkOtherProfiles(_ operand: ResourceOperand) throws(OIDCError) {
+    private static func checkListed(
+        _ operand: ResourceOperand, in others: [ProfileSessions.Profile]
+    ) throws(OIDCError) {
         let (settings, url) = (operand.settings, operand.url)
-        guard let profile = settings.profile, !settings.lists(url) else { return }
-        let profiles = ProfileSessions(try operand.context.settingsLoader.file(), operand.context).profiles
-        guard let other = profiles.first(where: { $0.settings?.lists(url) == true && $0.name != profile })
+        guard let profile = settings.profile, !settings.lists(url),
+            let other = others.first(where: { $0.settings?.lists(url) == true })
         else { return }
         throw .usage(
             "\(DisplayText.clean(url.withoutQuery)) is listed in profile \(DisplayText.clean(other.name)), not in"
@@ -97,14 +104,15 @@ struct ProxySession {
     }
 
     /// Warns if a route gets the token of a profile that the user has not named, and resources on its origin have sessions
-    /// of their own.
-    private static func noteNeighbors(of operand: ResourceOperand) throws(OIDCError) {
+    /// of their own, or other profiles.
+    private static func noteNeighbors(
+        of operand: ResourceOperand, _ others: [ProfileSessions.Profile]
+    ) throws(OIDCError) {
         let settings = operand.settings
-        guard let profile = settings.profile, !settings.layers.isProfileNamed, !settings.lists(operand.url)
+        guard let profile = settings.profile, !settings.areNamedByUser, !settings.lists(operand.url)
         else { return }
         let links = try ResourceRecords(operand.context)?.links.links(of: operand.url) ?? []
-        let profiles = ProfileSessions(try operand.context.settingsLoader.file(), operand.context).profiles
-        let named = profiles.filter { $0.name != profile }.flatMap { $0.settings?.token.resources ?? [] }
+        let named = others.flatMap { $0.settings?.token.resources ?? [] }
             .filter { WebURL($0)?.origin == operand.url.origin }
         let resources = Set(links.map(\.resource) + named).sorted().joined(separator: ", ")
         guard !resources.isEmpty else { return }

@@ -218,15 +218,10 @@ extension ResourceOperand {
     func wasSignedIn() throws(OIDCError) -> Bool { try ResourceRecords(context)?.links.wereFor(url) ?? false }
 
     /// Returns whether tokens of its own are for the URL: the user has ever signed in to it, with any account, or has started
-    /// to, or a profile other than the one in use names it as its resource.
-    func hasTokenOfItsOwn() throws(OIDCError) -> Bool {
+    /// to, or one of the profiles names it as its resource.
+    func hasTokenOfItsOwn(_ profiles: [ProfileSessions.Profile]) throws(OIDCError) -> Bool {
         if try wasSignedIn() || WaitingSignIns.open(at: url, context) != nil { return true }
-        let profiles = ProfileSessions(try context.settingsLoader.file(), context).profiles
-        return profiles.contains { profile in
-            profile.name != settings.profile
-                && profile.settings?.token.resources.contains { ResourceIdentifier($0)?.covers(url) == true }
-                    == true
-        }
+        return profiles.contains { $0.settings?.hasResource(at: url) == true }
     }
 
     /// Returns the provider of the URL's link; nil if there is no link. Uses no network.
@@ -616,6 +611,11 @@ extension Settings {
         return (records.compactMap { $0["url"]?.string } + token.resources).contains {
             ResourceIdentifier($0)?.covers(url) == true
         }
+    }
+
+    /// Returns whether `resource` names a URL, or one above it.
+    func hasResource(at url: WebURL) -> Bool {
+        token.resources.contains { ResourceIdentifier($0)?.covers(url) == true }
     }
 
     /// Whether an option names the scope.

@@ -145,17 +145,27 @@ struct LendTests {
         #expect(answer.output.contains("hello"), "\(answer) \(proxy.finish())")
     }
 
-    @Test("a route whose URL has a profile of its own on the far side does not get the token that is lent")
-    func proxyOfOwnProfile() throws {
+    /// That profile may have the name of the one that is lent, and may only list the URL.
+    @Test(
+        "a route whose URL has a profile of its own on the far side does not get the token that is lent",
+        arguments: [("own", true), ("work", true), ("own", false), ("work", false)])
+    func proxyOfOwnProfile(name: String, isResource: Bool) throws {
         let world = try LendWorld()
         let url = "https://api.example/mcp"
-        try world.configure([
-            "default_profile": "x", "profiles": ["x": [:], "own": ["resource": .string(url)]],
-        ])
+        let listed: JSONValue = [["title": "API", "url": .string(url)]]
+        var profile = JSONObject()
+        profile[isResource ? "resource" : "resources"] = isResource ? .string(url) : listed
+        var profiles = JSONObject()
+        profiles["x"] = [:]
+        profiles[name] = .object(profile)
+        try world.configure(["default_profile": "x", "profiles": .object(profiles)])
         let refused = try world.run("exec", "--proxy", url, "--", "true")
         #expect(
             refused.status == 2 && refused.errorOutput.contains("the session that is lent is for"),
             "\(refused)")
+        #expect(refused.errorOutput.contains("add -p work"), "\(refused)")
+        let named = try world.run("exec", "-p", "work", "--proxy", url, "--", "true")
+        #expect(named.status == 0, "\(named)")
         let other = try world.run("exec", "--proxy", "\(world.world.issuer)/api", "--", "true")
         #expect(other.status == 0, "\(other)")
     }
