@@ -49,9 +49,8 @@ struct PendingSessions: Sendable {
             error.hint = .text(
                 "a session may wait there, so make it yours again: sudo chown -R \"$USER\" "
                     + ShellWord.quoted(path))
-        } else if let closed = FilePath.closedDirectory(of: path) {
-            error.hint = .text(
-                "a session may wait there, so open it again: chmod 700 \(ShellWord.quoted(closed))")
+        } else if let opening = FilePath.opening(path) {
+            error.hint = .text("a session may wait there, so open it again: \(opening)")
         }
         return error
     }

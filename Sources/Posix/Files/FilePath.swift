@@ -27,13 +27,24 @@ package enum FilePath {
         return (slash == path.startIndex ? "/" : String(path[..<slash]), name)
     }
 
-    /// Returns the first directory of a path, or the path itself, that this user has closed to themselves; nil if there is
-    /// none.
-    package static func closedDirectory(of path: String) -> String? {
-        let parts = split(path)
-        if parts.directory != path, let above = closedDirectory(of: parts.directory) { return above }
-        guard let status = try? status(path) else { return nil }
-        return status.kind == .directory && !status.isSomeoneElses && !status.isOpenToOwner ? path : nil
+    /// Returns the command that opens the first directory on the way to a path that this user has closed to themselves; nil if
+    /// there is none. The last one that exists must be readable and writable, too.
+    package static func opening(_ path: String) -> String? {
+        var (last, below): (String?, String?) = (nil, nil)
+        var place = path
+        while true {
+            if let status = try? status(place), status.kind == .directory {
+                last = last ?? place
+                let needed: UInt32 = place == last ? 0o700 : 0o100
+                if !status.isSomeoneElses, status.permissions & needed != needed {
+                    let mode = status.isOpenToOthers ? "u+rwx" : "700"
+                    below = "chmod \(mode) \(ShellWord.quoted(place))"
+                }
+            }
+            let parent = split(place).directory
+            guard parent != place else { return below }
+            place = parent
+        }
     }
 
     /// Returns false if a parent in the path is not a directory, so the path cannot exist.

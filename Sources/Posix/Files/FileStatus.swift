@@ -76,8 +76,6 @@ package struct FileStatus: Hashable, Sendable {
     /// Whether this user or root owns the file.
     var isTrusted: Bool { owner == geteuid() || owner == 0 }
     var isOpenToOthers: Bool { permissions & 0o077 != 0 }
-    /// Whether its owner may read, write and enter a directory.
-    package var isOpenToOwner: Bool { permissions & 0o700 == 0o700 }
 
     /// Returns the seconds since the content was written.
     package func age(at now: Instant) -> Int64 {

@@ -99,7 +99,7 @@ package final class PrivateDirectory: Sendable {
             throw .store(
                 "the directory \(name) is open to others: expected mode 0700, found"
                     + " \(PrivateDirectory.octal(status.permissions))",
-                hint: status.isOpenToOwner && isForOthers(status)
+                hint: status.permissions & 0o400 != 0 && isForOthers(status)
                     ? ownDirectory : .text("chmod 700 \(ShellWord.quoted(path))"))
         }
     }
@@ -166,9 +166,8 @@ package final class PrivateDirectory: Sendable {
                 "\(name) is \(kind.rawValue), expected a directory",
                 hint: .advice(.moveDirectoryAway))
         }
-        if error.isDenied, let closed = FilePath.closedDirectory(of: path) {
-            return .store(
-                "the directory \(name): \(error)", hint: .text("chmod 700 \(ShellWord.quoted(closed))"))
+        if error.isDenied, let opening = FilePath.opening(path) {
+            return .store("the directory \(name): \(error)", hint: .text(opening))
         }
         var storeError = OIDCError.store("the directory \(name)", error)
         if storeError.hint == nil {

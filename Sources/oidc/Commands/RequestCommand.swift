@@ -115,7 +115,8 @@ struct RequestCommand: RunnableCommand {
         let allowed = try AllowedOrigins(provider, session, naming: allowedOrigins)
         // A token of its own is meant for a URL that has or had one: allowing its origin would send it another.
         if let operand, !allowed.contains(url) {
-            let profiles = ProfileSessions(try operand.context.settingsLoader.file(), operand.context).profiles
+            let file = try operand.context.settingsLoader.file()
+            let profiles = ProfileSessions(file, operand.context).profiles
                 .filter { $0.name != operand.settings.profile }
             let hasOwn = mayLogIn || operand.isForMachine ? true : try operand.hasTokenOfItsOwn(profiles)
             if hasOwn { return try request.runWithoutSession(operand) }
