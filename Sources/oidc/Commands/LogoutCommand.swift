@@ -166,7 +166,7 @@ struct LogoutCommand: RunnableCommand {
         let own = catalog.stores(of: operand.url)
         for outage in outages {
             let error = outage.error
-            let isOfURL = outage.store.map(own.contains) ?? false
+            let isOfURL = outage.store.map(own.contains) ?? catalog.hasUnknownStore(of: operand.url)
             if mayStay || isOfURL {
                 results.add(error, saying: isOfURL ? "; a session of the URL may stay there" : "")
             } else {

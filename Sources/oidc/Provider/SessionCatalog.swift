@@ -8,6 +8,8 @@ import Posix
 struct SessionCatalog {
     private let current: ProviderContext
     private let profiles: [ProviderContext]
+    /// The resources of the profiles that are not valid.
+    private let otherResources: [String]
     /// The network settings, used for every session.
     private let network: [SettingLayers.Entry]
 
@@ -17,7 +19,7 @@ struct SessionCatalog {
         let network = current.settings.layers.entries.filter { NetworkSettings.shared.contains($0.setting) }
         self.network = network
         let context = current.context
-        profiles = try context.settingsLoader.profiles().compactMap { loaded in
+        let valid: [ProviderContext] = try context.settingsLoader.profiles().compactMap { loaded in
             switch loaded {
             case .success(let entries):
                 return ProviderContext(
@@ -27,6 +29,14 @@ struct SessionCatalog {
                 if let note { note(error) } else { context.console.warn(error.message) }
                 return nil
             }
+        }
+        profiles = valid
+        let all = try context.settingsLoader.file()?.profiles ?? []
+        otherResources = all.filter { profile in
+            !valid.contains { $0.settings.profile == profile.name }
+        }.flatMap { profile in
+            let value = profile.values[Setting.resource.name]
+            return (value?.array ?? [value].compactMap { $0 }).compactMap(\.string)
         }
     }
 
@@ -62,6 +72,11 @@ struct SessionCatalog {
             do { stores.append(try Store(of: profile)) } catch { note(error, profile.settings.storeName) }
         }
         return stores
+    }
+
+    /// Returns whether a URL is the resource of a profile that is not valid, so its store is not known.
+    func hasUnknownStore(of url: WebURL) -> Bool {
+        otherResources.contains { ResourceIdentifier($0)?.identifies(url) == true }
     }
 
     /// Returns the names of the stores of the profiles whose resource is a URL.

@@ -169,18 +169,23 @@ struct ResourceLogoutTests {
         #expect(world.program.sessionFiles.isEmpty)
     }
 
-    @Test("a store of the URL's own profile that cannot be asked is the error of the sign-out")
+    @Test("a store of the URL's own profile that cannot be asked, or is not known, is the sign-out's error")
     func ownStoreAway() throws {
         let world = try world()
         expectSuccess(try world.call())
-        try world.configure(
-            #"""
-            {"default_profile":"here","profiles":{"here":{},"own":{"resource":"\#(world.url)",
-            "store":"redis://127.0.0.1:1","store_key_file":"key"}}}
-            """#)
-        let outcome = try world.run(["logout", world.url])
+        func signOut(_ settings: String) throws -> Program.Outcome {
+            try world.configure(
+                #"""
+                {"default_profile":"here","profiles":{"here":{},"own":{"resource":"\#(world.url)",\#(settings)}}}
+                """#)
+            return try world.run(["logout", world.url])
+        }
+        let away = #""store":"redis://127.0.0.1:1","store_key_file":"key""#
+        let outcome = try signOut(away)
         #expect(outcome.status == 5 && outcome.errorOutput.contains("may stay there"), "\(outcome)")
         #expect(revocations(world.server).count == 1 && world.program.sessionFiles.isEmpty)
+        let invalid = try signOut(#""nonsense":1"#)
+        #expect(invalid.status == 2 && invalid.errorOutput.contains("may stay there"), "\(invalid)")
     }
 
     @Test("a damaged session is set aside until the next logout of its URL")
