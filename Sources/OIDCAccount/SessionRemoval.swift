@@ -148,9 +148,9 @@ extension AccountEngine {
     /// Returns the error for a session that stays because a copy of it cannot be read.
     package static func unread(_ failure: OIDCError) -> OIDCError {
         var error = notRemoved(failure)
-        error.hint =
-            failure.hint == .advice(.useWritableDirectory)
-            ? "make the file readable for this user, then log out again" : failure.hint
+        if error.code == .notWritable {
+            error.hint = "make the file readable for this user, then log out again"
+        }
         return error
     }
 

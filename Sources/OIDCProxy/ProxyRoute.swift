@@ -25,11 +25,11 @@ package struct ProxyRoute: Sendable {
                 .usage, "the route \(DisplayText.clean(url.withoutQuery)) has a path with \"..\"",
                 stage: .settings)
         }
-        // Servers and libraries read one slash, so whose route it is could not be told.
+        // Servers and libraries read one slash, and the URLs of profiles are compared with two.
         guard !url.path.includes("//") else {
             throw OIDCError(
                 .usage, "the route \(DisplayText.clean(url.withoutQuery)) has two slashes in a row",
-                hint: "leave one out", stage: .settings)
+                hint: "write one slash", stage: .settings)
         }
         let trimmed = path.split(separator: "/").joined(separator: "/")
         guard path.hasPrefix("/"), WebURL("http://localhost\(path)")?.path == path,

@@ -476,14 +476,14 @@ extension ProxyServer {
     private func settle(until end: MonotonicTime) {
         for _ in 0..<8 {
             requests?.actOnTimer(now: .now())
-            var isBusy = false
+            var goesOn = false
             while let (transfer, code) = requests?.nextEnded() {
-                isBusy = true
+                goesOn = true
                 (transfer.client as? ProxyExchange)?.transferEnded(transfer, code, now: .now())
             }
             let now = MonotonicTime.now()
-            if server.settle(until: end, handle: take) || server.hasOutput { isBusy = true }
-            guard isBusy || requests?.timer.map({ $0 <= now }) ?? false, now < end else { return }
+            if server.settle(until: end, handle: take) || server.hasOutput { goesOn = true }
+            guard goesOn || requests?.timer.map({ $0 <= now }) ?? false, now < end else { return }
         }
     }
 }

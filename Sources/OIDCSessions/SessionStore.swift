@@ -60,7 +60,7 @@ public struct SessionStore: Sendable {
         try records.checkWaiting(key.recordName)
     }
 
-    /// As `checkWaiting` of a key, for an entry that `all` listed.
+    /// Throws if a copy of a listed session may wait here, and cannot be read.
     package func checkWaiting(_ stored: StoredSession) throws(OIDCError) {
         try records.checkWaiting(RecordName(.session, stored.name))
     }

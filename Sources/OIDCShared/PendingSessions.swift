@@ -44,14 +44,18 @@ struct PendingSessions: Sendable {
         let places = ([directory] + files.map { try? FilePath.status($0) }).compactMap { $0 }
         if places.contains(where: { $0.kind == .symbolicLink }) {
             error.hint =
-                "a session may wait there: put what the link leads to in its place, or remove it if that is lost"
+                "a session may wait there: put what the link leads to in its place, or, if that is lost, remove the link"
         } else if places.contains(where: \.isSomeoneElses) {
             error.hint = .text(
                 "a session may wait there, so make it yours again: sudo chown -R \"$USER\" "
                     + ShellWord.quoted(path))
         } else if let opening = FilePath.opening(path) {
             error.hint = .text("a session may wait there, so open it again: \(opening)")
+        } else {
+            return error
         }
+        // Another directory is no way on.
+        error.code = nil
         return error
     }
 

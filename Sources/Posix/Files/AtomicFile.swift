@@ -299,7 +299,7 @@ extension AtomicFile {
         if status.kind == .symbolicLink {
             error = FileFault.kind(status.kind).storeError(path, noun: noun)
             error.hint =
-                "put what the link leads to in its place, or remove it if that is lost: it may have the only valid tokens"
+                "it may have the only valid tokens: put what the link leads to in its place, or, if that is lost, remove the link"
         } else if status.kind != .regular || status.size == 0 {
             return false
         } else if status.isSomeoneElses {

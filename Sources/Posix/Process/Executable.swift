@@ -5,7 +5,8 @@ import OIDCCore
 package enum Executable {
     private static let usualPath = "/usr/local/bin:/usr/bin:/bin"
 
-    /// Finds a program: a name with a `/` is used as it is, others are searched in `PATH`, unless `ProgramRule` knows them.
+    /// Finds a program: a name with a `/` is used as it is, others are searched in `PATH`, or, with `ProgramRule.only`, taken
+    /// from its list.
     ///
     /// Relative entries of `PATH` count only if `acceptingRelative` is true, as a program in the working
     /// directory is seldom the intended one.

@@ -102,7 +102,7 @@ struct ExecCommand: RunnableCommand {
     private func serve(_ provider: ProviderContext) throws(OIDCError) -> Int32 {
         let context = provider.context
         let isolation = isIsolated ? try Isolation(provider) : nil
-        if isIsolated { ProgramRule.use(.keepingAnswers) }
+        if isIsolated { Isolation.keepAnswers() }
         let routes = try ProxyRoutes.routes(proxies, provider, for: "exec --proxy")
         let (sessions, indices) = try ProxySession.sessions(
             of: routes, provider, mayLogIn: mayLogIn, minimumValidity: Int64(minimumValidity))
@@ -118,7 +118,7 @@ struct ExecCommand: RunnableCommand {
                 }
             }
             start = isolation.launchWords(for: command.first ?? "")
-            isolation.keepPrograms()
+            isolation.runOnlyKeptPrograms()
         }
         var configuration = try sessions[0].configuration(timeout: 300)
         configuration.interrupt = Interruption.begin

@@ -97,8 +97,11 @@ struct Isolation {
         }
     }
 
-    /// Makes the programs that are run outside those of now.
-    func keepPrograms() { ProgramRule.use(.only(programs)) }
+    /// Keeps what programs answer from now on, for the time when the command runs.
+    static func keepAnswers() { ProgramRule.use(.keepingAnswers) }
+
+    /// Runs only the programs of now from now on.
+    func runOnlyKeptPrograms() { ProgramRule.use(.only(programs)) }
 
     /// Returns the programs that are run outside while the command runs: Buildkite's agent, as its tokens are short-lived.
     private static func helpers(_ inUse: [Settings]) -> [String] {
