@@ -46,14 +46,15 @@ struct ProxySession {
         let isLent = provider.lent != nil
         let profiles = ProfileSessions(try provider.context.settingsLoader.file(), provider.context).profiles
             .filter { isLent || $0.name != provider.settings.profile }
+        // The lender names the provider.
+        let isNamed = isLent ? provider.settings.layers.isProfileNamed : provider.settings.areNamedByUser
         for route in routes {
             var operand = ResourceOperand(route.url, provider.settings, provider.context)
             let isOfResource = provider.context.ownResource(provider.settings) != nil
             if isLent {
-                // The lender names the provider.
-                let isNamed = provider.settings.layers.isProfileNamed || provider.settings.lists(route.url)
+                let isMeant = isNamed || provider.settings.lists(route.url)
                 let isListed = profiles.contains { $0.settings?.lists(route.url) == true }
-                let isUsedHere = isNamed ? false : isListed ? true : try operand.hasTokenOfItsOwn(profiles)
+                let isUsedHere = isMeant ? false : isListed ? true : try operand.hasTokenOfItsOwn(profiles)
                 try provider.checkLent(route.url, isUsedHere: isUsedHere)
             }
             // With an option, all routes get the token for that resource.
@@ -64,7 +65,6 @@ struct ProxySession {
                 isResource = isOfResource || !provider.namesProvider
                 if !isResource {
                     // A profile whose resource the URL is says whose token it gets, unless `-p`, an option or a variable does.
-                    let isNamed = provider.settings.areNamedByUser
                     isResource =
                         try provider.settings.lists(route.url)
                         ? operand.stored() != nil
@@ -72,7 +72,7 @@ struct ProxySession {
                     if !isResource, !isNamed { try checkListed(operand, in: profiles) }
                 }
             }
-            if !isResource, !namesOther, !isLent { try noteNeighbors(of: operand, profiles) }
+            if !isResource, !namesOther, !isNamed { try noteNeighbors(of: operand, profiles) }
             guard isResource || own == nil else {
                 indices.append(own ?? 0)
                 continue
@@ -109,8 +109,7 @@ struct ProxySession {
         of operand: ResourceOperand, _ others: [ProfileSessions.Profile]
     ) throws(OIDCError) {
         let settings = operand.settings
-        guard let profile = settings.profile, !settings.areNamedByUser, !settings.lists(operand.url)
-        else { return }
+        guard let profile = settings.profile, !settings.lists(operand.url) else { return }
         let links = try ResourceRecords(operand.context)?.links.links(of: operand.url) ?? []
         let named = others.flatMap { $0.settings?.token.resources ?? [] }
             .filter { WebURL($0)?.origin == operand.url.origin }

@@ -166,6 +166,8 @@ struct LendTests {
         #expect(refused.errorOutput.contains("add -p work"), "\(refused)")
         let named = try world.run("exec", "-p", "work", "--proxy", url, "--", "true")
         #expect(named.status == 0, "\(named)")
+        let above = try world.run("exec", "--proxy", "https://api.example/", "--", "true")
+        #expect(above.status == 0 && above.errorOutput.contains("of their own") == isResource, "\(above)")
         let other = try world.run("exec", "--proxy", "\(world.world.issuer)/api", "--", "true")
         #expect(other.status == 0, "\(other)")
     }
