@@ -142,7 +142,7 @@ struct LogoutCommand: RunnableCommand {
         let found = items.filter { item in
             let key = key(of: item)
             let isHere = account.map { $0.key == key && item.store.isStore(of: $0.provider) } ?? false
-            return key.map(isOwn) == true && !isHere
+            return (isOwn(key) || isOwn(catalog.requestedKey(of: item))) && !isHere
         }
         /// Returns the arguments of the command that ends a session which this one leaves; nil if this one ends it.
         func keeping(_ item: SessionCatalog.Item) -> [String]? {
@@ -188,7 +188,7 @@ struct LogoutCommand: RunnableCommand {
             }
             warn(of: keys.map { ($0.resources.joined(), $0.account) }, context) { "for \($0)" }
         }
-        try warnOfOthers(operand, items.compactMap(\.key))
+        try warnOfOthers(operand, items.compactMap { catalog.requestedKey(of: $0) ?? $0.key })
         guard mayBeProvider else { return }
         for item in items where key(of: item) == nil {
             guard item.stored.namedKey.map(isOwn) ?? true, let fault = item.fault(at: operand.url) else {

@@ -188,6 +188,25 @@ struct ResourceLogoutTests {
         #expect(invalid.status == 2 && invalid.errorOutput.contains("may stay there"), "\(invalid)")
     }
 
+    @Test("the session of a profile with an issuer and the URL as its resource is ended, of one account")
+    func profileOfIssuer() throws {
+        let world = try world()
+        func profile(_ rest: String) -> String {
+            #"{"issuer":"\#(world.server.issuer)","client_id":"own","scope":"a""#
+                + #","resource":"\#(world.url)"\#(rest)}"#
+        }
+        try world.configure(
+            #"{"profiles":{"plain":\#(profile("")),"al":\#(profile(#","account":"al""#))}}"#)
+        for name in ["plain", "al"] { expectSuccess(try world.run(["login", "-p", name])) }
+        try #require(world.program.sessionFiles.count == 2)
+        let first = try world.run(["logout", world.url])
+        #expect(first.status == 0 && first.errorOutput.contains("--account al"), "\(first)")
+        #expect(world.program.sessionFiles.count == 1)
+        let second = try world.run(["logout", world.url, "--account", "al"])
+        #expect(second.status == 0 && world.program.sessionFiles.isEmpty, "\(second)")
+        #expect(revocations(world.server).count == 2)
+    }
+
     @Test("a damaged session is set aside until the next logout of its URL")
     func damaged() throws {
         let world = try world()
