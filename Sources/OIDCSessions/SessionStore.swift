@@ -514,12 +514,11 @@ public struct SessionStore: Sendable {
         guard !findsLeftover(key, adopting: false) else { throw SessionStore.unadopted(location(of: key)) }
     }
 
-    /// Returns the error of an unfinished copy of a session that is still there under the lock, whose holder puts it in place
-    /// first.
+    /// Returns the error of an unfinished copy of a session, which whoever takes the lock should have put in place.
     package static func unadopted(_ location: String) -> OIDCError {
         .store(
-            "a later copy of the session, beside \(DisplayText.clean(location)), could not be read or put in place before",
-            hint: "run the command again; if that does not help, make room on the disk for it")
+            "a later copy of the session has not been put in place of \(DisplayText.clean(location))",
+            hint: "run the command again; if that does not help, check the disk")
     }
 
     /// Returns the last failure that was stored for the key; nil if there is none.

@@ -477,7 +477,7 @@ extension SharedRecords {
         let loaded = memory.withLock { $0.bases[stem] }
         guard try load(name)?.bytes == loaded?.bytes else {
             throw .store(
-                "a later copy of the session, which could not be read before, is stored now",
+                "the session has changed since it was loaded",
                 hint: "run the command again")
         }
         for file in pending.leftovers where file.hasPrefix(own) && !isReplaced(file, name) {

@@ -30,7 +30,7 @@ package enum FilePath {
     /// Returns the command that opens the first directory on the way to a path that this user has closed to themselves; nil if
     /// there is none. The last one that exists must be readable and writable, too.
     package static func opening(_ path: String) -> String? {
-        var (last, below): (String?, String?) = (nil, nil)
+        var (last, command): (String?, String?) = (nil, nil)
         var place = path
         while true {
             if let status = try? status(place), status.kind == .directory {
@@ -38,11 +38,11 @@ package enum FilePath {
                 let needed: UInt32 = place == last ? 0o700 : 0o100
                 if !status.isSomeoneElses, status.permissions & needed != needed {
                     let mode = status.isOpenToOthers ? "u+rwx" : "700"
-                    below = "chmod \(mode) \(ShellWord.quoted(place))"
+                    command = "chmod \(mode) \(ShellWord.quoted(place))"
                 }
             }
             let parent = split(place).directory
-            guard parent != place else { return below }
+            guard parent != place else { return command }
             place = parent
         }
     }

@@ -115,10 +115,8 @@ struct RequestCommand: RunnableCommand {
         let allowed = try AllowedOrigins(provider, session, naming: allowedOrigins)
         // A token of its own is meant for a URL that has or had one: allowing its origin would send it another.
         if let operand, !allowed.contains(url) {
-            let file = try operand.context.settingsLoader.file()
-            let profiles = ProfileSessions(file, operand.context).profiles
-                .filter { $0.name != operand.settings.profile }
-            let hasOwn = mayLogIn || operand.isForMachine ? true : try operand.hasTokenOfItsOwn(profiles)
+            let others = try ProfileSessions.profiles(besides: operand.settings.profile, operand.context)
+            let hasOwn = mayLogIn || operand.isForMachine ? true : try operand.hasTokenOfItsOwn(others)
             if hasOwn { return try request.runWithoutSession(operand) }
         }
         try allowed.check(url)

@@ -368,18 +368,15 @@ extension ProviderContext {
         let resources = settings.token.resources
         guard !settings.hasResource(at: url), isResource || isUsedHere || !resources.isEmpty else { return }
         let meant = resources.isEmpty ? "its provider" : resources.joined(separator: ", ")
-        var error = OIDCError.usage(
-            "the session that is lent is for \(DisplayText.clean(meant)), "
-                + "not for \(DisplayText.clean(url.withoutQuery))",
-            hint: "ask its owner to lend the session of that URL")
-        if isUsedHere {
-            error.message += ", which a session or a profile here is for"
-            error.hint = .words(
-                "to use that, unset \(LentSocket.variable); to use the lent one all the same, add ",
-                .options(["-p", settings.profile ?? ""]))
-            if settings.profile == nil { error.hint = "to use that, unset \(LentSocket.variable)" }
+        let unset = Hint.text("to use the one here, unset \(LentSocket.variable)")
+        let named = settings.profile.map { profile in
+            Hint.words(unset, "; to use the lent one, add ", .options(["-p", profile]))
         }
-        throw error
+        throw .usage(
+            "the session that is lent is for \(DisplayText.clean(meant)), "
+                + "not for \(DisplayText.clean(url.withoutQuery))"
+                + (isUsedHere ? ", which has a session or profile here" : ""),
+            hint: isUsedHere ? named ?? unset : "ask its owner to lend the session of that URL")
     }
 }
 

@@ -33,6 +33,12 @@ struct ProfileSessions {
     }
 
     let profiles: [Profile]
+
+    /// Returns the profiles of the file but one.
+    static func profiles(besides name: String?, _ context: CommandContext) throws(OIDCError) -> [Profile] {
+        ProfileSessions(try context.settingsLoader.file(), context).profiles.filter { $0.name != name }
+    }
+
     private let context: CommandContext
 
     init(_ file: ConfigurationFile?, _ context: CommandContext) {

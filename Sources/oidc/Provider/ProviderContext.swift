@@ -156,7 +156,14 @@ final class ProviderContext: Sendable {
         }
         // There may be sessions of sign-ins without a profile. Only files are fast to list.
         let sessions = settings.store == "file" ? try? SessionCatalog(self).items() : nil
-        let keys = (sessions ?? []).compactMap(\.key)
+        // With a resource, only its own are meant: the options of another one would name the wrong session.
+        let resources = settings.token.resources.compactMap { ResourceIdentifier($0) }
+        let keys = (sessions ?? []).compactMap(\.key).filter { key in
+            settings.token.resources.isEmpty
+                || key.resources.contains { url in
+                    WebURL(url).map { url in resources.contains { $0.identifies(url) } } ?? false
+                }
+        }
         let uses = ResourceRecords(context)?.uses
         // An option would name a server for the user that only a URL led to.
         let named = keys.filter { key in

@@ -8,8 +8,6 @@ import Posix
 struct SessionCatalog {
     private let current: ProviderContext
     private let profiles: [ProviderContext]
-    /// The resources of the profiles that are not valid.
-    private let otherResources: [String]
     /// The network settings, used for every session.
     private let network: [SettingLayers.Entry]
 
@@ -19,7 +17,7 @@ struct SessionCatalog {
         let network = current.settings.layers.entries.filter { NetworkSettings.shared.contains($0.setting) }
         self.network = network
         let context = current.context
-        let valid: [ProviderContext] = try context.settingsLoader.profiles().compactMap { loaded in
+        profiles = try context.settingsLoader.profiles().compactMap { loaded in
             switch loaded {
             case .success(let entries):
                 return ProviderContext(
@@ -29,14 +27,6 @@ struct SessionCatalog {
                 if let note { note(error) } else { context.console.warn(error.message) }
                 return nil
             }
-        }
-        profiles = valid
-        let all = try context.settingsLoader.file()?.profiles ?? []
-        otherResources = all.filter { profile in
-            !valid.contains { $0.settings.profile == profile.name }
-        }.flatMap { profile in
-            let value = profile.values[Setting.resource.name]
-            return (value?.array ?? [value].compactMap { $0 }).compactMap(\.string)
         }
     }
 
@@ -76,7 +66,13 @@ struct SessionCatalog {
 
     /// Returns whether a URL is the resource of a profile that is not valid, so its store is not known.
     func hasUnknownStore(of url: WebURL) -> Bool {
-        otherResources.contains { ResourceIdentifier($0)?.identifies(url) == true }
+        let all = (try? current.context.settingsLoader.file())?.profiles ?? []
+        return all.contains { profile in
+            let value = profile.values[Setting.resource.name]
+            let resources = value?.array ?? [value].compactMap { $0 }
+            return !profiles.contains { $0.settings.profile == profile.name }
+                && resources.compactMap(\.string).contains { ResourceIdentifier($0)?.identifies(url) == true }
+        }
     }
 
     /// Returns the names of the stores of the profiles whose resource is a URL.

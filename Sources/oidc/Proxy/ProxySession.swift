@@ -42,19 +42,21 @@ struct ProxySession {
         var sessions: [ProxySession] = []
         var indices: [Int] = []
         var own: Int?
-        // Of a lent session, the profile is its owner's: one of that name here is another one.
         let isLent = provider.lent != nil
-        let profiles = ProfileSessions(try provider.context.settingsLoader.file(), provider.context).profiles
-            .filter { isLent || $0.name != provider.settings.profile }
         // The lender names the provider.
         let isNamed = isLent ? provider.settings.layers.isProfileNamed : provider.settings.areNamedByUser
+        // Of a lent session, the profile is its owner's: one of that name here is another one.
+        let others =
+            try isNamed
+            ? []
+            : ProfileSessions.profiles(besides: isLent ? nil : provider.settings.profile, provider.context)
         for route in routes {
             var operand = ResourceOperand(route.url, provider.settings, provider.context)
             let isOfResource = provider.context.ownResource(provider.settings) != nil
             if isLent {
                 let isMeant = isNamed || provider.settings.lists(route.url)
-                let isListed = profiles.contains { $0.settings?.lists(route.url) == true }
-                let isUsedHere = isMeant ? false : isListed ? true : try operand.hasTokenOfItsOwn(profiles)
+                let isListed = others.contains { $0.settings?.lists(route.url) == true }
+                let isUsedHere = isMeant ? false : isListed ? true : try operand.hasTokenOfItsOwn(others)
                 try provider.checkLent(route.url, isUsedHere: isUsedHere)
             }
             // With an option, all routes get the token for that resource.
@@ -68,11 +70,11 @@ struct ProxySession {
                     isResource =
                         try provider.settings.lists(route.url)
                         ? operand.stored() != nil
-                        : isNamed ? operand.wasSignedIn() : operand.hasTokenOfItsOwn(profiles)
-                    if !isResource, !isNamed { try checkListed(operand, in: profiles) }
+                        : isNamed ? operand.wasSignedIn() : operand.hasTokenOfItsOwn(others)
+                    if !isResource, !isNamed { try checkListed(operand, in: others) }
                 }
             }
-            if !isResource, !namesOther, !isNamed { try noteNeighbors(of: operand, profiles) }
+            if !isResource, !namesOther, !isNamed { try noteNeighbors(of: operand, others) }
             guard isResource || own == nil else {
                 indices.append(own ?? 0)
                 continue
