@@ -787,6 +787,8 @@ MUTATIONS = [
     ("request: --allow-origin is suggested for the URL of another profile",
      "profiles(besides: operand.settings.profile, operand.context)", "profiles(besides: nil, operand.context).filter { _ in false }",
      "ResourceProfileTests"),
+    ("revoke: the hint of a resource's profile names another provider's session",
+     "            settings.token.resources.isEmpty\n                ||", "            true ||", "ResourceProfileTests"),
     ("logout URL: the session of a profile with an issuer and that resource stays without a word",
      "isOwn(key) || isOwn(catalog.requestedKey(of: item))", "isOwn(key)", "ResourceLogoutTests"),
     ("proxy: a lent token goes above a URL with a profile of its own without a word",

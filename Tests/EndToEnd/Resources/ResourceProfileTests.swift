@@ -212,6 +212,30 @@ struct ResourceProfileTests {
         expectSuccess(try world.run(words))
     }
 
+    @Test("the profile of a URL never leads to the options of another provider's session")
+    func otherProvider() throws {
+        let world = try ResourceWorld { $0.issuesRefreshTokens = true }
+        let other = world.other.issuer
+        try world.configure(
+            """
+            {"default_profile":"work","profiles":{
+            "work":{"issuer":"\(other)","client_id":"w","scope":"a"},"api":{"resource":["\(world.url)"]}}}
+            """)
+        expectSuccess(try world.run(["login"]))
+        let commands = [["revoke", "--refresh-token"], ["introspect"], ["inspect"]]
+        for words in commands {
+            let outcome = try world.run([words[0], "-p", "api"] + words.dropFirst())
+            #expect(outcome.status == 2 && !outcome.errorOutput.contains(other), "\(outcome)")
+            #expect(outcome.errorOutput.hasSuffix("\n  try: oidc login -p api \(world.url)\n"), "\(outcome)")
+        }
+        expectSuccess(try world.run(["login", "-p", "api", world.url]))
+        for words in commands {
+            let outcome = try world.run([words[0], "-p", "api"] + words.dropFirst())
+            #expect(outcome.status == 2 && !outcome.errorOutput.contains(other), "\(outcome)")
+            #expect(outcome.errorOutput.contains(world.url), "\(outcome)")
+        }
+    }
+
     private static let file = ".config/oidc/config.json"
 
     private func write(_ text: String, in world: ResourceWorld) throws {
