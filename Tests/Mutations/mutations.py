@@ -789,6 +789,8 @@ MUTATIONS = [
      "ResourceProfileTests"),
     ("revoke: the hint of a resource's profile names another provider's session",
      "            settings.token.resources.isEmpty\n                ||", "            true ||", "ResourceProfileTests"),
+    ("config rm: the line for a session in a shared store ends nothing",
+     "!ConfigSetCommand.sharedStores(context).values.contains(server)", "false", "ResourceProfileTests"),
     ("logout URL: the session of a profile with an issuer and that resource stays without a word",
      "isOwn(key) || isOwn(catalog.requestedKey(of: item))", "isOwn(key)", "ResourceLogoutTests"),
     ("proxy: a lent token goes above a URL with a profile of its own without a word",

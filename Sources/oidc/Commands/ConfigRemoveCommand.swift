@@ -29,6 +29,7 @@ struct ConfigRemoveCommand: RunnableCommand {
         // A file that cannot be used is refused below, unless the removal repairs it.
         let sessions = ProfileSessions((try? context.settingsLoader.file()) ?? nil, context)
         let removed = sessions.profiles.first { $0.name == profile }
+        let server = ConfigSetCommand.sharedStores(context)[profile]
         _ = try file.remove(profile)
         ResourceRecords(context)?.rename(profile: profile, to: nil)
         let console = context.console
@@ -38,7 +39,13 @@ struct ConfigRemoveCommand: RunnableCommand {
                 ? "Removed default_profile from \(path): there is no profile \(DisplayText.clean(profile))."
                 : "Removed profile \(DisplayText.clean(profile)) from \(path).")
         if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty {
-            let line = signOut(key, context).commandLine
+            var line = signOut(key, context).commandLine
+            // Without the profile, nothing says where it is.
+            if let server, !ConfigSetCommand.sharedStores(context).values.contains(server) {
+                let url = removed.settings?.ownResource.map { [$0.text] } ?? []
+                let own = Hint.run("logout", ["-p", profile] + url).commandLine
+                line = "put the profile back, for its store \(server), and run \(own)"
+            }
             switch sessions.report(removed) {
             case .success(.some): console.note("Its session stays; to end it: \(line)")
             case .success(nil): break

@@ -49,7 +49,7 @@ struct ConfigSetCommand: RunnableCommand {
     }
 
     /// Returns the server of each profile with a shared store.
-    private static func sharedStores(_ context: CommandContext) -> [String: String] {
+    static func sharedStores(_ context: CommandContext) -> [String: String] {
         var servers: [String: String] = [:]
         for case .success((let profile, let own)) in (try? context.settingsLoader.profiles()) ?? [] {
             guard let setting = own.first(where: { $0.setting == .store })?.value.string,

@@ -236,6 +236,23 @@ struct ResourceProfileTests {
         }
     }
 
+    @Test("when a profile with a shared store of its own is removed, the line names the store")
+    func removedStore() throws {
+        let world = try ResourceWorld()
+        let key = world.program.home.appendingPathComponent("key").path
+        expectSuccess(try world.run(["config", "new-key", key]))
+        // Port 1 is closed.
+        let store = #""store":"redis://127.0.0.1:1","store_key_file":"\#(key)""#
+        let profile = #"{"issuer":"\#(world.other.issuer)","client_id":"w",\#(store)}"#
+        let other = profile.replacing("\"w\"", with: "\"v\"")
+        try world.configure(#"{"profiles":{"a":\#(profile),"b":\#(other)}}"#)
+        let first = try world.run(["config", "rm", "a"])
+        #expect(first.status == 0 && first.errorOutput.contains("to end it: oidc logout"), "\(first)")
+        let second = try world.run(["config", "rm", "b"])
+        let line = "put the profile back, for its store redis://127.0.0.1:1/0, and run oidc logout -p b\n"
+        #expect(second.status == 0 && second.errorOutput.contains(line), "\(second)")
+    }
+
     private static let file = ".config/oidc/config.json"
 
     private func write(_ text: String, in world: ResourceWorld) throws {
