@@ -148,7 +148,7 @@ extension AccountEngine {
     /// Returns the error for a session that stays because a copy of it cannot be read.
     package static func unread(_ failure: OIDCError) -> OIDCError {
         var error = notRemoved(failure)
-        if error.code == .notWritable {
+        if failure.hint == .advice(.useWritableDirectory) {
             error.hint = "make the file readable for this user, then log out again"
         }
         return error
@@ -159,7 +159,7 @@ extension AccountEngine {
     private static func notRemoved(_ failure: OIDCError) -> OIDCError {
         var error = failure
         error.message += "; the session stays, and nothing was revoked"
-        if error.code == .notWritable {
+        if error.hint == .advice(.useWritableDirectory) {
             error.hint = "make the file or its directory writable, then log out again"
         }
         return error

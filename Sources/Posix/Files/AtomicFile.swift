@@ -411,7 +411,7 @@ package enum FileFault: Error, Hashable, Sendable {
                 "\(subject) is locked by another process",
                 hint: "try again, or end the process that hangs")
         case .system(let error):
-            return .store(subject, error)
+            return .store(subject, error, at: path)
         }
     }
 }

@@ -166,10 +166,7 @@ package final class PrivateDirectory: Sendable {
                 "\(name) is \(kind.rawValue), expected a directory",
                 hint: .advice(.moveDirectoryAway))
         }
-        if error.isDenied, let opening = FilePath.opening(path) {
-            return .store("the directory \(name): \(error)", hint: .text(opening))
-        }
-        var storeError = OIDCError.store("the directory \(name)", error)
+        var storeError = OIDCError.store("the directory \(name)", error, at: path)
         if storeError.hint == nil {
             storeError.hint = .advice(.useWritableDirectory)
             storeError.code = .notWritable

@@ -11,17 +11,18 @@ extension OIDCError {
         OIDCError(.loginRequired, message, hint: .signIn, stage: .store, code: .damagedSession)
     }
 
-    /// Returns the error of a failed file operation; `subject` names the file.
-    package static func store(_ subject: String, _ error: Errno) -> OIDCError {
+    /// Returns the error of a failed file operation; `subject` names the file. With its path, the hint opens a directory on
+    /// the way to it that this user has closed to themselves.
+    package static func store(_ subject: String, _ error: Errno, at path: String? = nil) -> OIDCError {
         if let hint = error.shortageHint { return .store("\(subject): \(error)", hint: hint) }
         if error.isFull {
             return .store(
                 "\(subject): \(error)", hint: .advice(.freeSpace))
         }
         if error.isReadOnly || error.isDenied {
-            return OIDCError(
-                .failed, "\(subject): \(error)", hint: .advice(.useWritableDirectory), stage: .store,
-                code: .notWritable)
+            let opening = error.isDenied ? path.flatMap { FilePath.opening($0) } : nil
+            let hint = opening.map { Hint.text($0) } ?? .advice(.useWritableDirectory)
+            return OIDCError(.failed, "\(subject): \(error)", hint: hint, stage: .store, code: .notWritable)
         }
         if error == .notADirectory {
             return .store(

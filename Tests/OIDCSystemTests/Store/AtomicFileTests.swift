@@ -45,7 +45,7 @@ struct AtomicFileTests {
             let expected = { (kind: String, name: String) in
                 OIDCError(
                     .failed, "the \(kind) \(path)/\(stem)\(name): Permission denied",
-                    hint: .advice(.useWritableDirectory), stage: .store, code: .notWritable)
+                    hint: .text("chmod 700 \(path)"), stage: .store, code: .notWritable)
             }
             #expect(
                 failure { () throws(OIDCError) in try store.save(.example("at-2"), replacingDamaged: true) }
