@@ -138,7 +138,7 @@ struct SharedStoreSettingsTests {
         #expect(keychain.status == 1 && keychain.errorOutput.contains("no D-Bus session bus"))
     }
 
-    @Test("config set says that a session stays on the server that store named before")
+    @Test("config set and unset say that a session stays on the server that store named before")
     func moved() throws {
         let program = try Program()
         defer { program.remove() }
@@ -158,6 +158,13 @@ struct SharedStoreSettingsTests {
             let line = "set store back and run oidc logout -p default --config .config/oidc/config.json\n"
             #expect(
                 named.status == 0 && named.errorOutput.contains(line) == (word == "store=file"), "\(named)")
+        }
+        for (words, isNoted) in [
+            (["set", "store=redis://h/1"], false), (["unset", "scope"], false), (["unset", "store"], true),
+        ] {
+            let outcome = try program.start(["config"] + words, input: .none).finish()
+            let line = "redis://h:6379/1 stays there: to end it, set store back and run oidc logout\n"
+            #expect(outcome.status == 0 && outcome.errorOutput.contains(line) == isNoted, "\(outcome)")
         }
     }
 

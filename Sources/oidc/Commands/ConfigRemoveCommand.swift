@@ -42,8 +42,7 @@ struct ConfigRemoveCommand: RunnableCommand {
             var line = signOut(key, context).commandLine
             // Without the profile, nothing says where it is.
             if let server, !ConfigSetCommand.sharedStores(context).values.contains(server) {
-                let url = removed.settings?.ownResource.map { [$0.text] } ?? []
-                let own = Hint.run("logout", ["-p", profile] + url).commandLine
+                let own = Hint.run("logout", ["-p", profile]).commandLine
                 line = "put the profile back, for its store \(server), and run \(own)"
             }
             switch sessions.report(removed) {

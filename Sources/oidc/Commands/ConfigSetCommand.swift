@@ -38,14 +38,16 @@ struct ConfigSetCommand: RunnableCommand {
         let outcome = try file.set(entries)
         try ConfigSetCommand.report("Set", entries.map(\.setting.name), outcome, file, context)
         ProfileSessions.noteSharing(of: outcome.profile, before: sharing, context)
-        if let server = before[outcome.profile],
-            ConfigSetCommand.sharedStores(context)[outcome.profile] != server
-        {
-            let line = context.common.completing(.run("logout"))
-            context.console.note(
-                "the session on \(server) stays there: to end it, set store back and run \(line)")
-        }
+        ConfigSetCommand.noteStore(before[outcome.profile], of: outcome.profile, context)
         return 0
+    }
+
+    /// Says that a profile's session stays in the shared store that it named before, if it names another one now.
+    static func noteStore(_ before: String?, of profile: String, _ context: CommandContext) {
+        guard let before, sharedStores(context)[profile] != before else { return }
+        let line = context.common.completing(.run("logout"))
+        context.console.note(
+            "the session on \(before) stays there: to end it, set store back and run \(line)")
     }
 
     /// Returns the server of each profile with a shared store.

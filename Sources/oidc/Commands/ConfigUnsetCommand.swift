@@ -27,8 +27,10 @@ struct ConfigUnsetCommand: RunnableCommand {
         let file = try ProfilesFile(context.settingsLoader)
         var names: [String] = []
         for key in keys where !names.contains(key) { names.append(key) }
+        let before = ConfigSetCommand.sharedStores(context)
         let outcome = try file.unset(names)
         try ConfigSetCommand.report("Unset", names, outcome, file, context)
+        ConfigSetCommand.noteStore(before[outcome.profile], of: outcome.profile, context)
         return 0
     }
 }
