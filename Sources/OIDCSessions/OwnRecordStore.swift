@@ -75,10 +75,6 @@ package protocol OwnRecordStore: RecordStore {
     /// record, the store has lost it or hides it.
     func seen(_ name: RecordName) -> SeenSession?
 
-    /// Returns whether this machine has seen a session under another name of a server, without its sign-out, or one waits
-    /// here for such a name. That server may be this one.
-    func isSeenElsewhere(_ name: RecordName) -> Bool
-
     /// Why this process could not note on this machine what it saw; nil if it could, or if the store needs no such notes.
     var noteFailure: OIDCError? { get }
 
@@ -133,7 +129,6 @@ extension OwnRecordStore {
     ) {}
 
     package func seen(_ name: RecordName) -> SeenSession? { nil }
-    package func isSeenElsewhere(_ name: RecordName) -> Bool { false }
     package func noteEnd(of signIn: String, _ name: RecordName) {}
 
     package func takeLeftovers(

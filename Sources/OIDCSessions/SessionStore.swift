@@ -437,9 +437,6 @@ public struct SessionStore: Sendable {
     /// it.
     package func hides(_ key: SessionKey) -> Bool { records.seen(key.recordName) != nil }
 
-    /// Returns whether this machine knows of a session with this key on a server that had another name.
-    package func isSeenElsewhere(_ key: SessionKey) -> Bool { records.isSeenElsewhere(key.recordName) }
-
     /// The error of a session that the store hides.
     package var hiddenSession: OIDCError {
         OIDCError(

@@ -383,11 +383,6 @@ extension SharedRecords {
         return SeenSession(key: seen.key.flatMap { SessionKey(text: $0) }, signIn: latest)
     }
 
-    func isSeenElsewhere(_ name: RecordName) -> Bool {
-        pending?.names.contains { $0.hasPrefix("\(name.stem)-") } == true
-            || seal.versions.isSeenElsewhere(name.stem)
-    }
-
     func noteEnd(of signIn: String, _ name: RecordName) {
         seal.versions.note(SeenRecord(ended: [signIn]), name.stem)
     }

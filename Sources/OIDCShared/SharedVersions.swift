@@ -160,15 +160,6 @@ final class RecordVersions: Sendable {
         return ended
     }
 
-    /// Returns whether a session was seen under another name of a server, and its sign-out was not.
-    func isSeenElsewhere(_ stem: String) -> Bool {
-        let (own, ended) = (fileName(stem), ended(stem))
-        return files?.names.contains { name in
-            guard name != own, name.hasPrefix("\(stem)-") else { return false }
-            return files?[name].latest.map { !ended.contains($0) } ?? false
-        } ?? false
-    }
-
     /// Returns the sign-in of the session that was seen last under the name that a server had then.
     func latest(inFile name: String) -> String? { files?[name].latest }
 
@@ -188,7 +179,9 @@ final class RecordVersions: Sendable {
     }
 
     /// Returns the name of a session's local files. It includes a hash of the server's description.
-    func fileName(_ stem: String) -> String { "\(stem)-\(FNV1a.digits(server))" }
+    func fileName(_ stem: String) -> String { RecordVersions.fileName(stem, of: server) }
+
+    static func fileName(_ stem: String, of server: String) -> String { "\(stem)-\(FNV1a.digits(server))" }
 
     func location(_ stem: String) -> String { "\(server), record \(RecordName(.session, stem))" }
 }

@@ -2,6 +2,7 @@ import CommandLineKit
 import OIDCCore
 import OIDCSessions
 import OIDCAccount
+import OIDCShared
 import Posix
 
 struct LogoutCommand: RunnableCommand {
@@ -82,6 +83,7 @@ struct LogoutCommand: RunnableCommand {
                 let leftovers = try catalog.leftovers(in: part, orNote: results.add) { _ in true }
                 try end(items.map { catalog.signOut($0) } + leftovers, results)
             }
+            noteSeen(besides: stores.map(\.store), results, context) { $0.grant.needsUser }
         } else {
             switch try context.target(url, command: "logout", options, and: bound) {
             case .url(let operand): try end(operand, results)
@@ -92,6 +94,7 @@ struct LogoutCommand: RunnableCommand {
                 }
                 let account = try Account(provider)
                 try end([account.signOut], results)
+                noteSeen(besides: [account.store], results, context) { $0 == account.key }
                 if !results.hasFailed { warnOfOthers(account) }
             }
         }
@@ -179,6 +182,7 @@ struct LogoutCommand: RunnableCommand {
         let endings = others.map { catalog.signOut($0, as: key(of: $0)) }
         try end((account.map { [$0.signOut] } ?? []) + endings, results)
         try end(try catalog.leftovers(in: stores, orNote: results.add, where: isOwn), results)
+        noteSeen(besides: stores.map(\.store), results, context, where: isOwn)
         if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
         if mayBeProvider {
             // Each of these has a URL of its own, which ends it.
@@ -242,6 +246,23 @@ struct LogoutCommand: RunnableCommand {
         warn(of: others.map { ($0.provider, $0.account) }, account.provider.context) { "at \($0)" }
     }
 
+    /// Warns of sessions that this machine has seen in other shared stores than these. A server may have several names, so
+    /// none is meant whose session was ended in a shared store.
+    private func noteSeen(
+        besides stores: [SessionStore], _ results: Results, _ context: CommandContext,
+        where isMeant: (SessionKey) -> Bool
+    ) {
+        guard let path = StateDirectories(environment: context.environment).state else { return }
+        let keys = SeenSessions.keys(state: path, besides: stores.map(\.description))
+        let count = keys.count { isMeant($0) && !results.endedForMachines.contains($0) }
+        guard count > 0 else { return }
+        results.addKept(
+            Warning(
+                "\(count == 1 ? "a session" : "\(count) sessions") that \(count == 1 ? "was" : "were") last seen in another "
+                    + "shared store may still be there",
+                hint: "set store as it was, and log out with that setting, too"))
+    }
+
     /// Warns of sessions, each of which has a command line that ends it.
     private func warn(
         of sessions: [(url: String, account: String?)], _ context: CommandContext,
@@ -303,6 +324,8 @@ struct LogoutCommand: RunnableCommand {
         private var storeFailures: Set<String> = []
         private var warnings = 0
         private var hasKept = false
+        /// The keys of the sessions that were ended in shared stores.
+        private(set) var endedForMachines: Set<SessionKey> = []
 
         init(_ console: Console) { self.console = console }
 
@@ -320,6 +343,7 @@ struct LogoutCommand: RunnableCommand {
         func add(_ outcome: SignOut.Outcome) {
             guard outcome.hadSession else { return none = none ?? outcome.json }
             documents.append(outcome.json)
+            if outcome.isOfMachines, let key = outcome.key { endedForMachines.insert(key) }
             guard var failure = outcome.failure else { return }
             if namesProviders, let key = outcome.key {
                 failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"

@@ -24,6 +24,8 @@ struct SignOut {
         /// The provider's answer to the revocation; nil if none was requested.
         var answer: RevocationAnswer?
         var hadSession = false
+        /// Whether its store is one that machines share.
+        var isOfMachines = false
         var failure: OIDCError?
 
         var json: JSONValue {
@@ -114,15 +116,10 @@ struct SignOut {
         var failures: [OIDCError] = []
         let store = try? provider.store()
         let isOfMachines = store?.reach == .machines
+        outcome.isOfMachines = isOfMachines
         switch removal.content {
         case .failure(let error): failures = unread(error, isLocal: isLocal)
-        case .success(nil):
-            if let key, store?.isSeenElsewhere(key) == true {
-                console.warn(
-                    "such a session was last seen here while store was set otherwise, and may still be there: log out "
-                        + "with that setting, too")
-            }
-            return outcome
+        case .success(nil): return outcome
         case .success(let session?):
             if let revocation = begun.revocation?() {
                 report(revocation, session)

@@ -207,6 +207,36 @@ struct ResourceLogoutTests {
         #expect(revocations(world.server).count == 2)
     }
 
+    @Test("a session that was last seen in a shared store that no setting names now is not taken for none")
+    func seenElsewhere() throws {
+        let world = try world()
+        var key = SessionKey(provider: world.server.issuer, clientID: "c1", grant: .authorizationCode)
+        key.resources = [world.url]
+        let folder = world.program.home.appendingPathComponent(".local/state/oidc/versions")
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let name = ".local/state/oidc/versions/\(key.fileStem)-0123456789abcdef.version"
+        let text = "7 =7-aa @\(Base64URL.encode(Array(key.text.utf8)))"
+        _ = try world.keep(name, text)
+        try world.configure(
+            #"{"default_profile":"a","profiles":{"a":{"issuer":"\#(world.server.issuer)","client_id":"c1"}}}"#
+        )
+        let warning = "that was last seen in another shared store may still be there"
+        for words in [["logout", world.url], ["logout", "--all"]] {
+            let outcome = try world.run(words)
+            #expect(outcome.status == 0 && outcome.errorOutput.contains(warning), "\(outcome)")
+            #expect(outcome.errorOutput.hasSuffix("no session was ended\n"), "\(outcome)")
+        }
+        // Another URL's, and that of another resource.
+        for words in [["logout", "\(world.resource.origin)/other"], ["logout"]] {
+            #expect(try world.run(words).errorOutput == "there was no session\n")
+        }
+        _ = try world.keep(name, text + " 7-aa")
+        for words in [["logout", world.url], ["logout", "--all"]] {
+            #expect(try world.run(words).errorOutput == "there was no session\n")
+        }
+    }
+
     @Test("a damaged session is set aside until the next logout of its URL")
     func damaged() throws {
         let world = try world()

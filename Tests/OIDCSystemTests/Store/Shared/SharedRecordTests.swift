@@ -416,10 +416,13 @@ extension SharedStoreTests {
         (first.nonce, second.nonce) = ("one", "two")
         try process(engine).save(first, replacingDamaged: false)
         let other = engine.named("memory://test:6379")
-        #expect(process(other).isSeenElsewhere(.example) && !process(engine).isSeenElsewhere(.example))
+        func seen(besides engines: MemoryEngine...) -> Set<SessionKey> {
+            SeenSessions.keys(state: scratch.path, besides: engines.map(\.description))
+        }
+        #expect(seen(besides: other) == [.example] && seen(besides: engine, other).isEmpty)
         #expect(try process(other).load(.example) == first)
         try process(engine).remove(.example)
-        #expect(!process(other).isSeenElsewhere(.example))
+        #expect(seen().isEmpty)
         #expect(try process(other).load(.example) == nil)
         #expect(try process(other).all(withHidden: true).isEmpty)
         // Another sign-in is not taken for it, and the versions of the other name stay its own.
