@@ -141,11 +141,23 @@ struct LogoutCommand: RunnableCommand {
             item.key ?? places[item.stored.location]
                 ?? item.stored.namedKey.flatMap { catalog.isKnown($0, in: item.store) ? $0 : nil }
         }
+        func isOfSeveral(_ item: SessionCatalog.Item) -> Bool {
+            let keys = catalog.requestedKeys(of: item)
+            return keys.count > 1 && keys.contains(where: isOwn)
+        }
+        func profile(of item: SessionCatalog.Item) -> String? {
+            item.key.flatMap { catalog.profile(of: $0, in: item.store) }
+        }
+        /// Returns whether -p names the profile of a session.
+        func isNamed(_ item: SessionCatalog.Item) -> Bool {
+            operand.settings.layers.isProfileNamed && operand.settings.profile == profile(of: item)
+        }
         // Another profile's store may have a session with the same key.
         let found = items.filter { item in
             let key = key(of: item)
             let isHere = account.map { $0.key == key && item.store.isStore(of: $0.provider) } ?? false
-            return (isOwn(key) || isOwn(catalog.requestedKey(of: item))) && !isHere
+            let isMeant = isOwn(catalog.requestedKey(of: item)) || isOfSeveral(item) && isNamed(item)
+            return (isOwn(key) || isMeant) && !isHere
         }
         /// Returns the arguments of the command that ends a session which this one leaves; nil if this one ends it.
         func keeping(_ item: SessionCatalog.Item) -> [String]? {
@@ -163,6 +175,13 @@ struct LogoutCommand: RunnableCommand {
                     "a session for \(DisplayText.clean(operand.url.withoutQuery)) is in the store of profile "
                         + "\(DisplayText.clean(arguments.last ?? "")), and stays, as it may be another user's",
                     hint: .run("logout", arguments)))
+        }
+        for item in items where isOfSeveral(item) && !isNamed(item) {
+            let line = profile(of: item).map { Hint.run("logout", [operand.url.text, "-p", $0]) }
+            results.addKept(
+                Warning(
+                    "a session for \(DisplayText.clean(operand.url.withoutQuery)) and other resources stays",
+                    hint: line ?? "log out with the options of its sign-in"))
         }
         // A provider's sessions may be in any store. A resource's is found by its link, and others are rare.
         let mayStay = mayBeProvider && (isPartOfAnother == nil || !others.isEmpty)

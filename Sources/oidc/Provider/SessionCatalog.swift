@@ -247,16 +247,22 @@ struct SessionCatalog {
     /// Returns the key of a session that a profile with an issuer and one resource left, as a sign-in to the resource's URL would
     /// write it; nil for another session, or one in a shared store that no profile here would use.
     func requestedKey(of item: Item) -> SessionKey? {
-        guard let session = item.stored.session, session.key.resources.isEmpty,
-            session.requestedResources.count == 1
-        else { return nil }
+        let keys = requestedKeys(of: item)
+        return keys.count == 1 ? keys.first : nil
+    }
+
+    /// Returns that of each resource of such a session.
+    func requestedKeys(of item: Item) -> [SessionKey] {
+        guard let session = item.stored.session, session.key.resources.isEmpty else { return [] }
         let isUsedHere = profiles.contains { profile in
             item.store.isStore(of: profile) && (try? profile.sessionKey()) == session.key
         }
-        guard isUsedHere || !item.store.isShared else { return nil }
-        var key = session.key
-        key.resources = session.requestedResources
-        return key
+        guard isUsedHere || !item.store.isShared else { return [] }
+        return session.requestedResources.map { resource in
+            var key = session.key
+            key.resources = [resource]
+            return key
+        }
     }
 
     /// Returns the settings of a session of a client that was registered automatically, with its secret; nil for

@@ -207,6 +207,27 @@ struct ResourceLogoutTests {
         #expect(revocations(world.server).count == 2)
     }
 
+    @Test("the session of a profile with several resources stays, with a line that ends it")
+    func profileOfSeveral() throws {
+        let world = try world()
+        try world.configure(
+            """
+            {"profiles":{"both":{"issuer":"\(world.server.issuer)","client_id":"own","scope":"a",
+            "resource":["\(world.url)","\(world.resource.origin)/other"]}}}
+            """)
+        expectSuccess(try world.run(["login", "-p", "both"]))
+        for url in [world.url, "\(world.resource.origin)/other"] {
+            let outcome = try world.run(["logout", url])
+            #expect(outcome.status == 0 && outcome.errorOutput.contains("(oidc logout \(url) -p both)"))
+            #expect(outcome.errorOutput.hasSuffix("no session was ended\n"), "\(outcome)")
+        }
+        let none = try world.run(["logout", "\(world.resource.origin)/third"])
+        #expect(none.errorOutput == "there was no session\n")
+        expectSuccess(try world.run(["logout", world.url, "-p", "both"]))
+        #expect(world.program.sessionFiles.isEmpty && revocations(world.server) == ["own"])
+        #expect(try world.run(["logout", world.url]).errorOutput == "there was no session\n")
+    }
+
     @Test("a session that was last seen in a shared store that no setting names now is not taken for none")
     func seenElsewhere() throws {
         let world = try world()
