@@ -131,6 +131,9 @@ struct LogoutCommand: RunnableCommand {
             key.map { operand.isOwn($0, linked?.target?.link) } == true
                 || mayBeProvider && operand.isProvider(of: key)
         }
+        if mayBeProvider {
+            try WaitingSignIns.cancel(context) { operand.isProvider(of: SessionKey(text: $0.key)) }
+        }
         let stores = try catalog.stores { outages.append(($0, $1)) }
         let listed = try catalog.items(in: stores, withHidden: true) { outages.append(($0, $1)) }
         outages += listed.compactMap { item in item.omission.map { ($0, item.store.name) } }
@@ -210,6 +213,15 @@ struct LogoutCommand: RunnableCommand {
                     && operand.url.isSame(exceptLastSlash: $0.provider)
             }
             warn(of: keys.map { ($0.resources.joined(), $0.account) }, context) { "for \($0)" }
+            for signIn in WaitingSignIns.open(context) {
+                guard let key = SessionKey(text: signIn.key), let resource = key.resources.first,
+                    operand.url.isSame(exceptLastSlash: key.provider)
+                else { continue }
+                context.console.warn(
+                    Warning(
+                        "a sign-in to \(DisplayText.clean(resource)) is waiting",
+                        hint: .run("login", "--cancel", signIn.id)))
+            }
         }
         try warnOfOthers(operand, items.compactMap { catalog.requestedKey(of: $0) ?? $0.key })
         guard mayBeProvider else { return }

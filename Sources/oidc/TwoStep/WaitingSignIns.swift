@@ -230,7 +230,8 @@ extension WaitingSignIns {
         )
     }
 
-    private static func open(_ context: CommandContext) -> [WaitingSignIn] {
+    /// Returns the open sign-ins.
+    static func open(_ context: CommandContext) -> [WaitingSignIn] {
         guard let signIns = WaitingSignIns(context.environment) else { return [] }
         signIns.sweep(context)
         return signIns.all().filter { $0.isOpen(at: context.now) }

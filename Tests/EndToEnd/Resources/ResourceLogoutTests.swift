@@ -228,6 +228,22 @@ struct ResourceLogoutTests {
         #expect(try world.run(["logout", world.url]).errorOutput == "there was no session\n")
     }
 
+    @Test("a sign-in that waits at the provider is canceled, and one for a URL is named")
+    func waiting() throws {
+        let world = try world()
+        let start = ["login", "--start", "--no-wait"]
+        expectSuccess(try world.run(start + [world.url]))
+        let options = ["--issuer", world.server.issuer, "--client-id", "c1", "--scope", "a"]
+        expectSuccess(try world.run(start + options))
+        let first = try world.run(["logout", world.server.issuer])
+        #expect(first.status == 0 && first.errorOutput.contains("Canceled the sign-in "), "\(first)")
+        #expect(first.errorOutput.contains("warning: a sign-in to \(world.url) is waiting"), "\(first)")
+        let line = try #require(first.errorOutput.components(separatedBy: "waiting (oidc ").last)
+        expectSuccess(try world.run(line.prefix { $0 != ")" }.split(separator: " ").map(String.init)))
+        let second = try world.run(["logout", world.server.issuer])
+        #expect(second.errorOutput == "there was no session\n", "\(second)")
+    }
+
     @Test("a session that was last seen in a shared store that no setting names now is not taken for none")
     func seenElsewhere() throws {
         let world = try world()
