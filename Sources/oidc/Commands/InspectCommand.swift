@@ -40,7 +40,7 @@ struct InspectCommand: RunnableCommand {
     }
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let provider = try context.provider(options)
+        let provider = try source == nil ? context.sessionProvider(options) : context.provider(options)
         let compact = try token(provider)
         let token: JWS
         do { token = try JWS(compact: compact) } catch {
@@ -48,9 +48,11 @@ struct InspectCommand: RunnableCommand {
                 .untrusted, "this is not a signed token: \(error.reason)",
                 hint: source == nil
                     ? .words("the token is opaque; ask the provider: ", .run("introspect"))
-                    : .words(
-                        "a signed token has three parts separated by dots; ",
-                        "for an opaque one, ask the provider: ", .run("introspect -")),
+                    : provider.namesProvider
+                        ? .words(
+                            "a signed token has three parts separated by dots; ",
+                            "for an opaque one, ask the provider: ", .run("introspect -"))
+                        : "a signed token has three parts separated by dots; an opaque one only its provider can read",
                 stage: .idToken)
         }
         // The token is printed even if there are no keys; the exit code reports that it was not verified.

@@ -22,7 +22,7 @@ struct IntrospectCommand: TokenOperandCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let provider = try context.provider(options)
+        let provider = try provider(context)
         let (token, session) = try token(provider)
         let endpoint = try AuthenticatedEndpoint(
             provider: provider, endpoint: .introspection, session: session)

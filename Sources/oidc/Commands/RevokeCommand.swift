@@ -22,7 +22,7 @@ struct RevokeCommand: TokenOperandCommand {
     var common = CommonOptions()
 
     func run(_ context: CommandContext) throws(OIDCError) -> Int32 {
-        let provider = try context.provider(options)
+        let provider = try provider(context)
         guard source == nil else {
             let (token, session) = try token(provider)
             try revoke(token, try endpoint(provider, session, context), provider, context, nil)

@@ -48,10 +48,8 @@ struct StatusCommand: RunnableCommand {
         }
         let provider = try context.provider(options)
         if provider.lent != nil { return try showLent(provider, context) }
-        if !isAll, let own = context.ownResource(provider.settings) {
-            let operand = ResourceOperand(own, provider.settings, context)
-            guard let linked = try operand.linked() else { throw operand.notSignedIn }
-            return try showOne(linked, context)
+        if !isAll, let server = try context.resourceServer(of: provider) {
+            return try showOne(server, context)
         }
         guard !isAll else { return try show(try known(provider, context), provider, context) }
         if !provider.namesProvider {

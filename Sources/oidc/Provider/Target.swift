@@ -201,6 +201,21 @@ extension CommandContext {
         return try target(options)
     }
 
+    /// Returns the provider of the session that the settings name: for the profile of a resource, the resource's server.
+    /// Throws if there was no sign-in to that resource.
+    func sessionProvider(_ options: ProviderOptions) throws(OIDCError) -> ProviderContext {
+        let provider = try provider(options)
+        return try resourceServer(of: provider) ?? provider
+    }
+
+    /// Returns the server of the resource whose profile is in use; nil for any other profile.
+    func resourceServer(of provider: ProviderContext) throws(OIDCError) -> ProviderContext? {
+        guard provider.lent == nil, let url = ownResource(provider.settings) else { return nil }
+        let operand = ResourceOperand(url, provider.settings, self)
+        guard let linked = try operand.linked() else { throw operand.notSignedIn }
+        return linked
+    }
+
     /// Returns the resource of a profile that was written by a sign-in to it; nil for any other profile. With
     /// the user's own client, such a profile names the provider too; only the resource's link distinguishes
     /// it from a provider's profile with `resource`.

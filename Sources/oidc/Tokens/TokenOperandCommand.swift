@@ -32,6 +32,14 @@ extension TokenOperandCommand {
         try UsageError.refuseToken(source, hint: .command([Self.name, "-"], after: " < FILE"))
     }
 
+    /// Returns the provider of the token. Which server a token on stdin is for, only the settings say, not the URL of a
+    /// resource.
+    func provider(_ context: CommandContext) throws(OIDCError) -> ProviderContext {
+        let provider = try context.provider(options)
+        guard source == nil || provider.namesProvider else { return provider }
+        return try context.resourceServer(of: provider) ?? provider
+    }
+
     var hint: TokenTypeHint { isRefreshToken ? .refreshToken : .accessToken }
 
     /// Returns the token, and the session if it is the session's.

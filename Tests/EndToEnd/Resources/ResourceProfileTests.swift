@@ -212,10 +212,11 @@ struct ResourceProfileTests {
         expectSuccess(try world.run(words))
     }
 
-    @Test("the profile of a URL never leads to the options of another provider's session")
+    @Test("commands about a token never use another session than that of the profile of a URL")
     func otherProvider() throws {
         let world = try ResourceWorld { $0.issuesRefreshTokens = true }
         let other = world.other.issuer
+        world.server.change { $0.metadata["revocation_endpoint"] = .string("\(world.server.origin)/revoke") }
         try world.configure(
             """
             {"default_profile":"work","profiles":{
@@ -225,15 +226,53 @@ struct ResourceProfileTests {
         let commands = [["revoke", "--refresh-token"], ["introspect"], ["inspect"]]
         for words in commands {
             let outcome = try world.run([words[0], "-p", "api"] + words.dropFirst())
-            #expect(outcome.status == 2 && !outcome.errorOutput.contains(other), "\(outcome)")
-            #expect(outcome.errorOutput.hasSuffix("\n  try: oidc login -p api \(world.url)\n"), "\(outcome)")
+            #expect(outcome.status == 3 && !outcome.errorOutput.contains(other), "\(outcome)")
+            #expect(outcome.errorOutput.hasSuffix("\n  try: oidc login \(world.url) -p api\n"), "\(outcome)")
         }
         expectSuccess(try world.run(["login", "-p", "api", world.url]))
-        for words in commands {
-            let outcome = try world.run([words[0], "-p", "api"] + words.dropFirst())
-            #expect(outcome.status == 2 && !outcome.errorOutput.contains(other), "\(outcome)")
-            #expect(outcome.errorOutput.contains(world.url), "\(outcome)")
+        // The server offers no introspection, and its tokens are opaque.
+        for (words, status) in [(["introspect"], 4), (["inspect"], 7)] {
+            let outcome = try world.run([words[0], "-p", "api"])
+            #expect(outcome.status == status && !outcome.errorOutput.contains(other), "\(outcome)")
         }
+        // A token on stdin is that of no server which only the URL names.
+        let opaque = try world.program.start(["inspect", "-p", "api", "-"], input: .text("opaque")).finish()
+        #expect(opaque.status == 7 && !opaque.errorOutput.contains("introspect"), "\(opaque)")
+        let elsewhere = try world.program.start(["revoke", "-p", "api", "-"], input: .text("opaque")).finish()
+        #expect(elsewhere.status == 2 && world.server.revocations.isEmpty, "\(elsewhere)")
+        #expect(!elsewhere.errorOutput.contains(other), "\(elsewhere)")
+        expectSuccess(try world.run(["revoke", "-p", "api", "--refresh-token"]))
+        #expect(world.server.revocations.map { $0["client_id"] } == ["registered-1"])
+        #expect(world.other.revocations.isEmpty)
+    }
+
+    @Test(
+        "with the user's own client, commands about a token use the session of the profile's URL, not the client's"
+    )
+    func ownClient() throws {
+        let world = try ResourceWorld {
+            $0.issuesRefreshTokens = true
+            $0.registers = false
+        }
+        let issuer = world.server.issuer
+        world.server.change { $0.metadata["revocation_endpoint"] = .string("\(world.server.origin)/revoke") }
+        try world.configure(
+            #"{"default_profile":"work","profiles":{"work":{"issuer":"\#(issuer)","client_id":"w","scope":"a"}}}"#
+        )
+        expectSuccess(try world.run(["login"]))
+        expectSuccess(
+            try world.run(["login", world.url, "-p", "api", "--issuer", issuer, "--client-id", "w"]))
+        let token = try world.run(["token", "-p", "api"]).output
+        expectSuccess(try world.run(["revoke", "-p", "api"]))
+        #expect(world.server.revocations.last?["token"] == token.trimmingCharacters(in: .newlines))
+        // A token on stdin is dropped from the same session.
+        let next = try world.run(["token", "-p", "api"]).output
+        #expect(next != token)
+        expectSuccess(try world.program.start(["revoke", "-p", "api", "-"], input: .text(next)).finish())
+        #expect(try world.run(["token", "-p", "api"]).output != next)
+        expectSuccess(try world.run(["revoke", "-p", "api", "--refresh-token"]))
+        let own = try world.run(["status", "-p", "work", "-o", "json"])
+        #expect(try JSONValue(parsing: own.output)["can_refresh"] == true, "\(own)")
     }
 
     @Test("when a profile with a shared store of its own is removed, the line names the store")
