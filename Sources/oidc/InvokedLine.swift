@@ -38,7 +38,7 @@ struct InvokedLine: Sendable {
     /// Returns the hint with the options of this line in each of its commands. A change of a profile that is not in
     /// effect becomes `--set`.
     ///
-    /// A hint that is only options becomes this line with them, or else a sentence.
+    /// Options become this line with them, or else a sentence.
     func text(_ hint: Hint) -> String {
         var parts: [Hint] = []
         for part in hint.parts {
@@ -52,15 +52,34 @@ struct InvokedLine: Sendable {
                 parts.append(part)
             }
         }
-        let text = parts.map { part in
-            switch part {
-            case .command(let words): line(SuggestedCommand(words))
-            case .text(let text): DisplayText.clean(text, limit: 600)
-            default: part.commandLine
+        let text = parts.map(text(of:)).joined()
+        guard case .options? = parts.first else { return text }
+        return lines(parts) ?? "give \(text)"
+    }
+
+    private func text(of part: Hint) -> String {
+        switch part {
+        case .command(let words): line(SuggestedCommand(words))
+        case .text(let text): DisplayText.clean(text, limit: 600)
+        default: part.commandLine
+        }
+    }
+
+    /// Returns the parts with this line in place of options; nil if the line cannot have them, or a sentence goes on after
+    /// them.
+    private func lines(_ parts: [Hint]) -> String? {
+        var text = ""
+        for (index, part) in parts.enumerated() {
+            guard case .options(let words) = part else {
+                text += self.text(of: part)
+                continue
             }
-        }.joined()
-        guard case .options(let words)? = parts.first else { return text }
-        return (parts.count == 1 ? TypedLine(words: self.words).adding(words) : nil) ?? "give \(text)"
+            guard index == parts.count - 1 || parts[index + 1] == ", or: ",
+                let line = TypedLine(words: self.words).adding(words)
+            else { return nil }
+            text += line
+        }
+        return text
     }
 
     /// Returns `--set` in place of a change of a profile that would have no effect.

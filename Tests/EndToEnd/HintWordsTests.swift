@@ -153,10 +153,13 @@ struct HintWordsTests {
     @Test("a setting that a variable or an option overrides is changed by an option")
     func overridden() throws {
         let hint = Hint.words(.run("config set dpop=false"), ", or: ", .run("config set store=file"))
-        let both = "give --set dpop=false, or: --set store=file"
+        let both = "oidc token --set dpop=false, or: oidc token --set store=file"
         for (words, variables, completed) in [
-            (["token"], ["OIDC_DPOP": "true"], "give --set dpop=false, or: oidc config set store=file"),
-            (["token", "--set", "store=none"], ["OIDC_DPOP": "true"], both),
+            (["token"], ["OIDC_DPOP": "true"], "oidc token --set dpop=false, or: oidc config set store=file"),
+            (
+                ["token", "--set", "store=none"], ["OIDC_DPOP": "true"],
+                "oidc token --set store=none --set dpop=false, or: oidc token --set store=file"
+            ),
             (
                 ["token", "--set", "store=none"], ["OIDC_DPOP": ""],
                 "oidc config set dpop=false, or: --set store=file"

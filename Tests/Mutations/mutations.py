@@ -789,6 +789,8 @@ MUTATIONS = [
      "ResourceProfileTests"),
     ("revoke: the hint of a resource's profile names another provider's session",
      "            settings.token.resources.isEmpty\n                ||", "            true ||", "ResourceProfileTests"),
+    ("hints: alternatives of options lose the words of the line",
+     "lines(parts) ?? \"give \\(text)\"", "\"give \\(text)\"", "HintWordsTests"),
     ("revoke: a profile of a URL uses the session of its client",
      "guard source == nil || provider.namesProvider else { return provider }", "guard false else { return provider }",
      "ResourceProfileTests"),

@@ -118,14 +118,13 @@ struct ProfileSessions {
                 if unread == nil, mayBeMeant?(profile) ?? true { unread = (profile, error) }
             }
         }
-        let command = context.console.command ?? "token"
-        let lines = url == nil ? names.prefix(5).map { Hint.run(command, "-p", $0) } : []
+        let ways = names.prefix(5).map { Hint.options(["-p", $0]) }
         guard names.count < 2 else {
             let place = url.map { " to \(DisplayText.clean($0.withoutQuery))" } ?? ""
             throw .usage(
                 "several profiles are signed in\(place), and none is the default one: "
                     + DisplayText.clean(names.joined(separator: ", "), limit: 200),
-                hint: url == nil ? .alternatives(lines) : "name one of them with -p NAME")
+                hint: .alternatives(ways))
         }
         guard let (profile, error) = unread, url == nil || names.isEmpty else { return names.first }
         let name = DisplayText.clean(profile.name, limit: 60)
@@ -139,7 +138,8 @@ struct ProfileSessions {
         let hint =
             url == nil ? error.hint?.aboutOther(profile: ["-p", profile.name], file: nil) : error.hint
         failure.hint = .alternatives(
-            [lines.first ?? "choose a profile with -p (\(all))"] + [hint].compactMap { $0 })
+            [(url == nil ? ways.first : nil) ?? "choose a profile with -p (\(all))"]
+                + [hint].compactMap { $0 })
         throw failure
     }
 

@@ -91,6 +91,12 @@ struct ResourceProfileTests {
             let outcome = try world.run(words)
             #expect(outcome.status == 2 && outcome.output == "", "\(outcome)")
             #expect(outcome.error?.hasPrefix("several profiles are signed in to ") == true, "\(outcome)")
+            let typed = words.joined(separator: " ")
+            let isComplete = outcome.errorOutput.hasSuffix(
+                words[0] == "exec"
+                    ? "  try: give -p work, or: -p home\n"
+                    : "  try: oidc \(typed) -p work, or: oidc \(typed) -p home\n")
+            #expect(isComplete, "\(outcome)")
         }
         expectSuccess(try world.run(["logout", "-p", "home", world.url]))
         #expect(try world.run(["token", world.url]).output == token.output)

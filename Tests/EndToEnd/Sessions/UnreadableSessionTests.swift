@@ -127,6 +127,8 @@ struct UnreadableSessionTests {
         try configure(a: ["client_id": "demo"])
         let two = try oidc.run("token")
         #expect(two.status == 2 && two.error?.contains("several profiles are signed in") == true, "\(two)")
+        let logout = try oidc.run("logout", "--local")
+        #expect(logout.errorOutput.contains("  try: oidc logout --local -p "), "\(logout)")
     }
 
     @Test(
