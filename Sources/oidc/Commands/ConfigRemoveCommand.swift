@@ -68,7 +68,8 @@ struct ConfigRemoveCommand: RunnableCommand {
         let resource = key.resources.first.flatMap { WebURL($0) }
         let links = resource.flatMap { try? ResourceRecords(context)?.links.links(of: $0) } ?? []
         let link = links.first { [$0.resource] == key.resources && $0.clientID == key.clientID }
-        return link.map { .run("logout", $0.resource) } ?? .run("logout", key.options)
+        return link.map { .run("logout", [$0.resource] + (key.account.map { ["--account", $0] } ?? [])) }
+            ?? .run("logout", key.options)
     }
 }
 

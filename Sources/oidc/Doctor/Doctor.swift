@@ -27,7 +27,10 @@ struct Doctor {
         findings.append(Finding("variables", settingsChecks.variables))
         if isConfigured {
             findings.append(Finding("precedence") { settingsChecks.precedence(settings) })
-            findings += ProviderChecks(provider: provider, isOffline: isOffline).findings()
+            // The server of a resource need not issue ID tokens.
+            let server =
+                settings.provider.issuer == nil ? provider : ProfileSessions.provider(settings, context)
+            findings += ProviderChecks(provider: server, isOffline: isOffline).findings()
             findings += grant(provider, after: findings)
         }
         findings.append(Finding("libcrypto", libraries))

@@ -103,7 +103,7 @@ final class ProviderContext: Sendable {
         let first: ProviderEndpoint =
             settings.signIn.flow == .device ? .deviceAuthorization : .authorization
         return metadata.obstacles(
-            to: [first, .token], scope: settings.token.scope ?? Scope("openid"),
+            to: [first, .token], scope: settings.token.scope ?? Scope(target == nil ? "openid" : ""),
             signsRequests: settings.signIn.requestObject != .off && settings.client.privateKey != nil)
     }
 

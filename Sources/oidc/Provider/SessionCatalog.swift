@@ -2,6 +2,7 @@ import OIDCCore
 import OIDCSessions
 import OIDCAccount
 import Posix
+import Synchronization
 
 /// Every session of this machine: those in the stores of the settings and of all profiles. Each is handled with the
 /// settings of its own provider and client, so no other client's secret is sent there.
@@ -10,6 +11,11 @@ struct SessionCatalog {
     private let profiles: [ProviderContext]
     /// The network settings, used for every session.
     private let network: [SettingLayers.Entry]
+    private let ownKeys = OwnKeys()
+
+    /// The keys of the sessions of the settings and of each profile, kept once they are known: that of a profile of a
+    /// resource is found in several files.
+    private final class OwnKeys: Sendable { let keys = Mutex<[SessionKey?]?>(nil) }
 
     /// Creates the catalog. A profile that is not valid is reported with `note`, or else as a warning, and left out.
     init(_ current: ProviderContext, orNote note: ((OIDCError) -> Void)? = nil) throws(OIDCError) {
@@ -225,9 +231,8 @@ struct SessionCatalog {
 
     /// Returns whether another profile than the one in use keeps this session in this store.
     func isInUse(_ store: String, for key: SessionKey) -> Bool {
-        profiles.contains { profile in
+        owners(of: key).contains { profile in
             profile.settings.profile != current.settings.profile && profile.settings.store == store
-                && (try? ProfileSessions.provider(profile.settings, profile.context).sessionKey()) == key
         }
     }
 
@@ -285,10 +290,29 @@ struct SessionCatalog {
             current.context.settings(profile: nil, entries), current.context)
     }
 
-    /// Returns the name of the profile that a session belongs to; nil if that profile uses another store.
+    /// Returns the name of the profile that a session belongs to, or else of one with its client; nil if that profile uses
+    /// another store, or is that of another resource.
     func profile(of key: SessionKey, in store: Store) -> String? {
+        if let exact = owners(of: key).first(where: store.isStore) { return exact.settings.profile }
         let settings = provider(of: key, in: store).settings
-        return settings.storeName == store.name ? settings.profile : nil
+        let isOfResource = zip([current] + profiles, sessionKeys).contains { profile, own in
+            profile.settings.profile == settings.profile && own?.resources.isEmpty == false
+        }
+        return settings.storeName == store.name && !isOfResource ? settings.profile : nil
+    }
+
+    /// Returns the settings and the profiles whose session has this key.
+    private func owners(of key: SessionKey) -> [ProviderContext] {
+        zip([current] + profiles, sessionKeys).filter { $1 == key }.map { $0.0 }
+    }
+
+    private var sessionKeys: [SessionKey?] {
+        if let known = ownKeys.keys.withLock({ $0 }) { return known }
+        let keys = ([current] + profiles).map {
+            try? ProfileSessions.provider($0.settings, $0.context).sessionKey()
+        }
+        ownKeys.keys.withLock { $0 = keys }
+        return keys
     }
 
     /// The keys of the sessions that the settings and the profiles are for, by the places where they are or would be.

@@ -281,6 +281,38 @@ struct ResourceProfileTests {
         #expect(try JSONValue(parsing: own.output)["can_refresh"] == true, "\(own)")
     }
 
+    @Test(
+        "each session is listed with its own profile, and the line of a removed profile ends its session only"
+    )
+    func sessionsOfClient() throws {
+        let world = try ResourceWorld {
+            $0.issuesRefreshTokens = true
+            $0.registers = false
+        }
+        let issuer = world.server.issuer
+        try world.configure(
+            #"{"default_profile":"work","profiles":{"work":{"issuer":"\#(issuer)","client_id":"w","scope":"a"}}}"#
+        )
+        expectSuccess(try world.run(["login"]))
+        let own = ["login", world.url, "--issuer", issuer, "--client-id", "w"]
+        expectSuccess(try world.run(own + ["-p", "api"]))
+        expectSuccess(try world.run(own + ["--account", "bob", "-p", "bob"]))
+        func profiles() throws -> [JSONValue?] {
+            let list = try world.run(["status", "--all", "-o", "json"])
+            return try (JSONValue(parsing: list.output).array ?? []).map { $0["profile"] }
+        }
+        #expect(try Set(profiles()) == ["work", "api", "bob"])
+        let doctor = try world.run(["doctor", "-p", "api"])
+        #expect(!doctor.output.contains("problem  metadata"), "\(doctor)")
+        let line = "oidc logout \(world.url) --account bob"
+        let removed = try world.run(["config", "rm", "bob"])
+        #expect(removed.errorOutput.hasSuffix("to end it: \(line)\n"), "\(removed)")
+        expectSuccess(try world.run(["logout", world.url, "--account", "bob"]))
+        #expect(try Set(profiles()) == ["work", "api"])
+        expectSuccess(try world.run(["config", "rm", "work"]))
+        #expect(try Set(profiles()) == [.null, "api"])
+    }
+
     @Test("when a profile with a shared store of its own is removed, the line names the store")
     func removedStore() throws {
         let world = try ResourceWorld()
