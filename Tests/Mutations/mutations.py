@@ -790,7 +790,7 @@ MUTATIONS = [
     ("revoke: the hint of a resource's profile names another provider's session",
      "            settings.token.resources.isEmpty\n                ||", "            true ||", "ResourceProfileTests"),
     ("config rm: the line ends the session of another account",
-     "[$0.resource] + (key.account.map { [\"--account\", $0] } ?? [])", "[$0.resource]", "ResourceProfileTests"),
+     "url.map(key.arguments) ?? key", "url.map { [$0] } ?? key", "ResourceProfileTests"),
     ("status --all: a session has the name of another profile of its client",
      "if let exact = owners(of: key).first(where: store.isStore) { return exact.settings.profile }", "", "ResourceProfileTests"),
     ("status --all: a session has the name of the profile of a resource",

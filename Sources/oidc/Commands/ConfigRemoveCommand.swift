@@ -39,7 +39,7 @@ struct ConfigRemoveCommand: RunnableCommand {
                 ? "Removed default_profile from \(path): there is no profile \(DisplayText.clean(profile))."
                 : "Removed profile \(DisplayText.clean(profile)) from \(path).")
         if let removed, let key = removed.key, sessions.sharing(with: removed).isEmpty {
-            var line = signOut(key, context).commandLine
+            var line = signOut(key).commandLine
             // Without the profile, nothing says where it is.
             if let server, !ConfigSetCommand.sharedStores(context).values.contains(server) {
                 let own = Hint.run("logout", ["-p", profile]).commandLine
@@ -64,12 +64,9 @@ struct ConfigRemoveCommand: RunnableCommand {
     }
 
     /// Returns the command that ends a session without its profile: that of a resource is found by its URL.
-    private func signOut(_ key: SessionKey, _ context: CommandContext) -> Hint {
-        let resource = key.resources.first.flatMap { WebURL($0) }
-        let links = resource.flatMap { try? ResourceRecords(context)?.links.links(of: $0) } ?? []
-        let link = links.first { [$0.resource] == key.resources && $0.clientID == key.clientID }
-        return link.map { .run("logout", [$0.resource] + (key.account.map { ["--account", $0] } ?? [])) }
-            ?? .run("logout", key.options)
+    private func signOut(_ key: SessionKey) -> Hint {
+        let url = key.grant.needsUser ? key.resources.first : nil
+        return .run("logout", url.map(key.arguments) ?? key.options)
     }
 }
 

@@ -168,7 +168,7 @@ struct LogoutCommand: RunnableCommand {
             guard item.stored.hiddenKey == nil, let key = key(of: item),
                 let keeper = catalog.keeper(of: key, in: item.store, at: operand.url)
             else { return nil }
-            return [operand.url.text] + (key.account.map { ["--account", $0] } ?? []) + ["-p", keeper]
+            return key.arguments(operand.url.text) + ["-p", keeper]
         }
         let others = found.filter { keeping($0) == nil }
         let kept = Set(found.compactMap(keeping))

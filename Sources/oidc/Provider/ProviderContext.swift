@@ -195,11 +195,11 @@ final class ProviderContext: Sendable {
 
     /// Returns the equivalent of the current command for the session of a URL; nil if there is none.
     private func way(of key: SessionKey) -> Hint? {
-        let url = key.resources.first ?? key.provider
-        let token = Hint.run("token", url)
+        let arguments = key.arguments(key.resources.first ?? key.provider)
+        let token = Hint.run("token", arguments)
         return switch context.console.command {
         case "token": token
-        case "revoke": .run("logout", url)
+        case "revoke": .run("logout", arguments)
         // Options for `introspect` would name the URL's server for the user, and give it the secret of a variable.
         case "inspect", "introspect": .words(token, " | ", .run("inspect -"))
         default: nil

@@ -334,12 +334,10 @@ struct SessionCatalog {
 
     /// Returns the settings whose session is in this place; nil if there are none.
     private func owner(of item: Item) -> ProviderContext? {
-        ([current] + profiles).first { provider in
-            guard let key = try? provider.sessionKey(), let store = try? provider.store() else {
-                return false
-            }
+        zip([current] + profiles, sessionKeys).first { provider, key in
+            guard let key, let store = try? provider.store() else { return false }
             return store.location(of: key) == item.stored.location
-        }
+        }?.0
     }
 
     /// Returns the error of a record that stays, as it may be anybody's. A sign-out that names its session removes it.

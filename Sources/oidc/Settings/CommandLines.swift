@@ -1,6 +1,9 @@
 import OIDCCore
 
 extension SessionKey {
+    /// The arguments that name this session of a URL.
+    func arguments(_ url: String) -> [String] { [url] + (account.map { ["--account", $0] } ?? []) }
+
     /// The options that name a session.
     var options: [String] {
         var words = ["--issuer", provider, "--client-id", clientID]

@@ -52,7 +52,7 @@ struct SessionReport {
     var loginLine: Hint {
         if let profile { return .run("login", "-p", profile) }
         guard session.key.grant.needsUser else { return .run("token", session.key.options) }
-        if let resource = session.key.resources.first { return .run("login", resource) }
+        if let url = session.key.resources.first { return .run("login", session.key.arguments(url)) }
         let options = session.key.options
         // The options that name provider and client would do so for the user.
         return .run("login", isFound ? [session.key.provider] + options.dropFirst(4) : options)
