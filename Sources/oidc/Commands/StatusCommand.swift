@@ -142,7 +142,8 @@ struct StatusCommand: RunnableCommand {
                 let account = try? Account(own), let session = try? account.load()
             else { return nil }
             let report = SessionReport(session: session, profile: nil, location: "", now: context.now)
-            return ("signed in to", DisplayText.clean("\(link.reach), \(report.validity)"))
+            let suffix = link.account.map { " (account \($0))" } ?? ""
+            return ("signed in to", DisplayText.clean("\(link.reach)\(suffix), \(report.validity)"))
         }
     }
 

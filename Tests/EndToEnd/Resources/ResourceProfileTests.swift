@@ -302,6 +302,10 @@ struct ResourceProfileTests {
             return try (JSONValue(parsing: list.output).array ?? []).map { $0["profile"] }
         }
         #expect(try Set(profiles()) == ["work", "api", "bob"])
+        let status = try world.run(["status", "-p", "work"]).output
+        #expect(
+            status.contains("\(world.url), until") && status.contains("\(world.url) (account bob), until"),
+            "\(status)")
         let doctor = try world.run(["doctor", "-p", "api"])
         #expect(!doctor.output.contains("problem  metadata"), "\(doctor)")
         let line = "oidc logout \(world.url) --account bob"
