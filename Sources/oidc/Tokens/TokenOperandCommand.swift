@@ -64,7 +64,9 @@ extension TokenOperandCommand {
             let source = session.source(for: account.demand())
             guard let token = session.accessToken(from: source)?.token else {
                 guard source == .own else {
-                    throw OIDCError.usage("the session has no token for that scope or resource")
+                    throw OIDCError.usage(
+                        "the session has no token for that scope or resource",
+                        hint: .words("get one: ", .run("token")))
                 }
                 throw session.noAccessToken
             }

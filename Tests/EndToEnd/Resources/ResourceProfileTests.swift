@@ -269,6 +269,9 @@ struct ResourceProfileTests {
         expectSuccess(
             try world.run(["login", world.url, "-p", "api", "--issuer", issuer, "--client-id", "w"]))
         let token = try world.run(["token", "-p", "api"]).output
+        let none = try world.run(["introspect", "-p", "work", "--scope", "b", "--resource", world.url])
+        let line = "oidc token -p work --scope b --resource \(world.url)"
+        #expect(none.status == 2 && none.errorOutput.hasSuffix("  try: get one: \(line)\n"), "\(none)")
         expectSuccess(try world.run(["revoke", "-p", "api"]))
         #expect(world.server.revocations.last?["token"] == token.trimmingCharacters(in: .newlines))
         // A token on stdin is dropped from the same session.
