@@ -112,7 +112,7 @@ struct LogoutCommand: RunnableCommand {
     /// Ends every session of a resource: that of its link, and those of earlier clients and servers.
     private func end(_ operand: ResourceOperand, _ results: Results) throws(OIDCError) {
         let context = operand.context
-        try WaitingSignIns.cancel(context) { $0.askedURL == operand.url }
+        try WaitingSignIns.cancel(context, where: operand.isOwn)
         var linked: ProviderContext?
         var isPartOfAnother: OIDCError?
         do { linked = try operand.linkedExactly() } catch {
@@ -206,6 +206,7 @@ struct LogoutCommand: RunnableCommand {
         try end(try catalog.leftovers(in: stores, orNote: results.add, where: isOwn), results)
         noteSeen(besides: stores.map(\.store), results, context, where: isOwn)
         if account == nil, results.isEmpty, isDamaged { throw operand.notSignedIn }
+        warnOfWaiting(context) { $0.askedURL == operand.url ? operand.url.withoutQuery : nil }
         if mayBeProvider {
             // Each of these has a URL of its own, which ends it.
             let keys = items.compactMap(\.key).filter {
@@ -213,14 +214,11 @@ struct LogoutCommand: RunnableCommand {
                     && operand.url.isSame(exceptLastSlash: $0.provider)
             }
             warn(of: keys.map { ($0.resources.joined(), $0.account) }, context) { "for \($0)" }
-            for signIn in WaitingSignIns.open(context) {
-                guard let key = SessionKey(text: signIn.key), let resource = key.resources.first,
+            warnOfWaiting(context) { signIn in
+                guard let key = SessionKey(text: signIn.key), signIn.askedURL != operand.url,
                     operand.url.isSame(exceptLastSlash: key.provider)
-                else { continue }
-                context.console.warn(
-                    Warning(
-                        "a sign-in to \(DisplayText.clean(resource)) is waiting",
-                        hint: .run("login", "--cancel", signIn.id)))
+                else { return nil }
+                return key.resources.first
             }
         }
         try warnOfOthers(operand, items.compactMap { catalog.requestedKey(of: $0) ?? $0.key })
@@ -239,6 +237,19 @@ struct LogoutCommand: RunnableCommand {
             } else {
                 results.add(error)
             }
+        }
+    }
+
+    /// Warns of the sign-ins that wait, for which `url` returns a URL.
+    private func warnOfWaiting(_ context: CommandContext, _ url: (WaitingSignIn) -> String?) {
+        for signIn in WaitingSignIns.open(context) {
+            guard let url = url(signIn) else { continue }
+            let account =
+                SessionKey(text: signIn.key)?.account.map { " (account \(DisplayText.clean($0)))" } ?? ""
+            context.console.warn(
+                Warning(
+                    "a sign-in to \(DisplayText.clean(url))\(account) is waiting",
+                    hint: .run("login", "--cancel", signIn.id)))
         }
     }
 

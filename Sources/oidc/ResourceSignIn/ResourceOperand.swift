@@ -647,6 +647,13 @@ extension ResourceOperand {
             && fits(self.link(of: key, resource), ownership)
     }
 
+    /// Returns whether a sign-in that waits is to this URL, and fits the settings.
+    func isOwn(_ signIn: WaitingSignIn) -> Bool {
+        guard signIn.askedURL == url else { return false }
+        guard let key = SessionKey(text: signIn.key), let resource = key.resources.first else { return true }
+        return fits(link(of: key, resource), ownership)
+    }
+
     /// Returns whether a session is of the provider that this URL names, and fits the options and variables, and a profile
     /// that is named. The default profile does not say which sessions are meant.
     func isProvider(of key: SessionKey?) -> Bool {

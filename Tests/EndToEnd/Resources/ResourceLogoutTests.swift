@@ -244,6 +244,22 @@ struct ResourceLogoutTests {
         #expect(second.errorOutput == "there was no session\n", "\(second)")
     }
 
+    @Test("a sign-in to the URL that waits for another account stays, and is named")
+    func waitingForAccount() throws {
+        let world = try world()
+        let start = ["login", "--start", "--no-wait", world.url]
+        expectSuccess(try world.run(start + ["--account", "bob"]))
+        expectSuccess(try world.run(start))
+        let first = try world.run(["logout", world.url])
+        #expect(first.status == 0 && first.errorOutput.contains("Canceled the sign-in "), "\(first)")
+        let warning = "warning: a sign-in to \(world.url) (account bob) is waiting (oidc login --cancel "
+        #expect(first.errorOutput.contains(warning), "\(first)")
+        let second = try world.run(["logout", world.url, "--account", "bob"])
+        #expect(second.errorOutput.contains("Canceled the sign-in "), "\(second)")
+        #expect(!second.errorOutput.contains("waiting ("), "\(second)")
+        #expect(try world.run(["logout", world.url]).errorOutput == "there was no session\n")
+    }
+
     @Test("a session that was last seen in a shared store that no setting names now is not taken for none")
     func seenElsewhere() throws {
         let world = try world()
