@@ -809,6 +809,8 @@ MUTATIONS = [
      "!ConfigSetCommand.sharedStores(context).values.contains(server)", "false", "ResourceProfileTests"),
     ("logout URL: the session of a profile with several resources stays without a word",
      "return keys.count > 1 && keys.contains(where: isOwn)", "return false", "ResourceLogoutTests"),
+    ("request URL: without a store, the hint leads in a circle",
+     'let isKept = settings.store != "none" || mayNeedNoUser', "let isKept = true", "ResourceProfileTests"),
     ("logout URL: a sign-in of another account is canceled",
      "try WaitingSignIns.cancel(context, where: operand.isOwn)",
      "try WaitingSignIns.cancel(context) { $0.askedURL == operand.url }", "ResourceLogoutTests"),

@@ -585,16 +585,23 @@ extension ResourceOperand {
         let damaged = ResourceRecords(context)?.links.damagedFile(of: url).map {
             ": the record that leads to its session is damaged or of a later version, \(DisplayText.clean($0))"
         }
+        let isKept = settings.store != "none" || mayNeedNoUser
         return OIDCError(
             .loginRequired,
-            "not signed in to \(DisplayText.clean(url.withoutQuery))" + (damaged ?? ""),
-            hint: WaitingSignIns.open(at: url, context)?.line(at: context.now) ?? loginLine, stage: .token)
+            "not signed in to \(DisplayText.clean(url.withoutQuery))"
+                + (damaged ?? (isKept ? "" : ", and store is none: no session is kept")),
+            hint: WaitingSignIns.open(at: url, context)?.line(at: context.now)
+                ?? (isKept
+                    ? loginLine : context.withoutStore(orElse: .run("token", ["--login"] + lineArguments))),
+            stage: .token)
     }
 
     /// The command line that signs in to the URL with the options that were given.
-    var loginLine: Hint {
+    var loginLine: Hint { .run("login", lineArguments) }
+
+    private var lineArguments: [String] {
         let profile = namedProfile.map { ["-p", $0] } ?? []
-        return .run("login", [url.text] + profile + settings.givenOptions(and: [("--scope", .scope)]))
+        return [url.text] + profile + settings.givenOptions(and: [("--scope", .scope)])
     }
 
     /// Returns the option that limits a sign-in to these scopes, unless one was given. A line that names the server and the

@@ -267,18 +267,21 @@ struct Account {
                 "not signed in at \(DisplayText.clean(key.provider))\(profile)"
                     + (isKept ? "" : ", and store is none: no session is kept"),
                 hint: key.grant.needsUser
-                    ? isKept ? settings.scopedLoginLine : loginLineWithoutStore
+                    ? isKept
+                        ? settings.scopedLoginLine
+                        : context.withoutStore(orElse: settings.scoped("token", "--login"))
                     : settings.line("token", and: [("--grant", .grant)]), stage: .token))
     }
+}
 
-    /// The command that signs in itself, because `oidc login` would not keep a session.
-    private var loginLineWithoutStore: Hint {
-        switch context.console.command {
-        case "exec": .options(["--login"])
-        // `oidc credential` never signs in.
+extension CommandContext {
+    /// Returns the hint where no session is kept: this command with a sign-in, as `oidc login` would leave nothing; for a
+    /// command that never signs in, `other`.
+    func withoutStore(orElse other: Hint) -> Hint {
+        switch console.command {
+        case "exec", "proxy", "request", "token", "userinfo": .options(["--login"])
         case "credential": .run("config set store=file")
-        case "userinfo": provider.settings.scoped("userinfo", "--login")
-        default: provider.settings.scoped("token", "--login")
+        default: other
         }
     }
 }

@@ -386,13 +386,23 @@ struct ResourceProfileTests {
     @Test("without a store, the hint names the URL once, and works")
     func withoutStore() throws {
         let world = try ResourceWorld()
-        expectSuccess(try world.run(["login", world.url]))
         var program = world.program
         program.environment["OIDC_STORE"] = "none"
-        let outcome = try program.start(["token", world.url]).finish()
-        #expect(outcome.status == 3, "\(outcome)")
-        #expect(outcome.errorOutput.hasSuffix("\n  try: oidc token --login \(world.url)\n"), "\(outcome)")
-        expectSuccess(try program.start(["token", "--login", world.url]).finish())
+        // Before and after the first sign-in to the URL.
+        for _ in 1...2 {
+            for command in ["token", "request", "status"] {
+                let outcome = try program.start([command, world.url]).finish()
+                let hint =
+                    command == "status"
+                    ? "oidc token --login \(world.url)" : "oidc \(command) \(world.url) --login"
+                #expect(outcome.status == 3, "\(outcome)")
+                #expect(outcome.errorOutput.hasSuffix("\n  try: \(hint)\n"), "\(outcome)")
+            }
+            for command in ["token", "request"] {
+                let data = command == "request" ? ["-d", "{}"] : []
+                expectSuccess(try program.start([command, world.url, "--login"] + data).finish())
+            }
+        }
     }
 
     @Test("a default profile that was removed by hand is named by a hint that works")
