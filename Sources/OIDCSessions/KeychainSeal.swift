@@ -27,11 +27,27 @@ package final class KeychainSeal: SessionSeal {
 
     /// Returns the setting `store` that a sealed session was saved with; nil if there is no such session.
     package static func keeper(of key: SessionKey, in directory: String) -> String? {
+        guard let stored = stored(key.recordName, in: directory), stored.key == key.text else { return nil }
+        return setting(of: stored)
+    }
+
+    /// Returns the settings `store` that the sealed sessions of a directory were saved with, by the names of the sessions.
+    package static func keepers(in directory: String) -> [String: String] {
         let files = FileRecords(directory: directory, ending: SessionStore.sealedEnding)
-        guard let record = (try? files.read(key.recordName)) ?? nil,
-            let stored = try? EncryptedSession(stored: record.bytes), stored.key == key.text
-        else { return nil }
-        return stored.helper == SystemKeychain.keeperName ? "keychain" : "helper:\(stored.helper)"
+        var keepers: [String: String] = [:]
+        for name in (try? files.names(.session)) ?? [] {
+            keepers[name.stem] = stored(name, in: directory).map(setting)
+        }
+        return keepers
+    }
+
+    private static func stored(_ name: RecordName, in directory: String) -> EncryptedSession? {
+        let files = FileRecords(directory: directory, ending: SessionStore.sealedEnding)
+        return ((try? files.read(name)) ?? nil).flatMap { try? EncryptedSession(stored: $0.bytes) }
+    }
+
+    private static func setting(of stored: EncryptedSession) -> String {
+        stored.helper == SystemKeychain.keeperName ? "keychain" : "helper:\(stored.helper)"
     }
 
     package func description(of records: String) -> String { "\(keeper.program) and \(records)" }

@@ -288,8 +288,9 @@ struct LoginCommand: RunnableCommand {
         var (session, account) = signedIn
         let context = account.provider.context
         let provider = account.provider
-        account.earlier?.removeLeftover()
-        if account.store.reach == .process {
+        if account.store.reach != .process {
+            account.earlier?.removeLeftover()
+        } else {
             session.tokens.refreshToken = nil
             context.console.warn(
                 Warning(

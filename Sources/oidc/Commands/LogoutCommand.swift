@@ -75,7 +75,7 @@ struct LogoutCommand: RunnableCommand {
             results.namesProviders = true
             // A server that does not answer delays no sign-out of a session that is stored here.
             let note: SessionCatalog.Note = { error, _ in results.add(error) }
-            let stores = try catalog.stores(orNote: note)
+            let stores = try catalog.storesWithEarlier(orNote: note)
             for part in [stores.filter { !$0.isShared }, stores.filter(\.isShared)] {
                 let items = try catalog.items(in: part, withHidden: true, orNote: note)
                 // Called first, as it removes the files that earlier logouts set aside. Those of this logout are
@@ -94,6 +94,7 @@ struct LogoutCommand: RunnableCommand {
                 }
                 let account = try Account(provider)
                 try end([account.signOut], results)
+                if let earlier = account.earlier { try end([earlier.signOut], results) }
                 noteSeen(besides: [account.store], results, context) { $0 == account.key }
                 if !results.hasFailed { warnOfOthers(account) }
             }
@@ -134,7 +135,7 @@ struct LogoutCommand: RunnableCommand {
         if mayBeProvider {
             try WaitingSignIns.cancel(context) { operand.isProvider(of: SessionKey(text: $0.key)) }
         }
-        let stores = try catalog.stores { outages.append(($0, $1)) }
+        let stores = try catalog.storesWithEarlier { outages.append(($0, $1)) }
         let listed = try catalog.items(in: stores, withHidden: true) { outages.append(($0, $1)) }
         outages += listed.compactMap { item in item.omission.map { ($0, item.store.name) } }
         let items = listed.filter { $0.omission == nil }

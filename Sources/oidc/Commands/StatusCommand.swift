@@ -215,7 +215,8 @@ struct StatusCommand: RunnableCommand {
         let catalog = try SessionCatalog(provider)
         var reports: [SessionReport] = []
         var failures: [OIDCError] = []
-        for item in try catalog.items(orNote: { error, _ in failures.append(error) }) {
+        let note: SessionCatalog.Note = { error, _ in failures.append(error) }
+        for item in try catalog.items(in: try catalog.storesWithEarlier(orNote: note), orNote: note) {
             switch item.stored.content {
             case .success(let session):
                 reports.append(

@@ -50,6 +50,13 @@ struct SessionCatalog {
             isShared = if case .shared = try provider.settings.storeChoice() { true } else { false }
         }
 
+        /// Creates the store on this machine that a setting names.
+        fileprivate init(setting: String, _ provider: ProviderContext) throws(OIDCError) {
+            store = try provider.store(SessionStoreChoice(setting: setting))
+            name = setting
+            isShared = false
+        }
+
         /// Returns whether the settings of a provider name this store.
         func isStore(of provider: ProviderContext) -> Bool { name == provider.settings.storeName }
 
@@ -68,6 +75,22 @@ struct SessionCatalog {
             do { stores.append(try Store(of: profile)) } catch { note(error, profile.settings.storeName) }
         }
         return stores
+    }
+
+    /// Returns the same stores, and those on this machine that have sessions from before `store` was changed.
+    func storesWithEarlier(orNote note: Note) throws(OIDCError) -> [Store] {
+        var stores = try stores(orNote: note)
+        let settings = Set(keepers.values).union(["file"])
+        for setting in settings.sorted() where !stores.contains(where: { $0.name == setting }) {
+            do { stores.append(try Store(setting: setting, current)) } catch { note(error, setting) }
+        }
+        return stores
+    }
+
+    /// The settings of the stores that have the keys of the sealed sessions, by the names of the sessions.
+    private var keepers: [String: String] {
+        let directory = StateDirectories(environment: current.context.environment).state
+        return directory.flatMap { FilePath.isPossible($0) ? KeychainSeal.keepers(in: $0) : nil } ?? [:]
     }
 
     /// Returns whether a URL is the resource of a profile that is not valid, so its store is not known.
@@ -98,9 +121,7 @@ struct SessionCatalog {
 
     /// Returns every session of every store. With `note`, a store that cannot be listed is reported and left
     /// out.
-    func items(
-        withHidden: Bool = false, orNote note: Note? = nil
-    ) throws(OIDCError) -> [Item] {
+    func items(withHidden: Bool = false, orNote note: Note? = nil) throws(OIDCError) -> [Item] {
         let warn: Note = { [console = current.context.console] error, _ in console.warn(error.message) }
         return try items(in: try stores(orNote: note ?? warn), withHidden: withHidden, orNote: note)
     }
@@ -114,6 +135,7 @@ struct SessionCatalog {
     ) throws(OIDCError) -> [Item] {
         var items: [Item] = []
         var indices: [String: Int] = [:]
+        let keepers = keepers
         let lists = stores.map { store in
             stores.count > 1 ? try? BackgroundResult { store.list(withHidden) } : nil
         }
@@ -126,6 +148,13 @@ struct SessionCatalog {
             }
             for stored in all {
                 if case .failure(let error) = stored.content, error.kind == .interrupted { throw error }
+                // Another store of the list has the key.
+                if keepers.values.contains(store.name), let keeper = keepers[stored.name],
+                    keeper != store.name,
+                    stores.contains(where: { $0.name == keeper })
+                {
+                    continue
+                }
                 if let index = indices[stored.location] {
                     guard items[index].stored.session == nil, stored.session != nil else { continue }
                     items[index] = Item(stored: stored, store: store)

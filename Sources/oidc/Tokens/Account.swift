@@ -399,7 +399,7 @@ extension Account {
 extension Account {
     /// The same account in the store of before, without using a keychain; nil if it has no session there.
     var earlier: Account? {
-        guard let choice = try? SessionStoreChoice(setting: provider.settings.store), choice != .none,
+        guard let choice = try? SessionStoreChoice(setting: provider.settings.store),
             let directory = StateDirectories(environment: context.environment).state,
             FilePath.isPossible(directory)
         else { return nil }
@@ -436,7 +436,9 @@ extension Account {
     var leftoverWarning: Warning {
         Warning(
             "a session is still in \(location), from before store was changed",
-            hint: .words(.run("login"), " replaces it, ", .run("logout"), " forgets it"))
+            hint: provider.settings.store == "none"
+                ? .words(.run("logout"), " forgets it")
+                : .words(.run("login"), " replaces it, ", .run("logout"), " forgets it"))
     }
 
     /// Removes the session of an earlier store after a new sign-in, and reports it.

@@ -188,4 +188,54 @@ struct HelperTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: keychain).isEmpty)
         #expect(try moved.program.run("token").status == (settling == ["login"] ? 0 : 3))
     }
+
+    @Test(
+        "after a change of store, every sign-out ends the session of before, and a sign-in that keeps nothing does not",
+        arguments: [
+            ("file", "none"), ("file", "helper:fake"), ("helper:fake", "none"), ("helper:fake", "file"),
+            ("helper:fake", "helper:other"),
+        ])
+    func everySignOut(before: String, after: String) throws {
+        let world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        try world.install("docker-credential-other", HelperTests.keeping)
+        var (old, new) = (world, world)
+        old.program.environment["OIDC_STORE"] = before
+        new.program.environment["OIDC_STORE"] = after
+        func files() -> Int { sealed(world).count + world.program.sessionFiles.count }
+        for words in [["logout"], ["logout", world.provider.origin], ["logout", "--all"]] {
+            #expect(try old.program.signIn(at: world.provider).status == 0)
+            #expect(files() == 1)
+            let list = try new.program.run("status", "--all")
+            #expect(list.status == 0 && list.output.contains(world.provider.origin), "\(list)")
+            let outcome = try new.program.start(words).finish()
+            #expect(outcome.status == 0 && outcome.errorOutput.contains("Signed out of "), "\(outcome)")
+            #expect(files() == 0, "\(words)")
+        }
+        guard after == "none" else { return }
+        #expect(try old.program.signIn(at: world.provider).status == 0)
+        #expect(try new.program.signIn(at: world.provider).status == 0)
+        #expect(try old.program.run("token").status == 0)
+        let status = try new.program.run("status")
+        #expect(status.status == 3 && status.errorOutput.contains("(oidc logout forgets it)"), "\(status)")
+    }
+
+    @Test("a sign-out also ends the session of an earlier store beside that of the new one")
+    func both() throws {
+        let world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        #expect(try world.program.signIn(at: world.provider).status == 0)
+        let kept = try #require(sealed(world).first)
+        let copy = try Data(contentsOf: kept)
+        let entries = try world.program.files(in: "keychain").map { ($0, try Data(contentsOf: $0)) }
+        var moved = world
+        moved.program.environment["OIDC_STORE"] = "file"
+        #expect(try moved.program.signIn(at: world.provider).status == 0)
+        try copy.write(to: kept)
+        for (entry, data) in entries { try data.write(to: entry) }
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: kept.path)
+        let outcome = try moved.program.run("logout")
+        #expect(outcome.status == 0, "\(outcome)")
+        #expect(sealed(world).isEmpty && world.program.sessionFiles.isEmpty)
+    }
 }
