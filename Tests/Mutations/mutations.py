@@ -809,6 +809,8 @@ MUTATIONS = [
      "!ConfigSetCommand.sharedStores(context).values.contains(server)", "false", "ResourceProfileTests"),
     ("logout URL: the session of a profile with several resources stays without a word",
      "return keys.count > 1 && keys.contains(where: isOwn)", "return false", "ResourceLogoutTests"),
+    ("logout URL: a session of another account that cannot be read stays without a word",
+     "?? $0.key ?? linkedKey($0)", "?? $0.key", "ResourceLogoutTests"),
     ("logout --all: a session from before a change of store stays without a word",
      "let stores = try catalog.storesWithEarlier(orNote: note)", "let stores = try catalog.stores(orNote: note)",
      "HelperTests"),

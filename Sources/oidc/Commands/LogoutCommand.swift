@@ -222,7 +222,18 @@ struct LogoutCommand: RunnableCommand {
                 return key.resources.first
             }
         }
-        try warnOfOthers(operand, items.compactMap { catalog.requestedKey(of: $0) ?? $0.key })
+        // One that cannot be read may be anybody's, unless somebody signed in to the URL so on this machine.
+        let links = try ResourceRecords(context)?.links.links(of: operand.url) ?? []
+        func linkedKey(_ item: SessionCatalog.Item) -> SessionKey? {
+            item.stored.namedKey.flatMap { key in
+                links.contains {
+                    $0.issuer == key.provider && $0.clientID == key.clientID && $0.account == key.account
+                }
+                    ? key : nil
+            }
+        }
+        try warnOfOthers(
+            operand, items.compactMap { catalog.requestedKey(of: $0) ?? $0.key ?? linkedKey($0) })
         guard mayBeProvider else { return }
         for item in items where key(of: item) == nil {
             guard item.stored.namedKey.map(isOwn) ?? true, let fault = item.fault(at: operand.url) else {

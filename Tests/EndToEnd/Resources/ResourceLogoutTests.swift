@@ -290,6 +290,24 @@ struct ResourceLogoutTests {
         }
     }
 
+    @Test("the session of another account that cannot be read here is named, too")
+    func unreadableAccount() throws {
+        let world = try world()
+        let bin = world.program.home.appendingPathComponent("bin")
+        try ExecutableScript.write(
+            HelperTests.keeping, to: bin.appendingPathComponent("docker-credential-fake"))
+        var program = world.program
+        program.environment["PATH"] = "\(bin.path):/usr/local/bin:/usr/bin:/bin"
+        program.environment["OIDC_STORE"] = "helper:fake"
+        let login = ["login", world.url, "--no-profile"]
+        expectSuccess(try program.start(login + ["--account", "bob"]).finish())
+        try FileManager.default.removeItem(at: program.home.appendingPathComponent("keychain"))
+        expectSuccess(try program.start(login).finish())
+        let outcome = try program.start(["logout", world.url]).finish()
+        #expect(outcome.status == 0 && outcome.errorOutput.contains("Signed out of "), "\(outcome)")
+        #expect(outcome.errorOutput.contains("(oidc logout \(world.url) --account bob)"), "\(outcome)")
+    }
+
     @Test("a damaged session is set aside until the next logout of its URL")
     func damaged() throws {
         let world = try world()
