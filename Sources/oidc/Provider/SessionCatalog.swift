@@ -369,10 +369,15 @@ struct SessionCatalog {
         }?.0
     }
 
-    /// Returns the error of a record that stays, as it may be anybody's. A sign-out that names its session removes it.
+    /// Returns the error of a removal that failed. A record that may be anybody's stays; a sign-out that names its session
+    /// removes it.
     private func keepingRecord(_ failure: OIDCError, _ item: Item) -> OIDCError {
-        guard failure.kind == .untrusted else { return failure }
+        guard failure.kind != .interrupted else { return failure }
         var failure = failure
+        guard failure.kind == .untrusted else {
+            failure.message += "; nothing was revoked"
+            return failure
+        }
         failure.message += "; the record stays"
         if let owner = owner(of: item) {
             failure.hint = .run("logout", owner.settings.profile.map { ["-p", $0] } ?? [])

@@ -220,6 +220,20 @@ struct HelperTests {
         #expect(status.status == 3 && status.errorOutput.contains("(oidc logout forgets it)"), "\(status)")
     }
 
+    @Test(
+        "a sign-out without the helper says that nothing was revoked",
+        arguments: [["logout"], ["logout", "--all"]])
+    func withoutHelper(words: [String]) throws {
+        let world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        #expect(try world.program.signIn(at: world.provider).status == 0)
+        let bin = world.program.home.appendingPathComponent("bin")
+        try FileManager.default.removeItem(at: bin.appendingPathComponent("docker-credential-fake"))
+        let outcome = try world.program.start(words).finish()
+        #expect(
+            outcome.status == 1 && outcome.error?.hasSuffix("; nothing was revoked") == true, "\(outcome)")
+    }
+
     @Test("a sign-out also ends the session of an earlier store beside that of the new one")
     func both() throws {
         let world = try world(HelperTests.keeping)
