@@ -4,7 +4,7 @@ package import Posix
 
 /// The provider of an account, and its client there. The engine asks for each value only when a request is about to
 /// be sent, so a fresh token needs no network, no secret and no library.
-package protocol AccountProvider {
+package protocol AccountProvider: Sendable {
     /// The accepted difference between clocks.
     var leeway: Duration { get }
     /// The algorithms that are accepted for ID tokens; nil for every asymmetric one.
@@ -29,6 +29,8 @@ package protocol AccountProvider {
     /// Returns the URL of a session's endpoint for this client: with a certificate the alias (RFC 8705 §5).
     func alias(of url: WebURL, for endpoint: ProviderEndpoint, _ environment: OIDCContext) -> WebURL
 
+    /// Returns whether another store of this machine may have a session of the key's provider and client.
+    func mayHaveSession(ofClientIn key: SessionKey) -> Bool
     /// Requests the tokens of a grant without a user.
     func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome
     /// Called before a session's refresh token is presented.
@@ -44,6 +46,7 @@ extension AccountProvider {
         throw TokenRefresh.impossible
     }
 
+    package func mayHaveSession(ofClientIn key: SessionKey) -> Bool { false }
     package func refreshes(_ session: Session) {}
     package func hasRefreshed(_ session: Session, _ outcome: TokenRefresh.Outcome) {}
 
@@ -100,7 +103,9 @@ package struct AccountEngine {
         var flow = SignInFlow(
             context: environment, metadata: metadata, tokenEndpoint: endpoint,
             request: try request(endpoint.dpop), key: key, pushing: pushing, leeway: provider.leeway)
-        flow.keepsRefusedTokens = { [store, key] in store.mayHaveSession(ofClientIn: key) }
+        flow.keepsRefusedTokens = { [store, key, provider] in
+            store.mayHaveSession(ofClientIn: key) || provider.mayHaveSession(ofClientIn: key)
+        }
         return flow
     }
 

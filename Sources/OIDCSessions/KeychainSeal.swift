@@ -31,14 +31,19 @@ package final class KeychainSeal: SessionSeal {
         return setting(of: stored)
     }
 
-    /// Returns the settings `store` that the sealed sessions of a directory were saved with, by the names of the sessions.
-    package static func keepers(in directory: String) -> [String: String] {
+    /// Returns the settings `store` that the sealed sessions of a directory were saved with.
+    package static func keepers(in directory: String) -> Set<String> {
+        Set(sealed(in: directory).map(setting))
+    }
+
+    /// Returns the keys of the sealed sessions of a directory, without asking a helper or keychain.
+    package static func keys(in directory: String) -> [SessionKey] {
+        sealed(in: directory).compactMap { SessionKey(text: $0.key) }
+    }
+
+    private static func sealed(in directory: String) -> [EncryptedSession] {
         let files = FileRecords(directory: directory, ending: SessionStore.sealedEnding)
-        var keepers: [String: String] = [:]
-        for name in (try? files.names(.session)) ?? [] {
-            keepers[name.stem] = stored(name, in: directory).map(setting)
-        }
-        return keepers
+        return ((try? files.names(.session)) ?? []).compactMap { stored($0, in: directory) }
     }
 
     private static func stored(_ name: RecordName, in directory: String) -> EncryptedSession? {

@@ -588,10 +588,15 @@ public struct SessionStore: Sendable {
     package func mayHaveSession(ofClientIn key: SessionKey) -> Bool {
         guard let entries = try? all() else { return true }
         return entries.contains { entry in
-            guard let found = entry.session?.key else { return true }
-            return ExactText.isSame(found.provider, key.provider)
-                && ExactText.isSame(found.clientID, key.clientID)
+            entry.session.map { $0.key.isOfClient(in: key) } ?? true
         }
+    }
+}
+
+extension SessionKey {
+    /// Returns whether another key has the same provider and client.
+    package func isOfClient(in other: SessionKey) -> Bool {
+        ExactText.isSame(provider, other.provider) && ExactText.isSame(clientID, other.clientID)
     }
 }
 

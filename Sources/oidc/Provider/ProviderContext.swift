@@ -708,6 +708,16 @@ extension ProviderContext: AccountProvider {
 
     var credentials: Redacted<String> { settings.client.credentials }
 
+    /// Only files are asked: they also tell which sessions in shared stores this machine has seen.
+    func mayHaveSession(ofClientIn key: SessionKey) -> Bool {
+        guard let path = StateDirectories(environment: context.environment).state, FilePath.isPossible(path)
+        else { return false }
+        return SessionStore(directory: path).mayHaveSession(ofClientIn: key)
+            || (KeychainSeal.keys(in: path) + SeenSessions.keys(state: path, besides: [])).contains {
+                $0.isOfClient(in: key)
+            }
+    }
+
     func granted(_ key: SessionKey) throws(OIDCError) -> TokenRefresh.Outcome {
         context.onTokenRequest?()
         return try MachineGrant(provider: self, key: key).outcome()

@@ -80,17 +80,13 @@ struct SessionCatalog {
     /// Returns the same stores, and those on this machine that have sessions from before `store` was changed.
     func storesWithEarlier(orNote note: Note) throws(OIDCError) -> [Store] {
         var stores = try stores(orNote: note)
-        let settings = Set(keepers.values).union(["file"])
+        let directory = StateDirectories(environment: current.context.environment).state
+            .flatMap { FilePath.isPossible($0) ? $0 : nil }
+        let settings = directory.map { KeychainSeal.keepers(in: $0).union(["file"]) } ?? []
         for setting in settings.sorted() where !stores.contains(where: { $0.name == setting }) {
             do { stores.append(try Store(setting: setting, current)) } catch { note(error, setting) }
         }
         return stores
-    }
-
-    /// The settings of the stores that have the keys of the sealed sessions, by the names of the sessions.
-    private var keepers: [String: String] {
-        let directory = StateDirectories(environment: current.context.environment).state
-        return directory.flatMap { FilePath.isPossible($0) ? KeychainSeal.keepers(in: $0) : nil } ?? [:]
     }
 
     /// Returns whether a URL is the resource of a profile that is not valid, so its store is not known.
@@ -135,7 +131,6 @@ struct SessionCatalog {
     ) throws(OIDCError) -> [Item] {
         var items: [Item] = []
         var indices: [String: Int] = [:]
-        let keepers = keepers
         let lists = stores.map { store in
             stores.count > 1 ? try? BackgroundResult { store.list(withHidden) } : nil
         }
@@ -148,13 +143,6 @@ struct SessionCatalog {
             }
             for stored in all {
                 if case .failure(let error) = stored.content, error.kind == .interrupted { throw error }
-                // Another store of the list has the key.
-                if keepers.values.contains(store.name), let keeper = keepers[stored.name],
-                    keeper != store.name,
-                    stores.contains(where: { $0.name == keeper })
-                {
-                    continue
-                }
                 if let index = indices[stored.location] {
                     guard items[index].stored.session == nil, stored.session != nil else { continue }
                     items[index] = Item(stored: stored, store: store)

@@ -234,6 +234,34 @@ struct HelperTests {
             outcome.status == 1 && outcome.error?.hasSuffix("; nothing was revoked") == true, "\(outcome)")
     }
 
+    @Test(
+        "a refused sign-in revokes nothing if another store has a session of the client",
+        arguments: [true, false])
+    func refusedBeside(isSealed: Bool) throws {
+        let world = try world(HelperTests.keeping)
+        defer { world.remove() }
+        var other = world
+        other.program.environment["OIDC_STORE"] = "file"
+        let (first, second) = isSealed ? (world, other) : (other, world)
+        #expect(try first.program.signIn(at: world.provider).status == 0)
+        world.provider.with {
+            $0.faults = [.idToken(.nonceInvalid)]
+            $0.resetCounts()
+        }
+        #expect(try second.program.signIn(at: world.provider).status == 7)
+        #expect(world.provider.requestCount(.revocation) == 0)
+        world.provider.with { $0.faults = [] }
+        #expect(try first.program.run("token", "--refresh").status == 0)
+        // Without one, they are revoked.
+        #expect(try first.program.run("logout").status == 0)
+        world.provider.with {
+            $0.faults = [.idToken(.nonceInvalid)]
+            $0.resetCounts()
+        }
+        #expect(try second.program.signIn(at: world.provider).status == 7)
+        #expect(world.provider.requestCount(.revocation) > 0)
+    }
+
     @Test("a sign-out also ends the session of an earlier store beside that of the new one")
     func both() throws {
         let world = try world(HelperTests.keeping)
