@@ -226,16 +226,19 @@ package struct ResourceLinks: Sendable {
 
     /// Saves a link, and makes it the preferred one for `url`, at which the user signed in.
     ///
-    /// A link for exactly that URL is removed. If a link for a URL above it would be preferred, that link is
-    /// kept, and the new one is limited to `url`.
-    package func keep(_ link: ResourceLink, leadingFrom url: WebURL) throws(OIDCError) {
+    /// A link for exactly that URL is removed, unless it `isUsed` otherwise. If a link for a URL above it would be
+    /// preferred, that link is kept, and the new one is limited to `url`.
+    package func keep(
+        _ link: ResourceLink, leadingFrom url: WebURL, unless isUsed: (ResourceLink) -> Bool = { _ in false }
+    ) throws(OIDCError) {
         try change(url) { links in
             var link = link
             if links.contains(where: { link.isHidden(by: $0, for: url) && !$0.isFor(url) }) {
                 link.prefix = url.withoutQuery
             }
             let others = links.filter { other in
-                !link.replaces(other) && !(link.isHidden(by: other, for: url) && other.isFor(url))
+                isUsed(other)
+                    || !link.replaces(other) && !(link.isHidden(by: other, for: url) && other.isFor(url))
             }
             link = link.replacing(links.filter { !others.contains($0) })
             guard links != [link] + others else { return false }

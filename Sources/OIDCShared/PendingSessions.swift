@@ -97,10 +97,10 @@ struct PendingSessions: Sendable {
         return isReachable
     }
 
-    /// Whether the state directory can be reached.
+    /// Whether the state directory can be reached, or could be until this user closed a directory above it.
     private var isReachable: Bool {
         do throws(Errno) { _ = try FilePath.status(FilePath.split(path).directory) } catch {
-            return error != .permissionDenied
+            return error != .permissionDenied || FilePath.opening(path) != nil
         }
         return true
     }

@@ -189,9 +189,8 @@ struct ErrorHintTests {
     @Test(
         "where only a resource was signed in to, the hint is a command that works for it, if there is one",
         arguments: [
-            ("token", "oidc login URL"), ("inspect", "oidc token URL | oidc inspect -"),
-            ("introspect", "oidc token URL | oidc inspect -"),
-            ("revoke", "oidc logout URL"),
+            ("token", "oidc login URL"), ("inspect", "oidc login URL"), ("introspect", "oidc login URL"),
+            ("revoke", "oidc login URL"),
             ("userinfo", "name a profile of a provider with -p: oidc config list"),
         ])
     func resourceSession(command: String, hint: String) throws {
@@ -206,7 +205,7 @@ struct ErrorHintTests {
             try store.save(session, replacingDamaged: false)
         }
         let outcome = try program.run(command)
-        #expect(outcome.status == (command == "token" ? 3 : 2))
+        #expect(outcome.status == (command == "userinfo" ? 2 : 3))
         let expected = hint.replacingOccurrences(of: "URL", with: resource)
         #expect(outcome.errorOutput.hasSuffix("  try: \(expected)\n"), "\(outcome)")
     }

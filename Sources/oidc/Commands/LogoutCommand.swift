@@ -301,14 +301,14 @@ struct LogoutCommand: RunnableCommand {
     }
 
     /// Warns of sessions that this machine has seen in other shared stores than these. A server may have several names, so
-    /// none is meant whose session was ended in a shared store.
+    /// one that was just ended may be meant, too.
     private func noteSeen(
         besides stores: [SessionStore], _ results: Results, _ context: CommandContext,
         where isMeant: (SessionKey) -> Bool
     ) {
         guard let path = StateDirectories(environment: context.environment).state else { return }
         let keys = SeenSessions.keys(state: path, besides: stores.map(\.description))
-        let count = keys.count { isMeant($0) && !results.endedForMachines.contains($0) }
+        let count = keys.count(where: isMeant)
         guard count > 0 else { return }
         results.addKept(
             Warning(
@@ -378,8 +378,6 @@ struct LogoutCommand: RunnableCommand {
         private var storeFailures: Set<String> = []
         private var warnings = 0
         private var hasKept = false
-        /// The keys of the sessions that were ended in shared stores.
-        private(set) var endedForMachines: Set<SessionKey> = []
 
         init(_ console: Console) { self.console = console }
 
@@ -397,7 +395,6 @@ struct LogoutCommand: RunnableCommand {
         func add(_ outcome: SignOut.Outcome) {
             guard outcome.hadSession else { return none = none ?? outcome.json }
             documents.append(outcome.json)
-            if outcome.isOfMachines, let key = outcome.key { endedForMachines.insert(key) }
             guard var failure = outcome.failure else { return }
             if namesProviders, let key = outcome.key {
                 failure.message = "\(DisplayText.clean(key.provider)): \(failure.message)"

@@ -171,14 +171,10 @@ final class ProviderContext: Sendable {
             return key.resources.isEmpty
                 && uses?.isFound(issuer: key.provider, clientID: key.clientID) != true
         }
-        let own = named.map { Hint.options($0.options) }
-        let ways = own.isEmpty ? keys.compactMap(way) : own
-        let listed = Hint.alternatives(ways.prefix(3), ", or ")
+        let listed = Hint.alternatives(named.prefix(3).map { .options($0.options) }, ", or ")
         return .usage(
             keys.isEmpty ? "issuer is not set" : "issuer is not set, and no profile names one",
-            hint: ways.isEmpty
-                ? setUpLine
-                : own.isEmpty ? listed : .words("name an existing session: ", listed))
+            hint: named.isEmpty ? setUpLine : .words("name an existing session: ", listed))
     }
 
     /// The command that sets a provider, in a new profile or in the profile in use.
@@ -191,19 +187,6 @@ final class ProviderContext: Sendable {
         if let url = settings.ownResource { return .run("login", url.text) }
         return .run("config set", "-p", profile, "issuer=URL")
             .adding(settings.client.id == nil ? ["client_id=ID"] : [])
-    }
-
-    /// Returns the equivalent of the current command for the session of a URL; nil if there is none.
-    private func way(of key: SessionKey) -> Hint? {
-        let arguments = key.arguments(key.resources.first ?? key.provider)
-        let token = Hint.run("token", arguments)
-        return switch context.console.command {
-        case "token": token
-        case "revoke": .run("logout", arguments)
-        // Options for `introspect` would name the URL's server for the user, and give it the secret of a variable.
-        case "inspect", "introspect": .words(token, " | ", .run("inspect -"))
-        default: nil
-        }
     }
 
     /// Returns the key of the settings' session.

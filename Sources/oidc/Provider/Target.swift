@@ -201,11 +201,15 @@ extension CommandContext {
         return try target(options)
     }
 
-    /// Returns the provider of the session that the settings name: for the profile of a resource, the resource's server.
-    /// Throws if there was no sign-in to that resource.
+    /// Returns the provider of the session that a command without an operand is about: for that of a resource, the resource's
+    /// server. Throws if there was no sign-in to that resource.
     func sessionProvider(_ options: ProviderOptions) throws(OIDCError) -> ProviderContext {
-        let provider = try provider(options)
-        return try resourceServer(of: provider) ?? provider
+        switch try target(options) {
+        case .settings(let provider): return provider
+        case .url(let operand):
+            guard let linked = try operand.linked() else { throw operand.notSignedIn }
+            return linked
+        }
     }
 
     /// Returns the server of the resource whose profile is in use; nil for any other profile.
@@ -246,6 +250,17 @@ extension CommandContext {
             guard let settings = try? file.settings(of: profile.name, home: nil) else { return false }
             return settings.describesOwnClient(of: link)
                 || profile.name == link.profile && settings.token.resources == [link.resource]
+        }
+    }
+
+    /// Returns whether a sign-in to the same resource as another client leaves a link: a profile names its server and client,
+    /// or another profile than the one in use led to it.
+    func keepsLink(_ link: ResourceLink, besides profile: String?) -> Bool {
+        guard let file = try? settingsLoader.file() else { return false }
+        return file.profiles.contains { other in
+            guard let settings = try? file.settings(of: other.name, home: nil) else { return false }
+            let isItsOwn = other.name == link.profile && settings.token.resources == [link.resource]
+            return settings.describesOwnClient(of: link) || isItsOwn && other.name != profile
         }
     }
 

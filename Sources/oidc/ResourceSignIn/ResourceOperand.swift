@@ -172,9 +172,17 @@ extension ResourceOperand {
     func link() throws(OIDCError) -> ResourceLink? {
         guard let records = ResourceRecords(context) else { return nil }
         let ownership = ownership
-        return try records.links.links(of: url).filter { link in
-            link.covers(url) && fits(link, ownership)
-        }.max { $0.reach.utf8.count < $1.reach.utf8.count }.map(current)
+        let links = try records.links.links(of: url).filter { $0.covers(url) && fits($0, ownership) }
+        // Of several clients, that of the URL's own profile in use is meant, or else the last one.
+        let isOwnProfile = namedProfile != nil || settings.hasResource(at: url)
+        func isPreferred(_ link: ResourceLink) -> Bool {
+            isOwnProfile && link.profile != nil && link.profile == settings.profile
+                || isOwnProfile && ownership.isOwned(.profile, by: [link.issuer])
+                    && ownership.text(.clientID, in: [.profile]) == link.clientID
+        }
+        let reach = links.map(\.reach.utf8.count).max()
+        let nearest = links.filter { $0.reach.utf8.count == reach }
+        return (nearest.first(where: isPreferred) ?? nearest.first).map(current)
     }
 
     /// Returns a link without its profile if that is no longer in the file, as `oidc config rm` would have left it.
@@ -208,9 +216,13 @@ extension ResourceOperand {
             isOwned ? [.options, .variables, .profile] : [.options, .variables]
         let grant = ownership.text(.grant, in: own).map { GrantType(rawValue: $0) } ?? .authorizationCode
         guard link.grant == grant, ownership.text(.account, in: own) == link.account else { return false }
-        guard namedProfile != nil, isOwned, let clientID = ownership.text(.clientID, in: [.profile]) else {
-            return true
+        guard let namedProfile else { return true }
+        // To another server than the one that the URL's own profile names, only a sign-in with that profile led.
+        guard isOwned || ownership.text(.issuer, in: [.profile]) == nil || !settings.hasResource(at: url)
+        else {
+            return link.profile == namedProfile
         }
+        guard isOwned, let clientID = ownership.text(.clientID, in: [.profile]) else { return true }
         return link.clientID == clientID
     }
 

@@ -43,7 +43,7 @@ struct ResourceTarget: Sendable {
             }
         }
         do throws(OIDCError) {
-            try ResourceRecords(provider.context)?.links.keep(link, leadingFrom: operand.url)
+            try ResourceRecords(provider.context)?.links.keep(link, leadingFrom: operand.url, unless: isKept)
         } catch {
             provider.context.console.warn(error, "the resource could not be stored")
         }
@@ -93,12 +93,19 @@ struct ResourceTarget: Sendable {
 
 /// The session that a new one replaces.
 extension ResourceTarget {
+    /// Returns whether an earlier link of another client stays, as a profile uses it.
+    private func isKept(_ other: ResourceLink) -> Bool {
+        let isSame =
+            ExactText.isSame(other.issuer, link.issuer) && ExactText.isSame(other.clientID, link.clientID)
+        return !isSame && context.keepsLink(other, besides: operand.settings.profile)
+    }
+
     /// Returns the key of the session that a sign-in replaces: that of another client at the same server, for
     /// the same resource and account. Tokens of another server are left to `oidc logout`.
     func superseded(by key: SessionKey) -> SessionKey? {
         guard let records = ResourceRecords(context), let url = WebURL(link.resource),
             let links = try? records.links.links(of: url),
-            let earlier = links.first(where: { link.replaces($0) }),
+            let earlier = links.first(where: { link.replaces($0) && !isKept($0) }),
             ExactText.isSame(earlier.issuer, key.provider), !ExactText.isSame(earlier.clientID, key.clientID)
         else { return nil }
         var superseded = key
@@ -106,8 +113,8 @@ extension ResourceTarget {
         return superseded
     }
 
-    /// Removes a superseded session, and revokes its tokens as the client that they were issued to. If that fails, they
-    /// stay valid until they expire.
+    /// Removes a superseded session, and revokes its tokens as the client that they were issued to. If that fails, or if other
+    /// sessions of that client would end with them, they stay valid until they expire.
     func end(_ superseded: SessionKey, in store: SessionStore, _ provider: ProviderContext) {
         let console = provider.context.console
         do throws(OIDCError) {
@@ -116,6 +123,11 @@ extension ResourceTarget {
             guard let taken = try engine.taken().session else { return }
             console.trace(
                 "the session of the client \(DisplayText.clean(superseded.clientID)) is superseded")
+            guard !store.mayHaveSession(ofClientIn: superseded),
+                !provider.mayHaveSession(ofClientIn: superseded)
+            else {
+                return console.trace("its tokens are not revoked: there are other sessions of that client")
+            }
             let owner = try SessionCatalog(provider).provider(of: superseded)
             if let failure = owner.revoke(taken).failures.first { throw failure }
         } catch {

@@ -24,8 +24,6 @@ struct SignOut {
         /// The provider's answer to the revocation; nil if none was requested.
         var answer: RevocationAnswer?
         var hadSession = false
-        /// Whether its store is one that machines share.
-        var isOfMachines = false
         var failure: OIDCError?
 
         var json: JSONValue {
@@ -116,7 +114,6 @@ struct SignOut {
         var failures: [OIDCError] = []
         let store = try? provider.store()
         let isOfMachines = store?.reach == .machines
-        outcome.isOfMachines = isOfMachines
         switch removal.content {
         case .failure(let error): failures = unread(error, isLocal: isLocal)
         case .success(nil): return outcome

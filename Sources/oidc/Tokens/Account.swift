@@ -255,6 +255,7 @@ struct Account {
     var noSession: OIDCError {
         do throws(OIDCError) {
             try store.checkKeys()
+            try store.checkWaiting(key)
         } catch {
             return error
         }

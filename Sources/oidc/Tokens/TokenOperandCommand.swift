@@ -35,8 +35,12 @@ extension TokenOperandCommand {
     /// Returns the provider of the token. Which server a token on stdin is for, only the settings say, not the URL of a
     /// resource.
     func provider(_ context: CommandContext) throws(OIDCError) -> ProviderContext {
+        guard source != nil else { return try context.sessionProvider(options) }
         let provider = try context.provider(options)
-        guard source == nil || provider.namesProvider else { return provider }
+        guard provider.namesProvider || provider.lent != nil else {
+            let hint = "name the provider that issued the token, with -p, or with --issuer and --client-id"
+            throw .usage("issuer is not set", hint: .text(hint))
+        }
         return try context.resourceServer(of: provider) ?? provider
     }
 

@@ -53,17 +53,59 @@ struct ResourceLogoutTests {
     @Test("a sign-in as another client of the same server ends the session that it supersedes")
     func superseded() throws {
         let world = try world()
-        expectSuccess(try world.run(["login", world.url, "--client-id", "first"]))
+        let login = ["login", world.url, "--no-profile", "--client-id"]
+        expectSuccess(try world.run(login + ["first"]))
         let first = try world.run(["token", world.url]).output
-        expectSuccess(try world.run(["login", world.url, "--client-id", "first"]))
+        expectSuccess(try world.run(login + ["first"]))
         #expect(world.server.revocations.isEmpty)
-        expectSuccess(try world.run(["login", world.url, "--client-id", "second"]))
+        expectSuccess(try world.run(login + ["second"]))
         #expect(revocations(world.server) == ["first"] && world.program.sessionFiles.count == 1)
         let token = try world.run(["token", world.url])
         #expect(token.status == 0 && token.output != first, "\(token)")
         world.server.change { $0.revocationStatus = 503 }
-        expectSuccess(try world.run(["login", world.url, "--client-id", "third"]))
+        expectSuccess(try world.run(login + ["third"]))
         #expect(world.program.sessionFiles.count == 1)
+    }
+
+    @Test(
+        "sessions of two profiles of a URL with clients of their own stay beside each other",
+        arguments: [1, 2])
+    func twoProfiles(servers: Int) throws {
+        let world = try world()
+        let other = servers == 1 ? world.server : world.other
+        let (server, issuers) = (world.server.issuer, Set([world.server.issuer, other.issuer]))
+        world.resource.change { $0.servers = Array(issuers) }
+        let resource = #""resource":["\#(world.url)"]"#
+        try world.configure(
+            """
+            {"profiles":{"a":{\(resource),"issuer":"\(server)","client_id":"c1"},
+            "b":{\(resource),"issuer":"\(other.issuer)","client_id":"c2"}}}
+            """)
+        for profile in ["a", "b", "a"] { expectSuccess(try world.run(["login", world.url, "-p", profile])) }
+        #expect(world.server.revocations.isEmpty && world.other.revocations.isEmpty)
+        let tokens = try ["a", "b"].map { try world.run(["token", "-p", $0]).output }
+        #expect(Set(tokens).count == 2 && !tokens.contains(""))
+        // The last one that was signed in to.
+        #expect(try world.run(["token", world.url]).output == tokens[0])
+        let list = try JSONValue(parsing: world.run(["status", "--all", "-o", "json"]).output).array ?? []
+        #expect(Set(list.map { $0["profile"]?.string }) == ["a", "b"])
+        expectSuccess(try world.run(["logout", "-p", "a"]))
+        #expect(revocations(world.server) == ["c1"] && world.other.revocations.isEmpty)
+        #expect(try world.run(["token", "-p", "a"]).status == 3)
+        #expect(try world.run(["token", "-p", "b"]).output == tokens[1])
+        expectSuccess(try world.run(["logout", "-p", "b"]))
+        #expect(revocations(other).last == "c2" && world.program.sessionFiles.isEmpty)
+    }
+
+    @Test("a superseded session is not revoked if the client has another one, which could end with it")
+    func supersededBeside() throws {
+        let world = try world()
+        let options = ["--issuer", world.server.issuer, "--client-id", "first"]
+        expectSuccess(try world.run(["login", "--no-profile", "--scope", "a"] + options))
+        expectSuccess(try world.run(["login", world.url, "--no-profile"] + options))
+        expectSuccess(try world.run(["login", world.url, "--no-profile", "--client-id", "second"]))
+        #expect(world.server.revocations.isEmpty && world.program.sessionFiles.count == 2)
+        expectSuccess(try world.run(["token"] + options))
     }
 
     @Test("nothing is superseded for another account, or by a sign-in that fails")
