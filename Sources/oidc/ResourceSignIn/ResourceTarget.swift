@@ -121,8 +121,7 @@ extension ResourceTarget {
             guard try store.load(superseded) != nil else { return }
             let engine = AccountEngine(key: superseded, store: store, provider)
             guard let taken = try engine.taken().session else { return }
-            console.trace(
-                "the session of the client \(DisplayText.clean(superseded.clientID)) is superseded")
+            console.note("Ended the earlier session of the client \(DisplayText.clean(superseded.clientID)).")
             guard !store.mayHaveSession(ofClientIn: superseded),
                 !provider.mayHaveSession(ofClientIn: superseded)
             else {
@@ -131,7 +130,7 @@ extension ResourceTarget {
             let owner = try SessionCatalog(provider).provider(of: superseded)
             if let failure = owner.revoke(taken).failures.first { throw failure }
         } catch {
-            console.trace("the superseded session was not revoked: \(error.message)")
+            console.warn(error, "the tokens of the earlier session were not revoked")
         }
     }
 }
