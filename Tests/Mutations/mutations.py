@@ -787,7 +787,7 @@ MUTATIONS = [
     ("request: --allow-origin is suggested for the URL of another profile",
      "profiles(besides: operand.settings.profile, operand.context)", "profiles(besides: nil, operand.context).filter { _ in false }",
      "ResourceProfileTests"),
-    ("revoke: the hint of a resource's profile names another provider's session",
+    ("authorize-url: the hint of a resource's profile names another provider's session",
      "            settings.token.resources.isEmpty\n                ||", "            true ||", "ResourceProfileTests"),
     ("config rm: the line ends the session of another account",
      "url.map(key.arguments) ?? key", "url.map { [$0] } ?? key", "ResourceProfileTests"),

@@ -241,6 +241,8 @@ struct ResourceProfileTests {
             let outcome = try world.run([words[0], "-p", "api"])
             #expect(outcome.status == status && !outcome.errorOutput.contains(other), "\(outcome)")
         }
+        let page = try world.run(["authorize-url", "-p", "api"])
+        #expect(page.status == 2 && !page.errorOutput.contains(other), "\(page)")
         // A token on stdin is that of no server which only the URL names.
         let opaque = try world.program.start(["inspect", "-p", "api", "-"], input: .text("opaque")).finish()
         #expect(opaque.status == 7 && !opaque.errorOutput.contains("introspect"), "\(opaque)")
