@@ -94,7 +94,7 @@ struct LogoutCommand: RunnableCommand {
                 }
                 let account = try Account(provider)
                 try end([account.signOut], results)
-                if let earlier = account.earlier { try end([earlier.signOut], results) }
+                if !results.hasFailed, let earlier = account.earlier { try end([earlier.signOut], results) }
                 noteSeen(besides: [account.store], results, context) { $0 == account.key }
                 if !results.hasFailed { warnOfOthers(account) }
             }
